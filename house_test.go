@@ -1,0 +1,138 @@
+package decorum_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/decorum-crawler/decorum"
+
+// plan says which of the module's packages each package may import. A package
+// that is not in it does not belong in the house.
+var plan = map[string][]string{
+	".":                         {},
+	"robots":                    {"."},
+	"politeness":                {"."},
+	"storage":                   {".", "storage/internal/schedule"},
+	"storage/storagetest":       {".", "storage"},
+	"storage/bolt":              {".", "storage", "storage/internal/schedule"},
+	"storage/internal/schedule": {"."},
+	"frontier":                  {".", "storage"},
+	"frontier/sitemap":          {"."},
+	"crawler/extract":           {"."},
+	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
+	"crawler/collyfetch":        {".", "storage", "frontier", "crawler"},
+	"crawler/crawltest":         {"."},
+	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "frontier",
+		"crawler", "crawler/collyfetch", "crawler/crawltest"},
+	"cmd/decorum": {"crawler/daemon"},
+}
+
+// thirdParty says which packages may import code from outside the module and
+// the standard library; golang.org/x is free to all, so that the words, robots
+// and sitemap stay light to import.
+var thirdParty = map[string][]string{
+	"storage/bolt":        {"go.etcd.io/bbolt"},
+	"storage/storagetest": {"github.com/google/go-cmp"},
+	"crawler/collyfetch":  {"github.com/gocolly/colly/v2"},
+	"crawler/daemon":      {"github.com/spf13/", "github.com/goccy/go-yaml"},
+}
+
+// fileLines is how long a file may be.
+const fileLines = 600
+
+func TestHouse(t *testing.T) {
+	docs := map[string]int{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && p != "."):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go"):
+			return nil
+		}
+		return checkFile(t, filepath.ToSlash(p), docs)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg, n := range docs {
+		if n != 1 {
+			t.Errorf("package %s has %d package comments, want 1", pkg, n)
+		}
+	}
+}
+
+func checkFile(t *testing.T, file string, docs map[string]int) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if n := bytes.Count(src, []byte("\n")); n > fileLines {
+		t.Errorf("%s has %d lines, more than %d", file, n, fileLines)
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	checkNoInit(t, file, f)
+	pkg := path.Dir(file)
+	if strings.HasSuffix(file, "_test.go") || inWorkshop(pkg) {
+		return nil
+	}
+	if f.Doc != nil {
+		docs[pkg]++
+	} else {
+		docs[pkg] += 0
+	}
+	checkImports(t, file, pkg, f)
+	return nil
+}
+
+// inWorkshop reports whether the package is a program beside the house that
+// may use all of it.
+func inWorkshop(pkg string) bool {
+	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "bench/")
+}
+
+func checkNoInit(t *testing.T, file string, f *ast.File) {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			t.Errorf("%s has an init function: pass values in", file)
+		}
+	}
+}
+
+func checkImports(t *testing.T, file, pkg string, f *ast.File) {
+	may, ok := plan[pkg]
+	if !ok {
+		t.Errorf("%s: package %s is not in the house plan", file, pkg)
+	}
+	for _, spec := range f.Imports {
+		to := strings.Trim(spec.Path.Value, `"`)
+		room, ours := strings.CutPrefix(to, module)
+		switch {
+		case ours:
+			room = strings.TrimPrefix(room, "/")
+			if room == "" {
+				room = "."
+			}
+			if !slices.Contains(may, room) {
+				t.Errorf("%s: package %s must not import %s", file, pkg, room)
+			}
+		case !strings.Contains(strings.Split(to, "/")[0], "."), strings.HasPrefix(to, "golang.org/x/"):
+		case !slices.ContainsFunc(thirdParty[pkg], func(p string) bool { return strings.HasPrefix(to, p) }):
+			t.Errorf("%s: package %s must not import %s", file, pkg, to)
+		}
+	}
+}
