@@ -1,0 +1,110 @@
+package robots
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Agent is a crawler as robots.txt files address it: by its product token,
+// failing that by wider tokens in order, failing those by "*". The zero Agent
+// is addressed by "*" alone.
+type Agent struct {
+	tokens    []string
+	namedOnly bool // groups for "*" do not bind it (SYS-09, SYS-10)
+}
+
+// NewAgent returns the agent with the given product token and wider tokens.
+// A token has letters, "_" and "-" only (AGENT-14).
+func NewAgent(token string, wider ...string) (Agent, error) {
+	tokens := append([]string{token}, wider...)
+	for _, t := range tokens {
+		if t == "" || leadingToken(t) != t || strings.ContainsAny(t, digits) {
+			return Agent{}, fmt.Errorf("product token %q: want letters, \"_\" and \"-\" only", t)
+		}
+	}
+	return Agent{tokens: tokens}, nil
+}
+
+// Named returns the agent that goes by name: the preset if there is one, else
+// an agent whose only token is what of the name a user-agent line would be
+// read as. It is for questions about crawlers of others, whose tokens may have
+// digits (AGENT-02); a crawler of one's own is made by NewAgent.
+func Named(name string) Agent {
+	if a, ok := Preset(name); ok {
+		return a
+	}
+	if t := leadingToken(name); t != "" {
+		return Agent{tokens: []string{t}}
+	}
+	return Agent{}
+}
+
+// Preset returns the agent of a well-known crawler, named in any case, with
+// the wider tokens that its operator documents (the SYS requirements).
+func Preset(name string) (Agent, bool) {
+	switch strings.ToLower(name) {
+	case "googlebot":
+		return Agent{tokens: []string{"googlebot"}}, true
+	case "googlebot-news":
+		return Agent{tokens: []string{"googlebot-news", "googlebot"}}, true
+	case "googlebot-image":
+		return Agent{tokens: []string{"googlebot-image", "googlebot-images", "googlebot"}}, true
+	case "storebot-google":
+		return Agent{tokens: []string{"storebot-google"}}, true
+	case "yandex":
+		return Agent{tokens: []string{"yandex"}}, true
+	case "yandexbot":
+		return Agent{tokens: []string{"yandexbot", "yandex"}}, true
+	case "yandexdirect":
+		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true}, true
+	case "yandexcalendar":
+		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true}, true
+	}
+	return Agent{}, false
+}
+
+// Token returns the product token.
+func (a Agent) Token() string {
+	if len(a.tokens) == 0 {
+		return ""
+	}
+	return a.tokens[0]
+}
+
+// A rank says how specifically a user-agent line names an agent: the index of
+// the token that it names, so that less is more.
+type rank int
+
+// unnamed ranks a line that does not name the agent.
+const unnamed rank = 1 << 30
+
+// rank returns how specifically value, of a user-agent line, names a.
+func (a Agent) rank(value string) rank {
+	if value == "*" {
+		if a.namedOnly {
+			return unnamed
+		}
+		return rank(len(a.tokens))
+	}
+	name := leadingToken(value)
+	for i, t := range a.tokens {
+		// Both are ASCII, so folding cannot match letters of other alphabets.
+		if strings.EqualFold(t, name) {
+			return rank(i)
+		}
+	}
+	return unnamed
+}
+
+// leadingToken returns what of s is a token; text after it does not belong to
+// the name (AGENT-02).
+func leadingToken(s string) string {
+	for i := range len(s) {
+		if !tokenByte(s[i]) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func tokenByte(c byte) bool { return alphanumeric(c) || c == '_' || c == '-' }

@@ -1,0 +1,87 @@
+package robots
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Limit is how many bytes of a robots.txt are read (FMT-08).
+const Limit = 500 << 10
+
+// usualLine is about how long lines are, in bytes.
+const usualLine = 32
+
+// Options say how a file is read. The zero value reads the Google dialect with
+// its extensions.
+type Options struct {
+	Dialect Dialect
+	// NoExtensions ignores the lines that the Google dialect itself does not
+	// know, such as Crawl-delay (DELAY-07).
+	NoExtensions bool
+	// DelayEndsRun makes a Crawl-delay line end a run of user-agent lines, as
+	// rules do, so that those after it begin a group of their own.
+	DelayEndsRun bool
+	// Limit is how many bytes are read. What is less than the constant Limit,
+	// zero included, means that constant (FMT-09).
+	Limit int
+}
+
+// Parse reads body in the dialect d, extensions included. It never fails, and
+// its time is linear in the body.
+func Parse(body []byte, d Dialect) *File { return Options{Dialect: d}.Parse(body) }
+
+// Parse reads body as the options say. The File keeps no reference to body.
+func (o Options) Parse(body []byte) *File {
+	rest := strings.TrimPrefix(string(cut(body, max(o.Limit, Limit))), "\ufeff")
+	f := &File{lines: make([]line, 0, len(rest)/usualLine), delayEndsRun: o.DelayEndsRun}
+	for number := int32(1); rest != ""; number++ {
+		var text string
+		text, rest = cutLine(rest)
+		l, ok := parseLine(text)
+		if !ok || o.NoExtensions && l.field == crawlDelay {
+			continue
+		}
+		l.number = number
+		f.lines = append(f.lines, l)
+	}
+	return f
+}
+
+// cut returns at most limit bytes of body. A line that the limit would cut in
+// two goes whole: half a path could block or open too much (FMT-11).
+func cut(body []byte, limit int) []byte {
+	if len(body) <= limit {
+		return body
+	}
+	if c := body[limit]; c == '\n' || c == '\r' {
+		return body[:limit]
+	}
+	return body[:bytes.LastIndexAny(body[:limit], "\r\n")+1]
+}
+
+// A File is a parsed robots.txt: the lines that mean something, in order. It
+// is immutable and safe for concurrent use.
+type File struct {
+	lines        []line
+	delayEndsRun bool
+}
+
+// Sitemaps returns the sitemaps that the file names, in its order, each once.
+// They are tied to no agent (SMAP-06) and may be on other hosts (SMAP-04);
+// values that are no complete URL are left out (SMAP-02).
+func (f *File) Sitemaps() []decorum.URL {
+	var found []decorum.URL
+	seen := make(map[decorum.URL]bool)
+	for _, l := range f.lines {
+		if l.field != sitemap {
+			continue
+		}
+		if u, err := decorum.ParseURL(l.value); err == nil && !seen[u] {
+			seen[u] = true
+			found = append(found, u)
+		}
+	}
+	return found
+}

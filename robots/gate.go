@@ -1,0 +1,136 @@
+package robots
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A Gate decides whether a URL may be visited now, by the robots.txt of its
+// origin. It remembers answers, knows how long they hold, and asks for a
+// robots.txt to be visited when it must know more. It makes no visit itself,
+// is told the time, and keeps what it learns in Notes, so that a restart asks
+// nobody again. All methods may be called at the same time.
+type Gate struct {
+	cfg    GateConfig
+	notes  Notes
+	memory memory
+	claims atomic.Uint64 // made so far
+}
+
+// NewGate returns a Gate that keeps its records in notes. The config must be
+// valid (GateConfig.Validate).
+func NewGate(cfg GateConfig, notes Notes) *Gate {
+	cfg = cfg.withDefaults()
+	return &Gate{
+		cfg: cfg, notes: notes,
+		memory: memory{limit: cfg.Origins, entries: make(map[decorum.Origin]*entry)},
+	}
+}
+
+// Check clears the visit to u, or to the robots.txt of its origin if that must
+// come first: the answer then goes to Learn, or the Clearance to Forget if the
+// visit is not made. Otherwise the error is a *decorum.Error of Kind
+//
+//   - Disallowed, with a *Refusal: the rules say no;
+//   - Pending, with a *Closed: somebody else is looking up the rules;
+//   - Unreachable, with a *Closed: the lookup failed, its time has not come;
+//   - Invalid: u is no URL.
+//
+// Any other error is one of the Notes. While rules hold, Check allocates
+// nothing and does no I/O.
+func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
+	o := u.Origin()
+	if o.IsZero() {
+		return Clearance{}, refusal(u, decorum.Invalid, errors.New("no URL"))
+	}
+	if s := g.memory.find(o); s.open(now) {
+		return g.judge(s, u)
+	}
+	e := g.memory.lock(o, now)
+	defer e.mu.Unlock()
+	s, err := g.current(ctx, now, o, e)
+	switch {
+	case err != nil:
+		return Clearance{}, err
+	case s.open(now):
+		return g.judge(s, u)
+	case e.claim.runs(now):
+		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, e.claim.until, "robots.txt is being fetched"))
+	case now.Before(s.until) && s.hop != nil:
+		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, g.soon(now, s.until), s.why))
+	case now.Before(s.until):
+		return Clearance{}, refusal(u, decorum.Unreachable, g.closed(s, s.until, s.why))
+	}
+	return g.claim(now, e, o, o.RobotsURL(), 0), nil
+}
+
+// judge asks the rules.
+func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
+	v := s.rules.Check(u)
+	if !v.Allowed {
+		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
+	}
+	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
+}
+
+// claim makes the Clearance for a visit of the origin's lookup. The lock of e
+// is held.
+func (g *Gate) claim(now time.Time, e *entry, o decorum.Origin, u decorum.URL, hop int) Clearance {
+	e.claim = claim{id: g.claims.Add(1), until: now.Add(g.cfg.Claim), hop: hop}
+	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, claim: e.claim.id, hop: hop}
+}
+
+// Forget takes back a Clearance for a robots.txt that was not visited, or
+// whose visit was broken off by the caller: the next who asks may make it. It
+// does nothing to a Clearance of another kind.
+func (g *Gate) Forget(c Clearance) {
+	if !c.ForRobots() || c.gate != g {
+		return
+	}
+	g.memory.release(c)
+}
+
+// Rules returns the rules that the origin's pages were last judged by, nil if
+// none are known.
+func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
+	if s := g.memory.find(o); s != nil {
+		return s.rules, nil
+	}
+	r, err := g.load(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return g.compile(&r, g.parse(&r)).rules, nil
+}
+
+// CrawlDelay returns the pause that the origin's rules ask for, and false if
+// they are not known or ask for none. A delay holds on while its rules are
+// too old or the origin is closed.
+func (g *Gate) CrawlDelay(ctx context.Context, o decorum.Origin) (time.Duration, bool) {
+	rules, err := g.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return 0, false
+	}
+	return rules.CrawlDelay()
+}
+
+// soon is when to ask again whether a hop has been visited: it may be in the
+// queue of a crawl that has another Gate.
+func (g *Gate) soon(now, until time.Time) time.Time {
+	if next := now.Add(g.cfg.Claim); next.Before(until) {
+		return next
+	}
+	return until
+}
+
+func (g *Gate) closed(s *standing, until time.Time, why string) *Closed {
+	return &Closed{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
+}
+
+func refusal(u decorum.URL, kind decorum.Kind, cause error) error {
+	return &decorum.Error{Op: "robots", URL: u.String(), Kind: kind, Err: cause}
+}

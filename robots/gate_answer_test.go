@@ -1,0 +1,100 @@
+package robots
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMaxAge(t *testing.T) {
+	const none = time.Duration(-1)
+	for _, test := range []struct {
+		headers string // separated by "|"
+		want    time.Duration
+	}{
+		{"", none},
+		{"public", none},
+		{"max-age=3600", time.Hour},
+		{"public, max-age=3600, must-revalidate", time.Hour},
+		{"Max-Age=3600", time.Hour},
+		{`max-age="3600"`, time.Hour},
+		{"max-age=0", 0},
+		{"no-cache", 0},
+		{"NO-STORE", 0},
+		{`no-cache="Set-Cookie"`, 0},
+		{"max-age=3600, no-cache", 0},
+		{"max-age=60|max-age=3600", time.Minute},
+		{"max-age=3600|max-age=60", time.Minute},
+		{"s-maxage=60", none},
+		{"max-age", none},
+		{"max-age=", none},
+		{"max-age=-1", none},
+		{"max-age=1e3", none},
+		{"max-age=1.5", none},
+		{"max-age=٣", none},
+		{"x-max-age=60", none},
+		{"max-age=99999999999999999999", longestDelay},
+		{"max-age=9223372036854775807", longestDelay},
+		{",,=,max-age=60,", time.Minute},
+	} {
+		got, ok := maxAge(strings.Split(test.headers, "|"))
+		if !ok {
+			got = none
+		}
+		if got != test.want {
+			t.Errorf("maxAge(%q) = %v, want %v", test.headers, got, test.want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"":                                0,
+		"120":                             2 * time.Minute,
+		" 120 ":                           2 * time.Minute,
+		"0":                               0,
+		"-5":                              0,
+		"1.5":                             0,
+		"soon":                            0,
+		"Sun, 01 Mar 2026 12:10:00 GMT":   10 * time.Minute,
+		"Sunday, 01-Mar-26 12:10:00 GMT":  10 * time.Minute,
+		"Sun Mar  1 12:10:00 2026":        10 * time.Minute,
+		"Sun, 01 Mar 2026 11:00:00 GMT":   0,
+		"Sun, 01 Mar 2026 12:10:00 +0100": 0,
+		"18446744073709551616":            longestDelay,
+	} {
+		if got := retryAfter(value, now); got != want {
+			t.Errorf("retryAfter(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	b := Backoff{First: time.Minute, Max: 5 * time.Minute}
+	for failures, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 5, 5: 5, 1 << 40: 5} {
+		if got := b.after(failures); got != want*time.Minute {
+			t.Errorf("after %d failures: %v, want %d min", failures, got, want)
+		}
+	}
+}
+
+// FuzzGateHeaders: no header makes an answer hold, or a failure wait, for
+// longer or shorter than the bounds.
+func FuzzGateHeaders(f *testing.F) {
+	f.Add("max-age=3600", "120")
+	f.Add("no-cache,max-age=\"-1\"", "Sun, 01 Mar 2026 12:10:00 GMT")
+	f.Add("max-age=99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT")
+	cfg := GateConfig{}.withDefaults()
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	page := mustURL(f, "https://example.com/robots.txt")
+	f.Fuzz(func(t *testing.T, cacheControl, retry string) {
+		res := answers(503, "Cache-Control", cacheControl, "Retry-After", retry)(page)
+		if d := cfg.life(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
+			t.Errorf("Cache-Control %q: holds for %v", cacheControl, d)
+		}
+		if d := serverError(now, res, cfg.Retry503).wait(1); d < cfg.Retry503.First || d > longestWish {
+			t.Errorf("Retry-After %q: wait %v", retry, d)
+		}
+	})
+}

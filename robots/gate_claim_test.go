@@ -1,0 +1,240 @@
+package robots
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// TestOneLookup pins FETCH-31: of 100 workers that come to a new origin, one
+// fetches robots.txt, the others are told to wait.
+func TestOneLookup(t *testing.T) {
+	s := newScene(t, GateConfig{})
+	var asked, waits atomic.Int32
+	var winner Clearance
+	var all sync.WaitGroup
+	for i := range 100 {
+		page := mustURL(t, fmt.Sprintf("https://example.com/b%d", i))
+		all.Go(func() {
+			c, err := s.check(page)
+			switch {
+			case err == nil && c.ForRobots():
+				asked.Add(1)
+				winner = c
+			case errors.Is(err, decorum.Pending):
+				waits.Add(1)
+			default:
+				t.Errorf("Check(%v) = %v, %v", page, c.URL(), err)
+			}
+		})
+	}
+	all.Wait()
+	if asked.Load() != 1 || waits.Load() != 99 {
+		t.Fatalf("%d ask, %d wait; want 1 and 99", asked.Load(), waits.Load())
+	}
+	s.learn(winner, answers(200, someRules)(winner.URL()))
+	s.want(mustURL(t, "https://example.com/b"), open)
+}
+
+// TestClaims: who may look up an origin, and until when.
+func TestClaims(t *testing.T) {
+	s := newScene(t, GateConfig{})
+	page := mustURL(t, "https://example.com/b")
+	lost := s.claim(page)
+	_, err := s.want(page, pending)
+	var closed *Closed
+	if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) || closed.Dormant {
+		t.Errorf("closed = %+v", closed)
+	}
+
+	s.now = s.now.Add(2 * time.Minute) // it ran out
+	forgotten := s.claim(page)
+	s.gate.Forget(lost) // no longer its to give back
+	s.want(page, pending)
+	s.gate.Forget(forgotten)
+
+	c := s.claim(page)
+	for _, late := range []Clearance{lost, forgotten} {
+		l := s.learn(late, answers(404)(late.URL()))
+		if l.Open || l.Changed || l.Closed == nil || !l.Closed.Until.Equal(s.now.Add(2*time.Minute)) {
+			t.Errorf("lesson for one who came late: %+v", l)
+		}
+	}
+	s.want(page, pending)
+	s.learn(c, answers(200, someRules)(c.URL()))
+	if l := s.learn(c, answers(500)(c.URL())); !l.Open || l.Outcome != RulesKnown || l.Changed {
+		t.Errorf("lesson for one who came twice: %+v", l)
+	}
+	s.want(page, open)
+}
+
+// TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
+// still good.
+func TestLateAnswerCounts(t *testing.T) {
+	s := newScene(t, GateConfig{Claim: time.Minute})
+	page := mustURL(t, "https://example.com/b")
+	c := s.claim(page)
+	s.now = s.now.Add(time.Hour)
+	s.learn(c, answers(404)(c.URL()))
+	s.want(page, open)
+}
+
+// TestGatesShareNotes: what one Gate has learnt, others need not ask.
+func TestGatesShareNotes(t *testing.T) {
+	a := newScene(t, GateConfig{})
+	b := *a
+	b.restart()
+	page := mustURL(t, "https://example.com/b")
+	both := func(want string) {
+		t.Helper()
+		a.want(page, want)
+		b.want(page, want)
+	}
+	wait := func(d time.Duration) { a.now, b.now = a.now.Add(d), b.now.Add(d) }
+
+	a.lookup(page, answers(200, someRules))
+	both(open)
+	wait(day) // both copies are too old now
+	b.lookup(page, fails)
+	both(unreachable)
+	wait(5 * time.Minute)
+	lesson := a.lookup(page, redirect("https://b.test/r.txt"))
+	both(pending)
+	c := a.hop(lesson)
+	a.learn(c, answers(404)(c.URL()))
+	both(open)
+}
+
+// TestShorterLifeIsKept: a Gate does not trust what another one lets live longer.
+func TestShorterLifeIsKept(t *testing.T) {
+	s := newScene(t, GateConfig{MaxTTL: 7 * day})
+	page := mustURL(t, "https://example.com/b")
+	s.lookup(page, answers(200, "Cache-Control", "max-age=604800"))
+	s.now = s.now.Add(2 * day)
+	s.want(page, open)
+	s.gate = NewGate(GateConfig{}, s.notes)
+	s.want(page, asks)
+}
+
+// TestMemoryIsBounded: origins beyond the bound are forgotten and read again,
+// those whose lookup is under way are not.
+func TestMemoryIsBounded(t *testing.T) {
+	s := newScene(t, GateConfig{Origins: 10})
+	origin := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("https://h%d.test/b", i)) }
+	claims := make([]Clearance, 5)
+	for i := range claims {
+		claims[i] = s.claim(origin(i))
+	}
+	for i := 5; i < 200; i++ {
+		s.lookup(origin(i), answers(404))
+	}
+	if n := len(s.gate.memory.entries); n != 10 {
+		t.Errorf("%d origins in memory, want 10", n)
+	}
+	for i, c := range claims {
+		s.want(origin(i), pending)
+		s.learn(c, answers(404)(c.URL()))
+	}
+	for i := range 200 {
+		s.want(origin(i), open)
+		if _, ok := s.gate.CrawlDelay(t.Context(), origin(i).Origin()); ok {
+			t.Error("a Crawl-delay out of nowhere")
+		}
+	}
+	if n := len(s.gate.memory.entries); n != 10 {
+		t.Errorf("%d origins in memory, want 10", n)
+	}
+}
+
+// TestEvictedEntry: who waited for an entry that was evicted meanwhile gets
+// the one that has taken its place, as everybody else does.
+func TestEvictedEntry(t *testing.T) {
+	o := mustURL(t, "https://example.com/").Origin()
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for range 500 {
+		m := &NewGate(GateConfig{}, nil).memory
+		old := m.lock(o, now)
+		got := make(chan *entry)
+		coming := make(chan struct{})
+		for range 2 {
+			go func() {
+				coming <- struct{}{}
+				e := m.lock(o, now)
+				e.mu.Unlock()
+				got <- e
+			}()
+			<-coming
+		}
+		old.gone = true
+		m.mu.Lock()
+		delete(m.entries, o)
+		m.mu.Unlock()
+		old.mu.Unlock()
+		if a, b := <-got, <-got; a != b || a == old {
+			t.Fatalf("entries %p and %p after %p was evicted, want one new one", a, b, old)
+		}
+	}
+}
+
+// TestManyWorkers runs many lookups of few origins in a memory too small for
+// them: each origin is asked for once, by one worker at a time.
+func TestManyWorkers(t *testing.T) {
+	s := newScene(t, GateConfig{Origins: 3})
+	const origins = 20
+	var asked [origins]atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 2000 {
+				n := i % origins
+				page := mustURL(t, fmt.Sprintf("https://h%d.test/b", n))
+				c, err := s.check(page)
+				switch {
+				case errors.Is(err, decorum.Pending):
+				case err != nil:
+					t.Error(err)
+				case c.ForRobots():
+					asked[n].Add(1)
+					s.learn(c, answers(200, someRules)(c.URL()))
+				}
+				s.gate.CrawlDelay(t.Context(), page.Origin())
+			}
+		})
+	}
+	all.Wait()
+	for n := range asked {
+		if got := asked[n].Load(); got != 1 {
+			t.Errorf("origin %d was asked %d times", n, got)
+		}
+	}
+}
+
+// BenchmarkGateCheck is a visit cleared by known rules; in parallel, by as
+// many workers as there are cores.
+func BenchmarkGateCheck(b *testing.B) {
+	s := newScene(b, GateConfig{})
+	pages := make([]decorum.URL, 1000)
+	for i := range pages {
+		pages[i] = mustURL(b, fmt.Sprintf("https://h%d.test/catalog/lamps/%d.html", i, i))
+		s.lookup(pages[i], answers(200, someRules))
+	}
+	b.Run("one", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			s.check(pages[i%len(pages)])
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for i := 0; pb.Next(); i++ {
+				s.check(pages[i%len(pages)])
+			}
+		})
+	})
+}

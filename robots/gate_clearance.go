@@ -1,0 +1,134 @@
+package robots
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A Clearance is the proof that robots.txt was asked before a visit to its
+// URL. Only a Gate makes one that is valid; the zero Clearance is not.
+type Clearance struct {
+	gate    *Gate
+	url     decorum.URL
+	origin  decorum.Origin
+	verdict Verdict
+	file    *Snapshot // nil if the visit is for a robots.txt
+	claim   uint64    // the lookup that the visit is made for; 0 if none
+	hop     int
+}
+
+// Valid reports whether a Gate made c.
+func (c Clearance) Valid() bool { return c.gate != nil }
+
+// URL returns the one URL that c clears.
+func (c Clearance) URL() decorum.URL { return c.url }
+
+// Origin returns whose rules cleared the URL, or whose robots.txt the visit is
+// for: of a hop, the origin that was asked first.
+func (c Clearance) Origin() decorum.Origin { return c.origin }
+
+// ForRobots reports whether the visit is for a robots.txt: what comes back
+// goes to Gate.Learn.
+func (c Clearance) ForRobots() bool { return c.claim != 0 }
+
+// Hop returns how many redirects led from the origin's robots.txt to the URL.
+func (c Clearance) Hop() int { return c.hop }
+
+// Verdict returns what cleared the URL.
+func (c Clearance) Verdict() Verdict { return c.verdict }
+
+// File returns what the verdict rests on; it is zero if ForRobots.
+func (c Clearance) File() Snapshot {
+	if c.file == nil {
+		return Snapshot{}
+	}
+	return *c.file
+}
+
+// A Snapshot says what of a robots.txt is known, and since when.
+type Snapshot struct {
+	SHA256  string    // of the bytes that were kept, in hex; empty if the outcome is not of a file
+	Fetched time.Time // when the answer came
+	Outcome Outcome
+}
+
+// An Outcome is what became of the lookup of a robots.txt (DEF-05).
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown       Outcome = iota // nothing is known yet
+	RulesKnown                   // the file's rules decide
+	AllowedAll                   // there is no file: everything is allowed
+	DisallowedAll                // the server failed: nothing is allowed for now
+	CachedRules                  // it failed for so long that the last good copy decides
+	Following                    // a redirect is being followed
+)
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	names := [...]string{"unknown", "rules", "allow_all", "disallow_all", "cached_rules", "following"}
+	if int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}
+
+// A Refusal is why a URL is disallowed: the cause of an error of Kind
+// decorum.Disallowed.
+type Refusal struct {
+	Verdict Verdict
+	File    Snapshot
+}
+
+// Error names the rule.
+func (r *Refusal) Error() string {
+	v := r.Verdict
+	if v.Rule == "" {
+		return "no rule allows it"
+	}
+	return fmt.Sprintf("%s (line %d, group %s)", v.Rule, v.Line, v.Group)
+}
+
+// Closed says that an origin's pages cannot be visited for now, because its
+// rules are not known: the cause of errors of Kind decorum.Pending, while its
+// robots.txt is being looked up, and decorum.Unreachable, after that failed.
+type Closed struct {
+	Until    time.Time // when to ask the Gate again
+	Dormant  bool      // it failed so often that nobody should wait for it
+	Attempts int       // how often it failed in a row
+	Why      string
+}
+
+// Error says why, and until when.
+func (c *Closed) Error() string {
+	return fmt.Sprintf("%s; closed until %s", c.Why, c.Until.UTC().Format(time.RFC3339))
+}
+
+// A Lesson is what a Gate made of an answer.
+type Lesson struct {
+	Origin  decorum.Origin
+	Outcome Outcome
+	// Hop is where the robots.txt was redirected to; zero if the lookup is
+	// over. The caller queues it, and comes back with Gate.CheckHop.
+	Hop      decorum.URL
+	Sitemaps []decorum.URL // that the file names
+	Changed  bool          // other rules hold than before, or the first
+	Open     bool          // pages may be visited
+	Closed   *Closed       // why not; nil if Open
+}
+
+// A ChainEnd says that a hop ended its chain without a visit, since the known
+// rules of the host it leads to disallow it (FETCH-05): the cause of an error
+// of Kind decorum.Dropped. The caller acts on its Lesson as on one of Learn.
+type ChainEnd struct {
+	Lesson  Lesson
+	Refusal *Refusal
+}
+
+// Error says what disallows the hop.
+func (e *ChainEnd) Error() string {
+	return "redirect of a robots.txt leads to a disallowed URL: " + e.Refusal.Error()
+}

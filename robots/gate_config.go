@@ -1,0 +1,124 @@
+package robots
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A GateConfig says how a Gate decides. The zero value of a field means its
+// default.
+type GateConfig struct {
+	// Agent is who crawls. The zero Agent is addressed by "*" alone.
+	Agent Agent
+	// Dialect and NoExtensions say how files are read: see Options.
+	Dialect      Dialect
+	NoExtensions bool
+	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
+	MinTTL, MaxTTL time.Duration
+	// MaxHops is how many redirects of a robots.txt are followed, at least 5
+	// (FETCH-02). Default 5.
+	MaxHops int
+	// Retry503 says when to ask again after a 503, Retry after any other
+	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
+	Retry503, Retry Backoff
+	// Outage is how long a robots.txt must have been unreachable, without a
+	// break, for its last good copy to count again (FETCH-13). Default 30 days.
+	Outage time.Duration
+	// Patience is how many lookups of an origin must have failed in a row for
+	// nobody to wait for it any more. Default 3.
+	Patience int
+	// NotFound lists what error pages say in any case of letters where they
+	// answer 5xx for a missing page (FETCH-17). Default: the phrases of Q-15.
+	NotFound []string
+	// Claim is how long a lookup may take until somebody else may make it, Hop
+	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
+	Claim, Hop time.Duration
+	// Origins is how many origins' rules are held ready in memory; those of
+	// others are read from the notes when they are needed. Default 10,000.
+	Origins int
+}
+
+// A Backoff is how long to wait after a failure: First, then twice as long
+// after each further one in a row, never longer than Max.
+type Backoff struct{ First, Max time.Duration }
+
+// after returns the wait after so many failures in a row.
+func (b Backoff) after(failures int) time.Duration {
+	d := b.First
+	for i := 1; i < failures && d < b.Max; i++ {
+		d *= 2
+	}
+	return min(d, b.Max)
+}
+
+// notFoundPhrases are those of Q-15.
+var notFoundPhrases = []string{"Page not found", "Страница не найдена", "找不到网页", "Stránka nenalezena"}
+
+// Validate reports settings that make no sense.
+func (c GateConfig) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.Outage}, {"Claim", c.Claim}, {"Hop", c.Hop},
+		{"Retry503", min(c.Retry503.First, c.Retry503.Max)}, {"Retry", min(c.Retry.First, c.Retry.Max)},
+	} {
+		if d.value < 0 {
+			return fmt.Errorf("robots gate: %s must not be negative", d.name)
+		}
+	}
+	c = c.withDefaults()
+	switch {
+	case c.MinTTL > c.MaxTTL:
+		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
+	case c.MaxHops < leastHops:
+		return fmt.Errorf("robots gate: MaxHops must be at least %d", leastHops)
+	case c.Patience < 0, c.Origins < 0:
+		return fmt.Errorf("robots gate: Patience and Origins must not be negative")
+	case c.Retry503.First > c.Retry503.Max, c.Retry.First > c.Retry.Max:
+		return fmt.Errorf("robots gate: a first retry must not wait longer than the longest")
+	}
+	return nil
+}
+
+// leastHops is how many redirects must be followed (FETCH-02).
+const leastHops = 5
+
+func (c GateConfig) withDefaults() GateConfig {
+	c.MinTTL = orDefault(c.MinTTL, time.Minute)
+	c.MaxTTL = orDefault(c.MaxTTL, day)
+	c.MaxHops = orDefault(c.MaxHops, leastHops)
+	c.Retry503.First = orDefault(c.Retry503.First, time.Minute)
+	c.Retry503.Max = orDefault(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
+	c.Retry.First = orDefault(c.Retry.First, 5*time.Minute)
+	c.Retry.Max = orDefault(c.Retry.Max, max(time.Hour, c.Retry.First))
+	c.Outage = orDefault(c.Outage, 30*day)
+	c.Patience = orDefault(c.Patience, 3)
+	if c.NotFound == nil {
+		c.NotFound = notFoundPhrases
+	}
+	c.NotFound = lower(c.NotFound)
+	c.Claim = orDefault(c.Claim, 2*time.Minute)
+	c.Hop = orDefault(c.Hop, 15*time.Minute)
+	c.Origins = orDefault(c.Origins, 10_000)
+	return c
+}
+
+func lower(all []string) []string {
+	low := make([]string, len(all))
+	for i, s := range all {
+		low[i] = strings.ToLower(s)
+	}
+	return low
+}
+
+const day = 24 * time.Hour
+
+func orDefault[T comparable](v, byDefault T) T {
+	var zero T
+	if v == zero {
+		return byDefault
+	}
+	return v
+}

@@ -1,0 +1,115 @@
+package robots
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A memory holds the origins in play, at most limit of them but for those
+// whose lookup is under way. What it forgets is in the notes.
+type memory struct {
+	limit int
+
+	mu      sync.RWMutex
+	entries map[decorum.Origin]*entry
+}
+
+// An entry is what a Gate has in mind of one origin. Its standing may be
+// loaded by anybody; all else, and any reading or writing of the origin's note
+// after which the standing changes, is done with mu held.
+type entry struct {
+	standing atomic.Pointer[standing] // nil: the notes have not been read
+
+	mu    sync.Mutex
+	claim claim
+	gone  bool // evicted: look the origin up again
+}
+
+// A claim is the right to make the current visit of a lookup (FETCH-31). It
+// runs out, so that a worker that died does not close the origin for ever.
+type claim struct {
+	id    uint64 // 0: nobody has it
+	until time.Time
+	hop   int
+}
+
+func (c claim) runs(now time.Time) bool { return c.id != 0 && now.Before(c.until) }
+
+// find returns the origin's standing, nil if it is not in memory.
+func (m *memory) find(o decorum.Origin) *standing {
+	m.mu.RLock()
+	e := m.entries[o]
+	m.mu.RUnlock()
+	if e == nil {
+		return nil
+	}
+	return e.standing.Load()
+}
+
+// lock returns the origin's entry, locked.
+func (m *memory) lock(o decorum.Origin, now time.Time) *entry {
+	for {
+		e := m.entry(o, now)
+		e.mu.Lock()
+		if !e.gone {
+			return e
+		}
+		e.mu.Unlock()
+	}
+}
+
+func (m *memory) entry(o decorum.Origin, now time.Time) *entry {
+	m.mu.RLock()
+	e := m.entries[o]
+	m.mu.RUnlock()
+	if e != nil {
+		return e
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.entries[o]; e != nil {
+		return e
+	}
+	if len(m.entries) >= m.limit {
+		m.evict(now)
+	}
+	e = new(entry)
+	m.entries[o] = e
+	return e
+}
+
+// evict drops an entry that nobody is using: any will do, for it costs one
+// reading of a note to have it back. m.mu is held; TryLock keeps it from
+// waiting for somebody's I/O.
+func (m *memory) evict(now time.Time) {
+	for o, e := range m.entries {
+		if !e.mu.TryLock() {
+			continue
+		}
+		e.gone = !e.claim.runs(now)
+		gone := e.gone
+		e.mu.Unlock()
+		if gone {
+			delete(m.entries, o)
+			return
+		}
+	}
+}
+
+// release ends the claim that c was made for, if it still has it.
+func (m *memory) release(c Clearance) {
+	m.mu.RLock()
+	e := m.entries[c.origin]
+	m.mu.RUnlock()
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.claim.id == c.claim {
+		e.claim = claim{}
+	}
+}

@@ -1,0 +1,190 @@
+package robots
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Notes is where a Gate keeps what it learns, by origin and key. Every
+// storage.Store is one. Gates that share Notes share what they learn.
+type Notes interface {
+	// Note returns what SetNote kept, nil if nothing.
+	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	// SetNote keeps value.
+	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
+}
+
+// noteKey is the key of an origin's record.
+const noteKey = "robots"
+
+// A record is all that is kept of an origin's robots.txt (CACHE-09). It is
+// tied to no agent (CACHE-03).
+type record struct {
+	Last     *answer   `json:"last,omitempty"`
+	Outage   *outage   `json:"outage,omitempty"`
+	Hop      *hop      `json:"hop,omitempty"`
+	Attempts int       `json:"attempts,omitempty"` // lookups that failed in a row
+	Asked    time.Time `json:"asked"`              // when the last answer came, of any kind
+}
+
+// An answer is the last one that was no server error. It outlives outages.
+type answer struct {
+	Status       int       `json:"status"` // of the last visit of the chain
+	IsFile       bool      `json:"file,omitempty"`
+	SHA256       string    `json:"sha256,omitempty"`
+	Fetched      time.Time `json:"fetched"`
+	Expires      time.Time `json:"expires"`
+	ETag         string    `json:"etag,omitempty"`
+	LastModified string    `json:"modified,omitempty"`
+
+	body []byte // if IsFile
+}
+
+// An outage is a row of server errors that has not ended.
+type outage struct {
+	Since time.Time `json:"since"`
+	Retry time.Time `json:"retry"`          // when to ask again
+	Why   string    `json:"why"`            // the last failure
+	Over  bool      `json:"over,omitempty"` // it lasts too long to keep the origin closed (FETCH-13)
+}
+
+// A hop is where a redirect led that is still to be visited.
+type hop struct {
+	Target string    `json:"url"`
+	Count  int       `json:"count"` // redirects so far
+	Since  time.Time `json:"since"`
+
+	url decorum.URL // Target, parsed
+}
+
+// settle ends the lookup with an answer.
+func (r *record) settle(now time.Time, a *answer) {
+	*r = record{Last: a, Asked: now}
+}
+
+// follow waits for the target of a redirect. If one was waited for already, it
+// was not visited in time, and the lookup that began it failed.
+func (r *record) follow(now time.Time, to decorum.URL, count int) {
+	if r.Hop != nil && r.Hop.Count >= count {
+		r.Attempts++
+	}
+	r.Hop = &hop{Target: to.String(), Count: count, Since: now, url: to}
+	r.Asked = now
+}
+
+// longestSilence is how long nobody may have asked for an outage to be still
+// called continuous: two failures far apart do not make a month (FETCH-15).
+const longestSilence = 7 * day
+
+// fail ends the lookup with a server error, to be made again after wait.
+func (r *record) fail(now time.Time, why string, wait, limit time.Duration) {
+	since := now
+	if r.Outage != nil && now.Sub(r.Asked) <= longestSilence {
+		since = r.Outage.Since
+	}
+	r.Outage = &outage{Since: since, Retry: now.Add(wait), Why: why, Over: now.Sub(since) > limit}
+	r.Hop = nil
+	r.Attempts++
+	r.Asked = now
+}
+
+// effect identifies the rules that URLs were last judged by: two records with
+// the same effect allow every agent the same. It is empty if there were none.
+func (r *record) effect() string {
+	switch {
+	case r.Last != nil && r.Last.IsFile:
+		return r.Last.SHA256
+	case r.Last != nil, r.Outage != nil && r.Outage.Over:
+		return AllowedAll.String()
+	}
+	return ""
+}
+
+// A note is a version byte, a checksum of what follows it, the length of the
+// header, the header in JSON, and the body as it came.
+const (
+	noteVersion = 1
+	notePrefix  = 1 + crc32.Size
+)
+
+var errDamaged = errors.New("damaged robots note")
+
+// encode returns the record as a note.
+func (r *record) encode() ([]byte, error) {
+	header, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var body []byte
+	if r.Last != nil {
+		body = r.Last.body
+	}
+	note := make([]byte, notePrefix, notePrefix+binary.MaxVarintLen64+len(header)+len(body))
+	note = binary.AppendUvarint(note, uint64(len(header)))
+	note = append(note, header...)
+	note = append(note, body...)
+	note[0] = noteVersion
+	binary.BigEndian.PutUint32(note[1:], crc32.ChecksumIEEE(note[notePrefix:]))
+	return note, nil
+}
+
+// decodeRecord reads a note.
+func decodeRecord(note []byte) (record, error) {
+	var r record
+	if len(note) < notePrefix || note[0] != noteVersion ||
+		binary.BigEndian.Uint32(note[1:]) != crc32.ChecksumIEEE(note[notePrefix:]) {
+		return record{}, errDamaged
+	}
+	size, n := binary.Uvarint(note[notePrefix:])
+	if n <= 0 || size > uint64(len(note)-notePrefix-n) {
+		return record{}, errDamaged
+	}
+	header := note[notePrefix+n:][:size]
+	if err := json.Unmarshal(header, &r); err != nil {
+		return record{}, errDamaged
+	}
+	if r.Last != nil {
+		r.Last.body = note[notePrefix+n+int(size):]
+	}
+	if r.Hop != nil {
+		u, err := decorum.ParseURL(r.Hop.Target)
+		if err != nil {
+			return record{}, errDamaged
+		}
+		r.Hop.url = u
+	}
+	return r, nil
+}
+
+// load reads the origin's record. A damaged one is as good as none: the file
+// is fetched again, and until then nothing is allowed.
+func (g *Gate) load(ctx context.Context, o decorum.Origin) (record, error) {
+	note, err := g.notes.Note(ctx, o, noteKey)
+	if err != nil {
+		return record{}, fmt.Errorf("robots: read note of %s: %w", o, err)
+	}
+	r, err := decodeRecord(note)
+	if err != nil {
+		return record{}, nil
+	}
+	return r, nil
+}
+
+// save writes the origin's record.
+func (g *Gate) save(ctx context.Context, o decorum.Origin, r *record) error {
+	note, err := r.encode()
+	if err == nil {
+		err = g.notes.SetNote(ctx, o, noteKey, note)
+	}
+	if err != nil {
+		return fmt.Errorf("robots: write note of %s: %w", o, err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestRecordRoundTrip(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 5, time.UTC)
+	u := mustURL(t, "https://b.test/r.txt?x=%22")
+	for name, r := range map[string]record{
+		"nothing": {},
+		"no file": {Last: &answer{Status: 404, Fetched: now, Expires: now.Add(day)}, Asked: now},
+		"all": {
+			Last: &answer{Status: 200, IsFile: true, SHA256: "ab", Fetched: now, Expires: now.Add(day),
+				ETag: `W/"é"`, LastModified: "x", body: []byte("\x00\xff\nUser-agent: *")},
+			Outage:   &outage{Since: now, Retry: now.Add(time.Hour), Why: "robots.txt: status 500", Over: true},
+			Hop:      &hop{Target: u.String(), Count: 3, Since: now, url: u},
+			Attempts: 7, Asked: now,
+		},
+	} {
+		note, err := r.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeRecord(note)
+		if r.Last != nil && len(got.Last.body) == 0 {
+			got.Last.body = nil
+		}
+		if err != nil || !reflect.DeepEqual(got, r) {
+			t.Errorf("%s: %+v became %+v, %v", name, r, got, err)
+		}
+	}
+}
+
+// sealed makes a note of what follows version and checksum, so that the fuzzer
+// gets past them.
+func sealed(rest []byte) []byte {
+	note := binary.BigEndian.AppendUint32([]byte{noteVersion}, crc32.ChecksumIEEE(rest))
+	return append(note, rest...)
+}
+
+// FuzzRecord: whatever a note holds, reading it does not fail in another way
+// than an error, and a Gate that has read it does not let pages pass without
+// rules.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("\x02{}"))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01{}"))
+	f.Add([]byte(`)` + `{"hop":{"url":"https://b.test/","count":1}}`))
+	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
+	s := newScene(f, GateConfig{})
+	page := mustURL(f, "https://example.com/b")
+	c := s.claim(page)
+	s.learn(c, answers(200, someRules)(c.URL()))
+	f.Add(s.notes.notes[page.Origin()][notePrefix:])
+	f.Fuzz(func(t *testing.T, rest []byte) {
+		note := sealed(rest)
+		r, err := decodeRecord(note)
+		if err != nil {
+			r = record{}
+		} else if again, err := r.encode(); err != nil {
+			t.Errorf("%q is read but not written: %v", note, err)
+		} else if _, err := decodeRecord(again); err != nil {
+			t.Errorf("%q is written as %q, which cannot be read", note, again)
+		}
+		s := newScene(t, GateConfig{})
+		s.notes.notes[page.Origin()] = bytes.Clone(note)
+		c, err := s.check(page)
+		if err == nil && !c.ForRobots() && r.Last == nil && (r.Outage == nil || !r.Outage.Over) {
+			t.Errorf("%q lets a page pass", note)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package robots
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A standing is what a record means to one Gate: the rules compiled for its
+// agent, the body left behind. It is immutable.
+type standing struct {
+	rules    *Rules // that pages were last judged by; nil if none are known
+	file     Snapshot
+	until    time.Time // what is said below holds until then; after it, ask again
+	closed   bool      // pages wait
+	hop      *hop      // that the lookup waits for
+	attempts int
+	why      string // pages wait, if they do
+}
+
+// open reports whether the rules decide now. A nil standing is not open.
+func (s *standing) open(now time.Time) bool {
+	return s != nil && !s.closed && now.Before(s.until)
+}
+
+// current returns the origin's standing, and reads the note if memory has none,
+// or it is too old or waits for a hop: another Gate may have learnt more. The
+// lock of e is held.
+func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *entry) (*standing, error) {
+	s := e.standing.Load()
+	if s != nil && (e.claim.runs(now) || s.hop == nil && now.Before(s.until)) {
+		return s, nil
+	}
+	r, err := g.load(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s = g.compile(&r, g.parse(&r))
+	if r.Asked.Sub(now) > setBack {
+		s.until = now
+	}
+	e.standing.Store(s)
+	return s, nil
+}
+
+// setBack is how far ahead of the clock a record may be. Beyond it, the clock
+// has been set back, and the record's times would hold for far too long.
+const setBack = time.Hour
+
+// compile works out what a record means. file is the one that it keeps.
+func (g *Gate) compile(r *record, file *File) *standing {
+	s := &standing{attempts: r.Attempts, hop: r.Hop, closed: r.Last == nil, why: "robots.txt is not known"}
+	if a := r.Last; a != nil {
+		s.file = Snapshot{SHA256: a.SHA256, Fetched: a.Fetched, Outcome: AllowedAll}
+		s.rules = AllowAll()
+		if a.IsFile {
+			s.file.Outcome = RulesKnown
+			s.rules = file.For(g.cfg.Agent)
+		}
+		s.until = a.Expires
+		if latest := a.Fetched.Add(g.cfg.MaxTTL); latest.Before(s.until) {
+			s.until = latest // another Gate may let rules live longer
+		}
+	}
+	switch {
+	case r.Hop != nil:
+		s.closed, s.until = true, r.Hop.Since.Add(g.cfg.Hop)
+		s.file.Outcome = Following
+		s.why = "robots.txt redirects to " + r.Hop.Target
+	case r.Outage != nil:
+		s.suffer(r.Outage)
+	}
+	return s
+}
+
+// suffer applies an outage: pages wait (FETCH-09), until it has lasted so long
+// that the last good copy counts again, or nothing does (FETCH-13, FETCH-14).
+func (s *standing) suffer(o *outage) {
+	s.closed, s.until, s.why = !o.Over, o.Retry, o.Why
+	switch {
+	case !o.Over:
+		s.file.Outcome = DisallowedAll
+	case s.rules == nil:
+		s.rules = AllowAll()
+		s.file.Outcome = AllowedAll
+	case s.file.Outcome == RulesKnown:
+		s.file.Outcome = CachedRules
+	}
+}
+
+// parse reads the file that a record keeps, nil if none.
+func (g *Gate) parse(r *record) *File {
+	if r.Last == nil || !r.Last.IsFile {
+		return nil
+	}
+	return Options{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions}.Parse(r.Last.body)
+}

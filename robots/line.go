@@ -1,0 +1,74 @@
+package robots
+
+import "strings"
+
+// A field is what a line is about.
+type field uint8
+
+const (
+	userAgent field = iota
+	allow
+	disallow
+	sitemap
+	crawlDelay
+)
+
+// fieldNames holds the fields as they are written, in lower case. Typos are
+// not accepted (SYN-08).
+var fieldNames = [...]string{
+	userAgent:  "user-agent",
+	allow:      "allow",
+	disallow:   "disallow",
+	sitemap:    "sitemap",
+	crawlDelay: "crawl-delay",
+}
+
+// String returns the name of the field, in lower case.
+func (f field) String() string { return fieldNames[f] }
+
+// A line is one that means something: a known field and its value, without
+// comment and outer space.
+type line struct {
+	value  string
+	number int32 // counted from 1
+	field  field
+}
+
+// blank is the white space that counts: space and tab (SYN-03).
+const blank = " \t"
+
+// cutLine returns the first line of text and what follows it. Lines end in LF,
+// CR LF or CR, also mixed (FMT-02).
+func cutLine(text string) (first, rest string) {
+	for i := range len(text) {
+		switch text[i] {
+		case '\n':
+			return text[:i], text[i+1:]
+		case '\r':
+			return text[:i], strings.TrimPrefix(text[i+1:], "\n")
+		}
+	}
+	return text, ""
+}
+
+// parseLine reads "field: value # comment" (SYN-01 to SYN-05).
+func parseLine(s string) (line, bool) {
+	s, _, _ = strings.Cut(s, "#")
+	name, value, ok := strings.Cut(s, ":")
+	if !ok {
+		return line{}, false
+	}
+	f, ok := parseField(strings.Trim(name, blank))
+	return line{field: f, value: strings.Trim(value, blank)}, ok
+}
+
+func parseField(name string) (field, bool) {
+	for f, known := range fieldNames {
+		// With equal lengths folding stays within ASCII: no letter beyond it
+		// that folds to one of these is a single byte.
+		if len(name) == len(known) && strings.EqualFold(name, known) {
+			return field(f), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,71 @@
+package robots
+
+import "strings"
+
+// A pattern is the path of a rule, cut at its wildcards. It matches a path
+// that begins with head and holds the literals of tail after it, in order.
+type pattern struct {
+	head     literal
+	tail     []literal
+	anchored bool // the last literal ends the path
+	length   int  // as PREC-16 counts
+}
+
+// compilePattern compiles the value of an allow or disallow line.
+func compilePattern(path string) pattern {
+	path, anchored := trimStars(path)
+	part, path, more := strings.Cut(path, "*")
+	head, length := newLiteral(part)
+	p := pattern{head: head, anchored: anchored, length: length}
+	if anchored {
+		p.length++ // a final $ counts one
+	}
+	for more {
+		part, path, more = strings.Cut(path, "*")
+		l, length := newLiteral(part)
+		p.length += len("*") + length
+		if part != "" {
+			p.tail = append(p.tail, l)
+		}
+	}
+	return p
+}
+
+// trimStars removes what means nothing at the end of a pattern, "*" and "*$"
+// (MATCH-08, MATCH-19), and a "$" that means the end of the path (MATCH-18).
+func trimStars(path string) (trimmed string, anchored bool) {
+	if inner, ok := strings.CutSuffix(path, "$"); ok {
+		if !strings.HasSuffix(inner, "*") {
+			return inner, true
+		}
+		path = inner
+	}
+	return strings.TrimRight(path, "*"), false
+}
+
+// prefix reports whether p is no more than the beginning of a path.
+func (p *pattern) prefix() bool {
+	return len(p.tail) == 0 && !p.anchored && !p.head.marks
+}
+
+// match reports whether p matches path. Each literal is taken where it first
+// occurs; that leaves the most of the path to those after it, so no choice is
+// ever undone (MATCH-26).
+func (p *pattern) match(path string) bool {
+	n := p.head.at(path)
+	if n < 0 {
+		return false
+	}
+	path = path[n:]
+	for i := range p.tail {
+		l := &p.tail[i]
+		if p.anchored && i == len(p.tail)-1 {
+			return l.ends(path)
+		}
+		if n = l.in(path); n < 0 {
+			return false
+		}
+		path = path[n:]
+	}
+	return !p.anchored || path == ""
+}

@@ -1,0 +1,93 @@
+package robots
+
+import (
+	"slices"
+	"strings"
+)
+
+// prefixes finds the longest of many keys that a path begins with, in time
+// logarithmic in their number.
+//
+// The keys are sorted. The last key not after the path need not be a prefix of
+// it, but all prefixes of the path are that key or prefixes of that key: a key
+// between a prefix and the path begins with the prefix itself. So each key
+// knows the longest other key that is a prefix of it, and the answer is the
+// first along that chain that is no longer than what key and path share.
+type prefixes struct {
+	keys  []string
+	inner []int32 // the longest key that is a proper prefix of this one; -1 if none
+	rules []*rule
+}
+
+// keyed is a rule and the prefix that it matches.
+type keyed struct {
+	key  string
+	rule *rule
+}
+
+// newPrefixes makes the table; of rules with the same key it keeps the one
+// that wins.
+func newPrefixes(entries []keyed) prefixes {
+	order := make([]int32, len(entries)) // sorting numbers is faster than sorting pointers
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &entries[i], &entries[j]
+		if c := strings.Compare(a.key, b.key); c != 0 {
+			return c
+		}
+		return a.rule.compare(b.rule)
+	})
+	order = slices.CompactFunc(order, func(i, j int32) bool { return entries[i].key == entries[j].key })
+	p := prefixes{
+		keys:  make([]string, len(order)),
+		inner: make([]int32, len(order)),
+		rules: make([]*rule, len(order)),
+	}
+	for i, e := range order {
+		key := entries[e].key
+		j := int32(i) - 1
+		for j >= 0 && !strings.HasPrefix(key, p.keys[j]) {
+			j = p.inner[j]
+		}
+		p.keys[i], p.inner[i], p.rules[i] = key, j, entries[e].rule
+	}
+	return p
+}
+
+// find returns the rule with the longest key that path begins with, nil if
+// there is none.
+func (p *prefixes) find(path string) *rule {
+	low, high := 0, len(p.keys) // keys before low are not after path, those from high on are
+	for low < high {
+		if mid := int(uint(low+high) / 2); p.keys[mid] <= path {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == 0 {
+		return nil
+	}
+	i := int32(low - 1)
+	shared := sharedPrefix(p.keys[i], path)
+	for i >= 0 && len(p.keys[i]) > shared {
+		i = p.inner[i]
+	}
+	if i < 0 {
+		return nil
+	}
+	return p.rules[i]
+}
+
+// sharedPrefix returns how many bytes a and b have in common at their start.
+func sharedPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

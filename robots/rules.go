@@ -1,0 +1,125 @@
+package robots
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Rules are what one file says to one agent. They are immutable and safe for
+// concurrent use.
+type Rules struct {
+	prefixes  prefixes
+	wildcards wildcards
+	group     string
+	delay     time.Duration
+	slow      bool // a delay is given
+	closed    bool // what no rule decides is disallowed
+}
+
+// A Verdict says whether a URL may be visited, and why.
+type Verdict struct {
+	Allowed bool
+	Rule    string // the rule that decided, as in "disallow: /x"; empty if none did
+	Line    int    // its line in the file, counted from 1; 0 if none did
+	Group   string // as Rules.Group
+}
+
+// AllowAll returns rules that allow everything.
+func AllowAll() *Rules { return &Rules{} }
+
+// DisallowAll returns rules that allow nothing but /robots.txt.
+func DisallowAll() *Rules { return &Rules{closed: true} }
+
+// Check judges u: the longest rule that matches wins, allow wins a tie
+// (PREC-01, PREC-02), and without one u is allowed. /robots.txt is never
+// disallowed (FETCH-29), the zero URL always. Check allocates nothing. Its time
+// grows with the logarithm of the number of rules without wildcards, and at
+// worst with the length of each other rule times the length of u.
+func (r *Rules) Check(u decorum.URL) Verdict {
+	path := u.Path()
+	if path == "" || path == "/robots.txt" {
+		return Verdict{Allowed: path != "", Group: r.group}
+	}
+	best := r.wildcards.find(path, r.prefixes.find(path))
+	if best == nil {
+		return Verdict{Allowed: !r.closed, Group: r.group}
+	}
+	return Verdict{Allowed: best.allow, Rule: best.text, Line: best.line, Group: r.group}
+}
+
+// CrawlDelay returns the pause that the file asks the agent to make, and false
+// if it asks for none. It is never negative and at most a year.
+func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.slow }
+
+// Group returns the user-agent values of the chosen group as the file has
+// them, separated by commas; it is empty if no group speaks to the agent.
+func (r *Rules) Group() string { return r.group }
+
+// A rule is an allow or disallow line.
+type rule struct {
+	text   string // as a Verdict names it
+	line   int
+	length int // of the pattern, as PREC-16 counts
+	allow  bool
+}
+
+// compare orders rules so that the one that wins comes first. Of equals the
+// first of the file stands for all.
+func (r *rule) compare(o *rule) int {
+	if c := cmp.Compare(o.length, r.length); c != 0 {
+		return c
+	}
+	if r.allow != o.allow {
+		if r.allow {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(r.line, o.line)
+}
+
+// compile builds the rules of a choice. They keep nothing of the file's text:
+// a crawl holds rules for many hosts, and files are mostly comments and other
+// agents' groups.
+func compile(c choice) *Rules {
+	r := &Rules{group: strings.Clone(c.label()), delay: c.delay, slow: c.slow}
+	rules := newRules(c.rules)
+	keys := make([]keyed, 0, len(rules))
+	for i := range rules {
+		made, l := &rules[i], &c.rules[i]
+		p := compilePattern(made.text[len(made.text)-len(l.value):])
+		made.length = p.length
+		if p.prefix() {
+			keys = append(keys, keyed{p.head.text, made})
+		} else {
+			r.wildcards = append(r.wildcards, wildcard{p.pairs(), made, p})
+		}
+	}
+	r.prefixes = newPrefixes(keys)
+	slices.SortFunc(r.wildcards, func(a, b wildcard) int { return a.rule.compare(b.rule) })
+	return r
+}
+
+// newRules makes a rule of each line, without the length that its pattern
+// tells. Their texts are cut from one string.
+func newRules(lines []line) []rule {
+	size := 0
+	for _, l := range lines {
+		size += len(l.field.String()) + len(": ") + len(l.value)
+	}
+	var b strings.Builder
+	b.Grow(size) // so that what has been written stays where it is
+	rules := make([]rule, len(lines))
+	for i, l := range lines {
+		start := b.Len()
+		b.WriteString(l.field.String())
+		b.WriteString(": ")
+		b.WriteString(l.value)
+		rules[i] = rule{text: b.String()[start:], line: int(l.number), allow: l.field == allow}
+	}
+	return rules
+}
