@@ -1,0 +1,52 @@
+package extract
+
+import "testing"
+
+func BenchmarkScan(b *testing.B) {
+	page, home := samplePage(), mustParse(b, "http://example.com/dir/page")
+	var s Scanner
+	b.ReportAllocs()
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		if doc := s.Scan(page, utf8HTML, home); len(doc.Links) != 51 {
+			b.Fatal(len(doc.Links))
+		}
+	}
+}
+
+// BenchmarkTags is the scanner without the URLs: what finding the links costs.
+func BenchmarkTags(b *testing.B) {
+	page := samplePage()
+	b.ReportAllocs()
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		t := tokens{b: page}
+		var found attributes
+		for {
+			name, end, ok := t.next()
+			if !ok {
+				break
+			}
+			if e := elementOf(name); e == unknown || end {
+				t.attributes(nil)
+				continue
+			}
+			found = attributes{}
+			t.attributes(&found)
+		}
+	}
+}
+
+// BenchmarkTokenizer does the same as Scan with the tokenizer of x/net/html.
+func BenchmarkTokenizer(b *testing.B) {
+	page, home := samplePage(), mustParse(b, "http://example.com/dir/page")
+	b.ReportAllocs()
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		var o oracle
+		o.read(page)
+		if links := o.links(home); len(links) != 51 {
+			b.Fatal(len(links))
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package extract
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// A media says which syntax a body is written in.
+type media uint8
+
+const (
+	notHTML media = iota
+	plainHTML
+	asXML
+)
+
+// mediaOf returns the syntax of the body and the name of the encoding that
+// the content type gives, if it gives one.
+func mediaOf(contentType string, body []byte) (m media, charset string) {
+	sniffed := strings.TrimSpace(contentType) == ""
+	if sniffed {
+		contentType = http.DetectContentType(body)
+	}
+	kind, parameters, _ := strings.Cut(contentType, ";")
+	switch kind = strings.TrimSpace(kind); {
+	case strings.EqualFold(kind, "text/html"):
+		m = plainHTML
+	case strings.EqualFold(kind, "application/xhtml+xml"):
+		m = asXML
+	}
+	if !sniffed { // the sniffer always says utf-8: it has not looked
+		charset = charsetIn([]byte(parameters))
+	}
+	return m, charset
+}
+
+// charsetIn returns the charset that the value of a content type names, as
+// the standard finds it in meta elements; "" if there is none.
+func charsetIn(s []byte) string {
+	for {
+		i := indexFold(s, "charset")
+		if i < 0 {
+			return ""
+		}
+		s = trimLeft(s[i+len("charset"):])
+		if len(s) > 0 && s[0] == '=' {
+			return unquote(trimLeft(s[1:]))
+		}
+	}
+}
+
+// unquote returns the value at the start of s, in quotes or up to a blank or
+// a semicolon.
+func unquote(s []byte) string {
+	if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
+		if end := bytes.IndexByte(s[1:], s[0]); end >= 0 {
+			return string(s[1 : 1+end])
+		}
+		return ""
+	}
+	if end := bytes.IndexAny(s, blanks+";"); end >= 0 {
+		s = s[:end]
+	}
+	return string(s)
+}
+
+// mark returns the length of the body's byte order mark and the encoding it
+// stands for.
+func mark(body []byte) (length int, charset string) {
+	switch {
+	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
+		return 3, "utf-8"
+	case bytes.HasPrefix(body, []byte("\xFE\xFF")):
+		return 2, "utf-16be"
+	case bytes.HasPrefix(body, []byte("\xFF\xFE")):
+		return 2, "utf-16le"
+	}
+	return 0, ""
+}
+
+// encodingOf returns the encoding of that name, which is nil for UTF-8, and
+// whether there is one.
+func encodingOf(charset string) (enc encoding.Encoding, known bool) {
+	if strings.EqualFold(charset, "utf-8") {
+		return nil, true
+	}
+	enc, err := htmlindex.Get(charset)
+	if err != nil {
+		return nil, false
+	}
+	if name, _ := htmlindex.Name(enc); name == "utf-8" {
+		return nil, true
+	}
+	return enc, true
+}
+
+// isWide reports whether enc is a UTF-16: not what a page is written in whose
+// meta element could be read.
+func isWide(enc encoding.Encoding) bool {
+	name, _ := htmlindex.Name(enc)
+	return strings.HasPrefix(name, "utf-16")
+}
+
+// decode returns the body in UTF-8.
+func decode(body []byte, enc encoding.Encoding) []byte {
+	if enc == nil {
+		return body
+	}
+	decoded, err := enc.NewDecoder().Bytes(body)
+	if err != nil { // an encoding that HTML forbids: what is ASCII can be read
+		return body
+	}
+	return decoded
+}

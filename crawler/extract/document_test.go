@@ -1,0 +1,231 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// refs returns the links as strings, relative to the home of the tests.
+func refs(doc *Document) []string {
+	var refs []string
+	for _, l := range doc.Links {
+		ref := strings.TrimPrefix(l.URL.String(), "http://example.com") + " " + l.Kind.String()
+		if l.NoFollow {
+			ref += " nofollow"
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+var links = []struct {
+	name string
+	page string
+	want []string
+}{
+	{"every kind",
+		`<link rel=canonical href=/c><link rel=alternate hreflang=de href=/de><link rel=next href=/n><link rel=prev href=/p>
+		<link rel=alternate type="Application/RSS+xml; charset=utf-8" href=/rss><link rel=stylesheet href=/s><link href=/none>
+		<a href=/a></a><area href=/m><iframe src=/i></iframe><meta http-equiv=Refresh content="5; URL='/r'">
+		<frameset><frame src=/f></frameset><img src=/img><form action=/form>`,
+		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe", "/r refresh", "/f frame"}},
+	{"relative to the page", `<a href=x><a href=../y><a href=?q><a href=//other.example/z>`,
+		[]string{"/dir/x a", "/y a", "/dir/page?q a", "http://other.example/z a"}},
+	{"relative to the base", `<base href="/b/c"><a href=x>`, []string{"/b/x a"}},
+	{"base after links counts for all", `<a href=x><base href="/b/"><a href=y>`, []string{"/b/x a", "/b/y a"}},
+	{"only the first base with href counts", `<base target=t><base href="/b/"><base href="/c/"><a href=x>`, []string{"/b/x a"}},
+	{"unusable base", `<base href="mailto:x"><a href=x>`, []string{"/dir/x a"}},
+	{"entities and blanks", "<a href=' /x?a=1&amp;b=2\n'><a href=\"/a\tb\nc\">", []string{"/x?a=1&b=2 a", "/abc a"}},
+	{"an ampersand that begins no entity", `<a href="/x?a=1&copy=2&lang=en">`, []string{"/x?a=1&copy=2&lang=en a"}},
+	{"schemes that are not crawled",
+		`<a href=javascript:void(0)><a href="JAVASCRIPT:x"><a href="java&#10;script:x"><a href=mailto:a@b><a href=tel:1><a href=data:,x><a href=about:blank>`, nil},
+	{"fragments and empty", `<a href="#top"><a href=""><a href=" "><a href><a name=x>`, nil},
+	{"each URL once", `<a href=/x><a href="/x#part"><a href="http://EXAMPLE.com:80/x">`, []string{"/x a"}},
+	{"the lowest kind counts", `<link rel=canonical href=/x><a href=/x>`, []string{"/x a"}},
+	{"nofollow, ugc, sponsored", `<a href=/1 rel="noopener NOFOLLOW"><a href=/2 rel=ugc><area href=/3 rel=sponsored><a href=/4 rel=nofollowing>`,
+		[]string{"/1 a nofollow", "/2 a nofollow", "/3 area nofollow", "/4 a"}},
+	{"nofollow only if every mention is", `<a href=/x rel=nofollow><a href=/x><a href=/y rel=nofollow><a href=/y rel=ugc>`,
+		[]string{"/x a", "/y a nofollow"}},
+	{"noscript is content", `<noscript><a href=/x></noscript><noscript><meta http-equiv=refresh content="0;/y"></noscript>`,
+		[]string{"/x a", "/y refresh"}},
+	{"text is not content",
+		`<script>"<a href=/1>"</script><style><a href=/2></style><textarea><a href=/3></textarea><!-- <a href=/4> --><title><a href=/5></title>`, nil},
+	{"entities are decoded once", `<a href="/?x=&amp;amp;"><meta http-equiv=refresh content="0;/?y=&amp;amp;">`,
+		[]string{"/?x=&amp; a", "/?y=&amp; refresh"}},
+	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRef/4) + `"><a href=/y>`, []string{"/y a"}},
+	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRef) + `"><a href=/y>`, []string{"/y a"}},
+}
+
+func TestLinks(t *testing.T) {
+	for _, test := range links {
+		t.Run(test.name, func(t *testing.T) {
+			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
+			if got := refs(doc); !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+var refreshes = []struct{ content, want string }{
+	{"0;url=/x", "/x"}, {"0; URL = /x", "/x"}, {"0;/x", "/x"}, {"0 /x", "/x"}, {"0,url='/x'y", "/x"}, {`.5;url="/x`, "/x"},
+	{"3", ""}, {"3;", ""}, {"url=/x", ""}, {"", ""}, {"0url=/x", ""}, {"0;url", "url"}, {"0;urlx", "urlx"}, {"0;url=", ""},
+}
+
+func TestRefreshTarget(t *testing.T) {
+	for _, test := range refreshes {
+		if got := string(refreshTarget([]byte(test.content))); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.content, got, test.want)
+		}
+	}
+}
+
+var titles = []struct{ name, page, want string }{
+	{"decoded and folded", "<title>\n A &amp;\t B&nbsp;&eacute;  </title>", "A & B é"},
+	{"first wins", "<title>1</title><title>2</title>", "1"},
+	{"not that of an svg", "<svg><title>icon</title></svg><title>page</title>", "page"},
+	{"not in an attribute or comment", `<a title="<title>1</title>"><!-- <title>2</title> --><title>3</title>`, "3"},
+	{"none", "<p>text", ""},
+	{"at most 512 bytes", "<title>" + strings.Repeat("x", 600) + "</title>", strings.Repeat("x", 512)},
+	{"whole runes", "<title>x" + strings.Repeat("é", 300) + "</title>", "x" + strings.Repeat("é", 255)},
+	{"never closed", "<title>rest <b>of the page", "rest <b>of the page"},
+}
+
+func TestTitle(t *testing.T) {
+	for _, test := range titles {
+		t.Run(test.name, func(t *testing.T) {
+			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+			if doc.Title != test.want {
+				t.Errorf("got %q, want %q", doc.Title, test.want)
+			}
+		})
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	page := `<link rel=canonical href=#no><link rel="canonical" href="/1#x"><link rel=canonical href=/2>`
+	doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	if got := doc.Canonical.String(); got != "http://example.com/1" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What a page in windows-1251, Shift_JIS or UTF-16 says, whoever tells.
+var encodings = []struct{ name, contentType, page, title, link string }{
+	{"UTF-8 in the header", "text/html;charset=UTF-8", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"UTF-8 by its bytes", "text/html", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"byte order mark", "text/html", "\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"byte order mark over header", "text/html; charset=windows-1251", "\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"windows-1251 in the header", `text/html; charset="windows-1251"`, "<title>\xCF\xD0</title><a href='/\xCF?q=\xD0'>", "ПР", "/%D0%9F?q=%D0%A0"},
+	{"windows-1251 in meta charset", "text/html", "<meta charset=windows-1251><title>\xCF\xD0</title><a href=/\xCF>", "ПР", "/%D0%9F"},
+	{"meta after the title and a link", "text/html", "<a href=/\xCF><title>\xCF\xD0</title><meta charset=windows-1251>", "ПР", "/%D0%9F"},
+	{"meta content-type", "text/html", "<meta http-equiv=Content-Type content='text/html; charset=windows-1251'><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
+	{"header over meta", "text/html; charset=utf-8", "<meta charset=windows-1251><title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"first meta counts", "text/html", "<meta charset=utf-8><meta charset=windows-1251><title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"unknown name in the header", "text/html; charset=klingon", "<meta charset=windows-1251><title>\xCF</title><a href=/\xCF>", "П", "/%D0%9F"},
+	{"UTF-16 in meta is a lie", "text/html", "<meta charset=utf-16><title>é</title><a href=/é>", "é", "/%C3%A9"},
+	{"nothing said and not UTF-8", "text/html", "<title>caf\xE9</title><a href=/\xE9>", "café", "/%C3%A9"},
+	{"Shift_JIS with ASCII trail bytes", "text/html; charset=shift_jis", "<title>\x83\x5C</title><a href=/\x83\x5C>", "ソ", "/%E3%82%BD"},
+	{"base in a late encoding", "text/html", "<base href=/\xCF/><meta charset=windows-1251><title>\xCF</title><a href=x>", "П", "/%D0%9F/x"},
+	{"UTF-16, big end first", "text/html", "\xFE\xFF\x00<\x00t\x00i\x00t\x00l\x00e\x00>\x04\x1F\x00<\x00/\x00t\x00i\x00t\x00l\x00e\x00>\x00<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>", "П", "/x"},
+	{"UTF-16 with a mark", "text/html", "\xFF\xFE<\x00t\x00i\x00t\x00l\x00e\x00>\x00\x1F\x04<\x00/\x00t\x00i\x00t\x00l\x00e\x00>\x00<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>\x00", "П", "/x"},
+}
+
+func TestEncoding(t *testing.T) {
+	for _, test := range encodings {
+		t.Run(test.name, func(t *testing.T) {
+			doc := Scan([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
+			if doc.Title != test.title {
+				t.Errorf("title %q, want %q", doc.Title, test.title)
+			}
+			if got := refs(doc); !slices.Equal(got, []string{test.link + " a"}) {
+				t.Errorf("links %q, want %q", got, test.link)
+			}
+		})
+	}
+}
+
+var charsets = []struct{ value, want string }{
+	{"text/html; charset=utf-8", "utf-8"}, {"charset = 'a b';x", "a b"}, {`CharSet="x"`, "x"}, {`charset="x`, ""},
+	{"charset charset=x;y", "x"}, {"charset=x y", "x"}, {"charset=", ""}, {"text/html", ""}, {"", ""},
+}
+
+func TestCharsetIn(t *testing.T) {
+	for _, test := range charsets {
+		if got := charsetIn([]byte(test.value)); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.value, got, test.want)
+		}
+	}
+}
+
+var contentTypes = []struct {
+	contentType, body string
+	html              bool
+}{
+	{"text/html", "", true}, {"TEXT/HTML ; charset=x", "", true}, {"application/xhtml+xml", "", true},
+	{"text/plain", "<html>", false}, {"application/pdf", "<html>", false}, {"text/htmlx", "<html>", false},
+	{"application/xml", "<html>", false}, {"", "<!DOCTYPE html><p>", true}, {"", "%PDF-1.7", false}, {"", "", false},
+}
+
+func TestContentType(t *testing.T) {
+	for _, test := range contentTypes {
+		doc := Scan([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
+		if got := doc != nil; got != test.html {
+			t.Errorf("%q, body %q: read %v, want %v", test.contentType, test.body, got, test.html)
+		}
+	}
+}
+
+func TestXHTML(t *testing.T) {
+	page := `<title/><script src="/s.js"/><a href="/1">x</a><![CDATA[ > <a href="/2"> ]]><iframe src="/3"/><a href="/4"/>`
+	doc := Scan([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
+	if got, want := refs(doc), []string{"/1 a", "/3 iframe", "/4 a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMaxLinks(t *testing.T) {
+	var page strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&page, "<a href=/%d>", i)
+	}
+	s := Scanner{MaxLinks: 3}
+	for _, test := range []struct {
+		page string
+		want int
+		more bool
+	}{{page.String(), 3, true}, {"<a href=/1><a href=/2><a href=/3><a href=/1>", 3, false}, {"<p>", 0, false}} {
+		doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+		if len(doc.Links) != test.want || doc.More != test.more {
+			t.Errorf("%q: %d links, more %v", test.page, len(doc.Links), doc.More)
+		}
+	}
+}
+
+// TestScannerKeepsNothing pins that what Scan returned survives the next page
+// and the reuse of the body.
+func TestScannerKeepsNothing(t *testing.T) {
+	var s Scanner
+	home := mustParse(t, "http://example.com/dir/page")
+	body := []byte(`<title>one</title><a href=http://example.com/1><a href="/2?a&amp;b">`)
+	doc := s.Scan(body, "text/html", home)
+	copy(body, strings.Repeat("#", len(body)))
+	s.Scan([]byte("<title>two</title><a href=/3><a href=/4>"), "text/html", home)
+	if want := []string{"/1 a", "/2?a&b a"}; !slices.Equal(refs(doc), want) || doc.Title != "one" {
+		t.Errorf("got %q %q", doc.Title, refs(doc))
+	}
+}
+
+// TestLinear pins that no page is read in more than linear time: each of these
+// would take hours if something were searched for again and again.
+func TestLinear(t *testing.T) {
+	for _, piece := range []string{
+		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>", "<script><!--", "<script><!--<script>",
+		"<title>", "</title", "&", "<svg><![CDATA[", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
+	} {
+		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
+		Scan(body, "text/html", mustParse(t, "http://example.com/"))
+	}
+}

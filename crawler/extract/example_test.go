@@ -1,0 +1,25 @@
+package extract_test
+
+import (
+	"fmt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/extract"
+)
+
+func ExampleScan() {
+	page := []byte(`<title>Fish &amp; chips</title><meta name=robots content=noarchive>
+<a href="/menu?for=2&amp;day=friday">Menu</a> <a rel=nofollow href=//ads.example/>Ad</a>`)
+	home, _ := decorum.ParseURL("https://example.com/")
+	doc := extract.Scan(page, "text/html; charset=utf-8", home)
+	fmt.Println(doc.Title)
+	fmt.Println(doc.Directives("examplebot", nil))
+	for _, link := range doc.Links {
+		fmt.Println(link.Kind, link.URL, link.NoFollow)
+	}
+	// Output:
+	// Fish & chips
+	// noarchive
+	// a https://example.com/menu?for=2&day=friday false
+	// a https://ads.example/ true
+}

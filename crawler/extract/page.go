@@ -1,0 +1,176 @@
+package extract
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+)
+
+// A page is one page while it is being read.
+type page struct {
+	tokens
+	scanner *Scanner
+	doc     Document
+	home    decorum.URL // the page's own
+	base    decorum.URL // what links are relative to
+	limit   int         // links
+	xhtml   bool
+
+	attrs   attributes // of the current tag
+	depth   int        // inside svg and math
+	titled  bool       // the title was seen
+	based   bool       // a base element was seen
+	certain bool       // the encoding is known
+}
+
+// encode settles how the body is encoded, if its mark or the content type says.
+func (p *page) encode(body []byte, charset string) {
+	n, marked := mark(body)
+	if n > 0 {
+		charset = marked
+	}
+	enc, known := encodingOf(charset)
+	p.b, p.certain = decode(body[n:], enc), known
+}
+
+// read walks over the page until nothing is learnt too late: a base element
+// after the first link, or an encoding that only the page itself tells, makes
+// it begin again. Each does so once.
+func (p *page) read() *Document {
+	for {
+		p.begin()
+		if again := p.walk(); !again {
+			break
+		}
+	}
+	doc := p.doc
+	doc.Links = slices.Clone(p.scanner.links)
+	return &doc
+}
+
+// begin forgets what was read, but not what was learnt.
+func (p *page) begin() {
+	s := p.scanner
+	s.links = s.links[:0]
+	const roomy = 4096 // clearing a map costs what it has ever held
+	if s.index == nil || len(s.index) > roomy {
+		s.index = make(map[decorum.URL]int)
+	}
+	clear(s.index)
+	p.p, p.depth, p.cdata, p.titled, p.doc = 0, 0, p.xhtml, false, Document{}
+}
+
+// walk reads the page, and says whether that must be done again.
+func (p *page) walk() (again bool) {
+	for {
+		name, end, ok := p.next()
+		if !ok {
+			return p.end()
+		}
+		e := elementOf(name)
+		if e == unknown || end {
+			if !p.attributes(nil) {
+				return p.end()
+			}
+			if e == math || e == svg {
+				p.nest(-1)
+			}
+			continue
+		}
+		p.attrs = attributes{}
+		if !p.attributes(&p.attrs) {
+			return p.end()
+		}
+		if p.element(e) {
+			return true
+		}
+	}
+}
+
+// end judges the bytes of a page that nowhere named its encoding.
+func (p *page) end() (again bool) {
+	if p.certain || utf8.Valid(p.b) {
+		return false
+	}
+	p.recode(charmap.Windows1252)
+	return true
+}
+
+// recode settles how the body is encoded after part of it was read.
+func (p *page) recode(enc encoding.Encoding) {
+	p.b, p.certain = decode(p.b, enc), true
+	p.base, p.based = p.home, false // it may have been read wrongly
+}
+
+// declare learns the encoding that a meta element names.
+func (p *page) declare(charset string) (again bool) {
+	if p.certain {
+		return false
+	}
+	enc, known := encodingOf(charset)
+	p.certain = known
+	if enc == nil || isWide(enc) {
+		return false
+	}
+	p.recode(enc)
+	return true
+}
+
+// rebase learns from a base element what links are relative to.
+func (p *page) rebase(href []byte) (again bool) {
+	if href == nil || p.based {
+		return false
+	}
+	p.based = true // whatever it says
+	u, err := p.home.ResolveBytes(trim(unescape(href)))
+	if err != nil || u == p.base {
+		return false
+	}
+	p.base = u
+	return len(p.scanner.links) > 0
+}
+
+// nest counts how deep inside svg and math the walk is. CDATA sections are
+// text only there, and in XHTML.
+func (p *page) nest(by int) {
+	p.depth = max(0, p.depth+by)
+	p.cdata = p.xhtml || p.depth > 0
+}
+
+// add adds the link that an attribute holds, unless it leads nowhere.
+func (p *page) add(kind Kind, raw []byte, noFollow bool) (u decorum.URL, ok bool) {
+	if len(raw) > maxRef {
+		return u, false
+	}
+	s := p.scanner
+	s.ref = appendUnescaped(s.ref[:0], raw)
+	return p.addRef(kind, s.ref, noFollow)
+}
+
+// addRef is add for a link that is decoded.
+func (p *page) addRef(kind Kind, ref []byte, noFollow bool) (u decorum.URL, ok bool) {
+	if ref = trim(ref); !leads(ref) {
+		return u, false
+	}
+	u, err := p.base.ResolveBytes(ref)
+	if err != nil {
+		return u, false
+	}
+	s := p.scanner
+	if i, seen := s.index[u]; seen {
+		known := &s.links[i]
+		known.Kind = min(known.Kind, kind)
+		known.NoFollow = known.NoFollow && noFollow
+		return u, true
+	}
+	if len(s.links) == p.limit {
+		p.doc.More = true
+		return u, true
+	}
+	s.index[u] = len(s.links)
+	s.links = append(s.links, Link{URL: u, Kind: kind, NoFollow: noFollow})
+	return u, true
+}

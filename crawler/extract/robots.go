@@ -1,0 +1,164 @@
+package extract
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Directives are what a page asks of robots beyond robots.txt. The zero value
+// asks nothing.
+type Directives struct {
+	NoIndex      bool // do not show the page in results
+	NoFollow     bool // do not follow its links
+	NoArchive    bool // do not keep a copy to show; also "nocache"
+	NoSnippet    bool // do not show an extract
+	NoTranslate  bool // do not offer a translation
+	NoImageIndex bool // do not show its images in results
+	NoAI         bool // do not train models on it
+	NoImageAI    bool // do not train models on its images
+}
+
+// A Rule is what meta elements of one name ask.
+type Rule struct {
+	Agent string // in lower case; "robots" speaks to all
+	Directives
+}
+
+// Directives returns what the page asks of the agent with that product token:
+// all that its meta elements and the X-Robots-Tag fields of the header ask of
+// every robot or of this one. The stricter always wins, so nothing takes a
+// directive back. d may be nil: what is not HTML can still have a header.
+func (d *Document) Directives(token string, header http.Header) Directives {
+	var sum Directives
+	if d != nil {
+		for _, rule := range d.Robots {
+			if speaksTo(rule.Agent, token) {
+				sum = sum.and(rule.Directives)
+			}
+		}
+	}
+	for _, field := range header.Values("X-Robots-Tag") {
+		sum = sum.and(tagDirectives(field, token))
+	}
+	return sum
+}
+
+// tagDirectives reads one X-Robots-Tag field. An agent's name and a colon
+// before a directive limit it, and those after it, to that agent.
+func tagDirectives(field, token string) (sum Directives) {
+	agent := ""
+	for part := range strings.SplitSeq(field, ",") {
+		name, rest, found := strings.Cut(part, ":")
+		if name = strings.TrimSpace(name); found && isAgent(name) {
+			agent, part = name, rest
+		}
+		if speaksTo(agent, token) {
+			sum = sum.and(parseDirectives(part))
+		}
+	}
+	return sum
+}
+
+// isAgent reports whether what stands before a colon names an agent. The
+// directives that have values do not, and neither does half a date.
+func isAgent(name string) bool {
+	switch strings.ToLower(name) {
+	case "", "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
+		return false
+	}
+	return !strings.ContainsAny(name, " \t")
+}
+
+// speaksTo reports whether what is said to agent is said to the one with that
+// product token.
+func speaksTo(agent, token string) bool {
+	agent, _, _ = strings.Cut(agent, "/")
+	switch {
+	case agent == "", agent == "*", strings.EqualFold(agent, "robots"):
+		return true
+	}
+	return strings.EqualFold(agent, token)
+}
+
+// parseDirectives reads a list of directives. What is unknown is ignored.
+func parseDirectives(list string) (d Directives) {
+	separator := func(r rune) bool { return strings.ContainsRune(blanks+",;", r) }
+	for word := range strings.FieldsFuncSeq(list, separator) {
+		switch strings.ToLower(word) {
+		case "none":
+			d.NoIndex, d.NoFollow = true, true
+		case "noindex":
+			d.NoIndex = true
+		case "nofollow":
+			d.NoFollow = true
+		case "noarchive", "nocache":
+			d.NoArchive = true
+		case "nosnippet":
+			d.NoSnippet = true
+		case "notranslate":
+			d.NoTranslate = true
+		case "noimageindex":
+			d.NoImageIndex = true
+		case "noai":
+			d.NoAI = true
+		case "noimageai":
+			d.NoImageAI = true
+		}
+	}
+	return d
+}
+
+// and returns what either asks.
+func (d Directives) and(e Directives) Directives {
+	return Directives{
+		NoIndex:      d.NoIndex || e.NoIndex,
+		NoFollow:     d.NoFollow || e.NoFollow,
+		NoArchive:    d.NoArchive || e.NoArchive,
+		NoSnippet:    d.NoSnippet || e.NoSnippet,
+		NoTranslate:  d.NoTranslate || e.NoTranslate,
+		NoImageIndex: d.NoImageIndex || e.NoImageIndex,
+		NoAI:         d.NoAI || e.NoAI,
+		NoImageAI:    d.NoImageAI || e.NoImageAI,
+	}
+}
+
+// String returns the directives as a meta element would say them.
+func (d Directives) String() string {
+	var words []string
+	for _, w := range [...]struct {
+		asked bool
+		word  string
+	}{
+		{d.NoIndex, "noindex"}, {d.NoFollow, "nofollow"}, {d.NoArchive, "noarchive"},
+		{d.NoSnippet, "nosnippet"}, {d.NoTranslate, "notranslate"},
+		{d.NoImageIndex, "noimageindex"}, {d.NoAI, "noai"}, {d.NoImageAI, "noimageai"},
+	} {
+		if w.asked {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// rule keeps what a meta element of that name asks. Which names are agents
+// cannot be told, so whatever asks something is kept. Most metas can be passed
+// over at once: every directive begins with "no".
+func (p *page) rule(name string, content []byte) {
+	if len(name) > maxAgent || indexFold(content, "no") < 0 {
+		return
+	}
+	asked := parseDirectives(string(content))
+	if asked == (Directives{}) {
+		return
+	}
+	name = strings.ToLower(name)
+	for i, known := range p.doc.Robots {
+		if known.Agent == name {
+			p.doc.Robots[i].Directives = known.and(asked)
+			return
+		}
+	}
+	if len(p.doc.Robots) < maxRules {
+		p.doc.Robots = append(p.doc.Robots, Rule{name, asked})
+	}
+}

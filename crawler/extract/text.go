@@ -1,0 +1,174 @@
+package extract
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+)
+
+// titleText returns the text of a title element: references decoded, blanks
+// folded, cut at the end of a rune.
+func titleText(raw []byte) string {
+	const enough = 16 * maxTitle // blanks and references shrink
+	raw = raw[:min(len(raw), enough)]
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
+	var b strings.Builder
+	for word := range strings.FieldsSeq(html.UnescapeString(text)) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		if b.Len() > maxTitle {
+			break
+		}
+	}
+	return strings.TrimSpace(cut(b.String(), maxTitle))
+}
+
+// cut returns at most limit bytes of s, in whole runes.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// unescape returns an attribute's value with its references decoded. It
+// returns raw itself if there is nothing to decode.
+func unescape(raw []byte) []byte {
+	if bytes.IndexByte(raw, '&') < 0 && bytes.IndexByte(raw, 0) < 0 {
+		return raw
+	}
+	return appendUnescaped(make([]byte, 0, len(raw)), raw)
+}
+
+// appendUnescaped appends an attribute's value to dst with its references
+// decoded.
+func appendUnescaped(dst, raw []byte) []byte {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		raw = bytes.ReplaceAll(raw, []byte{0}, []byte("\uFFFD"))
+	}
+	for {
+		i := bytes.IndexByte(raw, '&')
+		if i < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		text, n := reference(raw[i:])
+		dst = append(dst, text...)
+		raw = raw[i+n:]
+	}
+}
+
+// reference decodes the character reference that s may begin with, and
+// returns its text and its length. In an attribute, unlike in text, a name
+// without a semicolon counts only if no letter, digit or "=" follows it, so
+// that "?a=1&copy=2" keeps its parameter.
+func reference(s []byte) (text string, n int) {
+	if bytes.HasPrefix(s, []byte("&amp;")) {
+		return "&", len("&amp;")
+	}
+	n = 1
+	numeric := n < len(s) && s[n] == '#'
+	if numeric {
+		n++
+	}
+	for n < len(s) && alphanumeric(s[n]) {
+		n++
+	}
+	if numeric {
+		return number(s[:n], s)
+	}
+	closed := n < len(s) && s[n] == ';'
+	if closed {
+		n++
+	}
+	written := string(s[:n])
+	text = html.UnescapeString(written)
+	switch {
+	case text == written:
+	case closed && (written == "&semi;" || text[len(text)-1] != ';'):
+		return text, n
+	case !closed && utf8.RuneCountInString(text) == 1 && !(n < len(s) && s[n] == '='):
+		return text, n
+	}
+	return "&", 1
+}
+
+// number decodes a numeric reference; its digits may end before word does.
+func number(word, s []byte) (text string, n int) {
+	n = len("&#")
+	digits := "0123456789"
+	if n < len(word) && word[n]|0x20 == 'x' {
+		n++
+		digits = "0123456789abcdefABCDEF"
+	}
+	first := n
+	for n < len(word) && strings.IndexByte(digits, word[n]) >= 0 {
+		n++
+	}
+	if n == first {
+		return "&", 1
+	}
+	text = html.UnescapeString(string(s[:n]) + ";")
+	if n < len(s) && s[n] == ';' {
+		n++
+	}
+	return text, n
+}
+
+func alphanumeric(c byte) bool { return class[c]&letter != 0 || '0' <= c && c <= '9' }
+
+// blanks are what HTML holds for white space.
+const blanks = " \t\n\f\r"
+
+// trimLeft returns s without the blanks at its start.
+func trimLeft(s []byte) []byte {
+	for len(s) > 0 && class[s[0]]&blank != 0 {
+		s = s[1:]
+	}
+	return s
+}
+
+// trim returns s without the blanks at its ends.
+func trim(s []byte) []byte {
+	s = trimLeft(s)
+	for len(s) > 0 && class[s[len(s)-1]]&blank != 0 {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// indexFold returns where the word, which is in lower case, begins in s, in
+// any case, or -1.
+func indexFold(s []byte, word string) int {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if is(s[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
+// leads reports whether a link may lead to a page: it is neither empty nor
+// only a fragment, and its scheme, if it has one, is one that is crawled.
+func leads(ref []byte) bool {
+	if len(ref) == 0 || ref[0] == '#' {
+		return false
+	}
+	for i, c := range ref {
+		switch {
+		case c == ':':
+			scheme := ref[:i]
+			return is(scheme, "https") || is(scheme, "http") || is(scheme, "ftp")
+		case !alphanumeric(c) && c != '+' && c != '-' && c != '.':
+			return true
+		}
+	}
+	return true
+}

@@ -1,0 +1,76 @@
+package extract
+
+import (
+	"slices"
+	"testing"
+)
+
+// scripts are the states of a script that the standard calls escaped and
+// double escaped, and whether the link after them is one.
+var scripts = []struct {
+	page string
+	link bool
+}{
+	{`<script></script><a href=/x>`, true},
+	{`<script></SCRIPT ><a href=/x>`, true},
+	{`<script></scripts><a href=/x>`, false},
+	{`<script><!-- </script><a href=/x>`, true},
+	{`<script><!-- <script> </script><a href=/x>`, false},
+	{`<script><!-- <script> </script> </script><a href=/x>`, true},
+	{`<script><!-- <script> --> </script><a href=/x>`, true},
+	{`<script><!-- <script/ </script/ </script/><a href=/x>`, true},
+	{`<script><!--><script></script><a href=/x>`, true},
+	{`<script><!---><script></script><a href=/x>`, true},
+	{`<script><!-- <scripts> </script><a href=/x>`, true},
+	{`<script><!- <script> </script><a href=/x>`, true},
+	{`<script><!-- < <script> </script><a href=/x>`, false},
+	{`<script><!-- <<script> </script><a href=/x>`, false},
+	{`<script><!-- <!-- <script> </script><a href=/x>`, false},
+}
+
+func TestScript(t *testing.T) {
+	for _, test := range scripts {
+		doc := Scan([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
+		if got := len(doc.Links) == 1; got != test.link {
+			t.Errorf("%s: link %v, want %v", test.page, got, test.link)
+		}
+	}
+}
+
+func TestElementOf(t *testing.T) {
+	for e, name := range names {
+		if e > 0 && elementOf([]byte(name)) != element(e) {
+			t.Errorf("%s is not known", name)
+		}
+	}
+	for _, name := range []string{"A", "IFrame", "SVG"} {
+		if elementOf([]byte(name)) == unknown {
+			t.Errorf("%s is not known", name)
+		}
+	}
+	for _, name := range []string{"b", "abbr", "ax", "!", "svgx", "plaintextarea", "\x01", "\xE1", "lin\xC4\xB1k"} {
+		if elementOf([]byte(name)) != unknown {
+			t.Errorf("%q is known", name)
+		}
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	b := []byte(`<a HREF='1' href=2 rel = x/y src content="a>b" / type=>rest`)
+	tag := tokens{b: b}
+	name, end, ok := tag.next()
+	if string(name) != "a" || end || !ok {
+		t.Fatalf("name %q", name)
+	}
+	var a attributes
+	if !tag.attributes(&a) || string(b[tag.p:]) != "rest" {
+		t.Fatalf("the tag does not end where it does: %q", b[tag.p:])
+	}
+	got := []string{string(a.href), string(a.rel), string(a.src), string(a.content), string(a.kind)}
+	if want := []string{"1", "x/y", "", "a>b", ""}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if a.src == nil || a.kind == nil || a.name != nil {
+		t.Error("an attribute without a value is not one that is missing")
+	}
+}

@@ -1,0 +1,240 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Ends of a crawl, as Next returns them.
+var (
+	// ErrEmpty says that no URL is queued and none is in hand.
+	ErrEmpty = errors.New("the frontier is empty")
+	// ErrDormant says that only origins are left that nobody should wait for:
+	// their robots.txt could not be had in several attempts. Their URLs stay
+	// queued.
+	ErrDormant = errors.New("only origins that do not answer are left")
+)
+
+// A Budget is a limit of the whole crawl on how many visits may begin.
+type Budget interface {
+	// Ready returns how many of want visits may begin now and, if none, how
+	// long to wait.
+	Ready(now time.Time, want int) (grant int, wait time.Duration)
+	// Took counts n visits that are about to begin.
+	Took(now time.Time, n int)
+}
+
+// Config is the frontier's share of a project's configuration.
+type Config struct {
+	// Scope decides which URLs belong to the crawl; nil: all.
+	Scope *Scope
+	// Clean rewrites a URL by the rules known now (Clean-param); nil: not at all.
+	Clean func(decorum.URL) decorum.URL
+	// Budget limits the whole crawl; nil: no limit.
+	Budget Budget
+	// LeaseTTL is how long a URL stays in hand without a sign of life.
+	// Default 2 min.
+	LeaseTTL time.Duration
+	// WaitDormant makes Next wait for dormant origins too, as a daemon does;
+	// without it, it returns ErrDormant when nothing else is left.
+	WaitDormant bool
+	// Discovered and Refused observe what Discover does with a URL; nil: nobody.
+	Discovered func(storage.Entry)
+	Refused    func(storage.Entry, error)
+}
+
+// A Frontier hands out URLs of hosts that may be visited now. Its methods may
+// be called at the same time.
+type Frontier struct {
+	store storage.Store
+	cfg   Config
+
+	waiting atomic.Int64  // workers in Next
+	turn    chan struct{} // held by the one worker that asks the store
+	ready   []storage.Lease
+	wake    chan struct{} // something changed: ask the store again
+}
+
+// New returns a frontier kept in store.
+func New(store storage.Store, cfg Config) *Frontier {
+	if cfg.LeaseTTL == 0 {
+		cfg.LeaseTTL = 2 * time.Minute
+	}
+	return &Frontier{store: store, cfg: cfg,
+		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+}
+
+// Discover offers entries to the crawl: each is cleaned, judged by scope, and
+// queued if it is new. It returns how many were new. Entries of source Robots
+// are the crawl's own errands (sitemaps, robots.txt hops): scope is for pages.
+func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
+	in := entries[:0:0]
+	for _, e := range entries {
+		if f.cfg.Clean != nil && e.Source != storage.Robots {
+			e.URL = f.cfg.Clean(e.URL)
+		}
+		if err := f.inScope(e); err != nil {
+			if f.cfg.Refused != nil {
+				f.cfg.Refused(e, err)
+			}
+			continue
+		}
+		in = append(in, e)
+	}
+	if len(in) == 0 {
+		return 0, nil
+	}
+	added, err = f.store.Add(ctx, in)
+	if added > 0 {
+		f.nudge()
+	}
+	return added, err
+}
+
+func (f *Frontier) inScope(e storage.Entry) error {
+	if f.cfg.Scope == nil || e.Source == storage.Robots {
+		return nil
+	}
+	return f.cfg.Scope.Check(e)
+}
+
+// Next waits until a URL is due and leases it. It returns ErrEmpty or
+// ErrDormant when the crawl has come to its end, and the cause of ctx when
+// that is done.
+func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
+	f.waiting.Add(1)
+	defer f.waiting.Add(-1)
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return storage.Lease{}, context.Cause(ctx)
+	}
+	for len(f.ready) == 0 {
+		if err := f.refill(ctx); err != nil {
+			return storage.Lease{}, err
+		}
+	}
+	l := f.ready[0]
+	f.ready = f.ready[1:]
+	return l, nil
+}
+
+// refill asks the store for a lease for each worker that waits, and if there
+// is none waits until there may be one. The caller holds the turn.
+func (f *Frontier) refill(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	now := time.Now()
+	want := max(1, int(f.waiting.Load()))
+	if f.cfg.Budget != nil {
+		grant, wait := f.cfg.Budget.Ready(now, want)
+		if grant == 0 {
+			return f.sleep(ctx, wait)
+		}
+		want = grant
+	}
+	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want)
+	if err != nil {
+		return err
+	}
+	if len(leases) > 0 {
+		f.ready = leases
+		if f.cfg.Budget != nil {
+			f.cfg.Budget.Took(now, len(leases))
+		}
+		return nil
+	}
+	switch {
+	case next.Left == storage.Nothing:
+		return ErrEmpty
+	case next.Left == storage.Dormant && !f.cfg.WaitDormant:
+		return ErrDormant
+	}
+	return f.sleepOrWake(ctx, next.At.Sub(now))
+}
+
+// sleep waits for the crawl's own budget, which nothing can hurry.
+func (f *Frontier) sleep(ctx context.Context, wait time.Duration) error {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sleepOrWake waits for the next due time, or for a change that may bring it
+// forward.
+func (f *Frontier) sleepOrWake(ctx context.Context, wait time.Duration) error {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-f.wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// nudge makes the worker that waits in refill ask the store again.
+func (f *Frontier) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Ack ends leases: see storage.Store.
+func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
+	defer f.nudge()
+	return f.store.Ack(ctx, acks)
+}
+
+// Renew keeps a lease for another LeaseTTL.
+func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
+	return f.store.Renew(ctx, l, time.Now(), f.cfg.LeaseTTL)
+}
+
+// LeaseTTL is how long a lease runs unless it is renewed.
+func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
+
+// Hold hands out no URL of the origin before until: see storage.Store.
+func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	defer f.nudge()
+	return f.store.Hold(ctx, o, until, dormant)
+}
+
+// Revive queues the origin's parked URLs again for which judge returns true.
+func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, judge func(decorum.URL) bool) error {
+	defer f.nudge()
+	_, err := f.store.Revive(ctx, o, func(e storage.Entry) bool { return judge(e.URL) })
+	return err
+}
+
+// GiveBack returns leases that no worker took to their queues. Call it when
+// the workers have stopped.
+func (f *Frontier) GiveBack(ctx context.Context) error {
+	acks := make([]storage.Ack, len(f.ready))
+	for i, l := range f.ready {
+		acks[i] = storage.Ack{Lease: l, Outcome: storage.Again}
+	}
+	f.ready = nil
+	return f.store.Ack(ctx, acks)
+}
+
+// Counts returns how much the frontier holds.
+func (f *Frontier) Counts(ctx context.Context) (storage.Counts, error) { return f.store.Counts(ctx) }
+
+// Flush makes everything so far durable.
+func (f *Frontier) Flush(ctx context.Context) error { return f.store.Flush(ctx) }

@@ -1,0 +1,82 @@
+package frontier_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func mustURL(t testing.TB, s string) decorum.URL {
+	t.Helper()
+	u, err := decorum.ParseURL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestScope(t *testing.T) {
+	docs := []*regexp.Regexp{regexp.MustCompile(`^https://www\.example\.co\.uk/docs/`)}
+	pdf := []*regexp.Regexp{regexp.MustCompile(`\.pdf$`)}
+	tests := []struct {
+		name  string
+		cfg   frontier.ScopeConfig
+		url   string
+		depth int
+		why   string // "": in scope
+	}{
+		{"host is the default", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 1, ""},
+		{"host takes in any scheme and port", frontier.ScopeConfig{}, "http://www.example.co.uk:8080/a", 1, ""},
+		{"host leaves out a sister", frontier.ScopeConfig{}, "https://shop.example.co.uk/a", 1, "another host than the seeds'"},
+		{"host leaves out a suffix trick", frontier.ScopeConfig{}, "https://www.example.co.uk.evil.test/", 1, "another host than the seeds'"},
+		{"origin leaves out another port", frontier.ScopeConfig{Within: frontier.Origin}, "https://www.example.co.uk:8443/", 1, "another origin than the seeds'"},
+		{"origin leaves out another scheme", frontier.ScopeConfig{Within: frontier.Origin}, "http://www.example.co.uk/", 1, "another origin than the seeds'"},
+		{"origin", frontier.ScopeConfig{Within: frontier.Origin}, "https://www.example.co.uk:443/", 1, ""},
+		{"domain takes in a sister", frontier.ScopeConfig{Within: frontier.Domain}, "https://shop.example.co.uk/", 1, ""},
+		{"domain knows public suffixes", frontier.ScopeConfig{Within: frontier.Domain}, "https://other.co.uk/", 1, "another domain than the seeds'"},
+		{"domain leaves out an address", frontier.ScopeConfig{Within: frontier.Domain}, "https://192.0.2.1/", 1, "another domain than the seeds'"},
+		{"any", frontier.ScopeConfig{Within: frontier.Any}, "https://other.test/", 1, ""},
+		{"the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 32, ""},
+		{"beyond the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 33, "deeper than 32 links"},
+		{"depth", frontier.ScopeConfig{MaxDepth: 2}, "https://www.example.co.uk/a", 3, "deeper than 2 links"},
+		{"seeds only", frontier.ScopeConfig{MaxDepth: -1}, "https://www.example.co.uk/a", 1, "deeper than 0 links"},
+		{"a seed of seeds only", frontier.ScopeConfig{MaxDepth: -1}, "https://www.example.co.uk/a", 0, ""},
+		{"URL length", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 5), 1, "longer than 30 bytes"},
+		{"URL length, just", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 4), 1, ""},
+		{"included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/docs/x", 1, ""},
+		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1, "matches no include pattern"},
+		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1, "matches an exclude pattern"},
+		{"exclude beats include", frontier.ScopeConfig{Include: docs, Exclude: pdf}, "https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
+	}
+	seeds := []decorum.URL{mustURL(t, "https://www.example.co.uk/")}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := frontier.NewScope(tt.cfg, seeds)
+			err := s.Check(storage.Entry{URL: mustURL(t, tt.url), Depth: tt.depth})
+			switch {
+			case tt.why == "" && err != nil:
+				t.Errorf("out of scope: %v", err)
+			case tt.why != "" && !errors.Is(err, decorum.OutOfScope):
+				t.Errorf("error %v, want OutOfScope: %s", err, tt.why)
+			case tt.why != "" && !strings.HasSuffix(err.Error(), tt.why):
+				t.Errorf("error %q does not say %q", err, tt.why)
+			}
+		})
+	}
+}
+
+func TestParseWithin(t *testing.T) {
+	for _, w := range []frontier.Within{frontier.Origin, frontier.Host, frontier.Domain, frontier.Any} {
+		if got, err := frontier.ParseWithin(w.String()); err != nil || got != w {
+			t.Errorf("%v: %v, %v", w, got, err)
+		}
+	}
+	if _, err := frontier.ParseWithin("galaxy"); err == nil {
+		t.Error("galaxy is accepted")
+	}
+}

@@ -1,0 +1,27 @@
+package sitemap_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier/sitemap"
+)
+
+func ExampleRead() {
+	file := strings.NewReader(`<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+  <url><loc>https://example.com/?a=1&amp;b=2</loc><lastmod>2024-05-06</lastmod></url>
+  <url><loc>https://example.com/about</loc><priority>0.8</priority></url>
+</urlset>`)
+	base, _ := decorum.ParseURL("https://example.com/sitemap.xml")
+	err := sitemap.Read(file, base, sitemap.Limits{}, func(e sitemap.Entry) error {
+		fmt.Println(e.URL, e.Priority)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// https://example.com/?a=1&b=2 0.5
+	// https://example.com/about 0.8
+	// <nil>
+}

@@ -1,0 +1,112 @@
+package politeness_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// A moment is one call of Admit on the timeline of a test.
+type moment struct {
+	at    time.Duration // after noon
+	host  string
+	due   time.Duration // what the store says, after noon
+	early time.Duration // 0: admitted
+}
+
+func TestAdmit(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{})
+	admit(t, l, []moment{
+		{0, "a", 0, 0},
+		{0, "a", 1, 1}, // not due by a nanosecond
+		{sec, "a", 3 * sec, 2 * sec},
+	})
+	l.Ended("a", politeness.Rest{Due: noon.Add(11 * sec), Gap: 10 * sec}, 0)
+	admit(t, l, []moment{
+		{sec, "b", 0, 0}, // another host is none of its business
+		{11 * sec, "a", 11 * sec, 0},
+		// The store forgot: the limiter did not.
+		{6 * sec, "a", 0, 5 * sec},
+		{11*sec - 2*time.Millisecond, "a", 0, 2 * time.Millisecond},
+	})
+	l.Ended("a", politeness.Rest{Due: noon.Add(6 * sec), Gap: sec}, 0) // a shorter rest ends no longer one
+	admit(t, l, []moment{{7 * sec, "a", 0, 4 * sec}})
+	l.Ended("a", politeness.Rest{Due: noon.Add(31 * sec), Gap: 20 * sec}, 0)
+	admit(t, l, []moment{{12 * sec, "a", 0, 19 * sec}, {31 * sec, "a", 31 * sec, 0}})
+}
+
+func admit(t *testing.T, l *politeness.Limits, moments []moment) {
+	t.Helper()
+	for _, m := range moments {
+		p, err := l.Admit(noon.Add(m.at), m.host, noon.Add(m.due))
+		var early politeness.TooEarly
+		switch {
+		case m.early == 0 && err != nil:
+			t.Errorf("%+v: %v", m, err)
+		case m.early == 0 && (!p.Valid() || p.Host() != m.host || !p.At().Equal(noon.Add(m.at))):
+			t.Errorf("%+v: permit %+v", m, p)
+		case m.early > 0 && !errors.As(err, &early):
+			t.Errorf("%+v: error %v, want TooEarly", m, err)
+		case m.early > 0 && (time.Duration(early)-m.early).Abs() > time.Microsecond:
+			t.Errorf("%+v: too early by %v", m, time.Duration(early))
+		case m.early > 0 && p.Valid():
+			t.Errorf("%+v: a permit and an error", m)
+		}
+	}
+}
+
+func TestZeroPermitIsNotValid(t *testing.T) {
+	if (politeness.Permit{}).Valid() {
+		t.Error("the zero Permit is valid")
+	}
+}
+
+func TestRequestsPerSecond(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 4})
+	began := 0
+	for at := time.Duration(0); at < 10*sec; {
+		now := noon.Add(at)
+		grant, wait := l.Ready(now, 3)
+		if grant == 0 {
+			if wait <= 0 {
+				t.Fatalf("at %v: no grant and no wait", at)
+			}
+			at += wait
+			continue
+		}
+		l.Took(now, grant)
+		began += grant
+	}
+	if began < 39 || began > 41 {
+		t.Errorf("%d requests began in 10 s at 4 a second", began)
+	}
+}
+
+func TestBytesPerSecond(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{BytesPerSecond: 1000})
+	if grant, _ := l.Ready(noon, 5); grant != 5 {
+		t.Fatalf("granted %d of 5 before anything was fetched", grant)
+	}
+	l.Ended("a", politeness.Rest{Due: noon, Gap: 0}, 11_000)
+	grant, wait := l.Ready(noon, 5)
+	if grant != 0 || wait < 9*sec || wait > 11*sec {
+		t.Errorf("after 11 kB at 1 kB/s: granted %d, wait %v; want a wait of about 10 s", grant, wait)
+	}
+	if grant, _ := l.Ready(noon.Add(wait), 5); grant == 0 {
+		t.Error("still no grant after the wait")
+	}
+}
+
+func TestLimitsForgetHostsThatAreDue(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{})
+	for i := range 100_000 {
+		end := noon.Add(time.Duration(i) * time.Millisecond)
+		l.Ended(fmt.Sprint(i), politeness.Rest{Due: end.Add(sec), Gap: sec}, 0)
+	}
+	if n := l.Hosts(); n > 10_000 {
+		t.Errorf("remembers %d hosts of which 1,000 rest", n)
+	}
+}

@@ -1,0 +1,140 @@
+package politeness
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// NoDelay as a Policy's Delay asks for no rest of its own between visits: for
+// servers of one's own. Crawl-delay, Retry-After and back-off hold all the same.
+const NoDelay time.Duration = -1
+
+// A Policy is how polite to be. Its zero value is polite: each field says what
+// zero means. There is no value that turns politeness off.
+type Policy struct {
+	// Delay is the rest between the end of one visit to a host and the start
+	// of the next. Default 1 s.
+	Delay time.Duration
+	// Adaptive makes the rest at least so many times as long as the last visit
+	// took. Default 1; negative: off.
+	Adaptive float64
+	// Concurrency is how many visits a host gets at a time. Default 1. Where a
+	// Crawl-delay is in force it is always 1 (DELAY-12).
+	Concurrency int
+	// MaxCrawlDelay is the longest Crawl-delay the crawl waits for: a host that
+	// asks for more is set aside, never visited faster. Default 1 h.
+	MaxCrawlDelay time.Duration
+	// Backoff is the rest after a first failure; it doubles with each further
+	// one in a row up to MaxBackoff, and halves with each success. Defaults
+	// 5 s, 1 h.
+	Backoff, MaxBackoff time.Duration
+	// MaxRetryAfter bounds what a Retry-After header can ask for. Default 24 h.
+	MaxRetryAfter time.Duration
+	// Jitter returns a number in [0, 1) that spreads back-off; nil: random.
+	Jitter func() float64
+}
+
+// Validate reports a policy that makes no sense.
+func (p Policy) Validate() error {
+	switch {
+	case p.Delay < NoDelay:
+		return errors.New("delay must not be negative")
+	case p.Concurrency < 0:
+		return errors.New("concurrency must not be negative")
+	case p.MaxCrawlDelay < 0, p.Backoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
+		return errors.New("durations must not be negative")
+	}
+	return nil
+}
+
+// WithDefaults returns the policy with each zero field set to what it means.
+func (p Policy) WithDefaults() Policy {
+	p.Delay = orDefault(p.Delay, time.Second)
+	p.Adaptive = orDefault(p.Adaptive, 1)
+	p.Concurrency = orDefault(p.Concurrency, 1)
+	p.MaxCrawlDelay = orDefault(p.MaxCrawlDelay, time.Hour)
+	p.Backoff = orDefault(p.Backoff, 5*time.Second)
+	p.MaxBackoff = orDefault(p.MaxBackoff, time.Hour)
+	p.MaxRetryAfter = orDefault(p.MaxRetryAfter, 24*time.Hour)
+	if p.Jitter == nil {
+		p.Jitter = rand.Float64
+	}
+	return p
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// A Visit is what one request to a host was like.
+type Visit struct {
+	Start, End time.Time
+	Status     int           // 0: no answer came (refused, reset, timed out)
+	RetryAfter time.Duration // what the answer's Retry-After asked for, from End
+	CrawlDelay time.Duration // what robots.txt asks for; 0: nothing
+	Strikes    int           // failures in a row before this visit
+}
+
+// Overloaded reports whether the answer is a sign of a server in trouble
+// (DELAY-13): none at all, 429, or 5xx. Other 4xx say nothing of it (DELAY-14).
+func (v Visit) Overloaded() bool {
+	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
+}
+
+// A Rest is what a host is owed after a visit.
+type Rest struct {
+	Due     time.Time     // no visit begins before
+	Gap     time.Duration // Due less the end of the visit
+	Slots   int           // visits at a time
+	Strikes int           // failures in a row, this visit included
+}
+
+// Next returns the rest that v earns the host: from the end of the visit, the
+// longest of the policy's delay, Crawl-delay, adaptive delay, Retry-After and
+// back-off. A shorter Crawl-delay speeds nothing up (DELAY-03).
+func (p Policy) Next(v Visit) Rest {
+	p = p.WithDefaults()
+	rest := Rest{Slots: p.Concurrency, Strikes: max(v.Strikes-1, 0)}
+	if v.Overloaded() {
+		rest.Strikes = v.Strikes + 1
+	}
+	if v.CrawlDelay > 0 {
+		rest.Slots = 1
+	}
+	rest.Gap = max(0, p.Delay, v.CrawlDelay, p.adaptive(v),
+		min(v.RetryAfter, p.MaxRetryAfter), p.backoff(rest.Strikes))
+	rest.Due = v.End.Add(rest.Gap)
+	return rest
+}
+
+// adaptive returns the rest that a slow answer asks for.
+func (p Policy) adaptive(v Visit) time.Duration {
+	return time.Duration(max(p.Adaptive, 0) * float64(v.End.Sub(v.Start)))
+}
+
+// backoff returns the rest after so many strikes: between once and one and a
+// quarter times Backoff × 2^(strikes-1), at most MaxBackoff.
+func (p Policy) backoff(strikes int) time.Duration {
+	if strikes == 0 {
+		return 0
+	}
+	d := p.Backoff
+	for range strikes - 1 {
+		if d >= p.MaxBackoff {
+			break
+		}
+		d *= 2
+	}
+	d += time.Duration(p.Jitter() * float64(d) / 4)
+	return min(d, p.MaxBackoff)
+}
+
+// RetryIn returns when a page that failed is asked for again, at the earliest,
+// after so many failed visits of its own.
+func (p Policy) RetryIn(attempts int) time.Duration { return p.WithDefaults().backoff(attempts) }

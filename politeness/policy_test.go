@@ -1,0 +1,142 @@
+package politeness_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const sec = time.Second
+
+func calm() float64 { return 0 }
+
+func TestNext(t *testing.T) {
+	plain := politeness.Policy{Jitter: calm}
+	fast := politeness.Policy{Delay: politeness.NoDelay, Adaptive: -1, Jitter: calm}
+	tests := []struct {
+		name   string
+		policy politeness.Policy
+		visit  politeness.Visit // Start is 100 ms before End, which is noon, unless given
+		want   politeness.Rest  // Due follows from Gap
+	}{
+		{"the default is one second", plain, politeness.Visit{Status: 200},
+			politeness.Rest{Gap: sec, Slots: 1}},
+		{"DELAY-08 the longer of policy and Crawl-delay", plain, politeness.Visit{Status: 200, CrawlDelay: 10 * sec},
+			politeness.Rest{Gap: 10 * sec, Slots: 1}},
+		{"DELAY-03 a shorter Crawl-delay speeds nothing up", plain, politeness.Visit{Status: 200, CrawlDelay: sec / 2},
+			politeness.Rest{Gap: sec, Slots: 1}},
+		{"DELAY-12 a Crawl-delay means one at a time", politeness.Policy{Concurrency: 4, Jitter: calm},
+			politeness.Visit{Status: 200, CrawlDelay: sec / 2}, politeness.Rest{Gap: sec, Slots: 1}},
+		{"several at a time where none is asked for", politeness.Policy{Concurrency: 4, Jitter: calm},
+			politeness.Visit{Status: 200}, politeness.Rest{Gap: sec, Slots: 4}},
+		{"a slow answer earns as long a rest", plain, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
+			politeness.Rest{Gap: 7 * sec, Slots: 1}},
+		{"adaptive twice", politeness.Policy{Adaptive: 2, Jitter: calm}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
+			politeness.Rest{Gap: 14 * sec, Slots: 1}},
+		{"adaptive off", politeness.Policy{Adaptive: -1, Jitter: calm}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
+			politeness.Rest{Gap: sec, Slots: 1}},
+		{"no delay of its own", fast, politeness.Visit{Status: 200}, politeness.Rest{Slots: 1}},
+		{"no delay of its own, but the host's", fast, politeness.Visit{Status: 200, CrawlDelay: 3 * sec},
+			politeness.Rest{Gap: 3 * sec, Slots: 1}},
+		{"DELAY-13 Retry-After", plain, politeness.Visit{Status: 429, RetryAfter: 90 * sec},
+			politeness.Rest{Gap: 90 * sec, Slots: 1, Strikes: 1}},
+		{"Retry-After is bounded", politeness.Policy{MaxRetryAfter: 60 * sec, Jitter: calm},
+			politeness.Visit{Status: 503, RetryAfter: 90 * sec}, politeness.Rest{Gap: 60 * sec, Slots: 1, Strikes: 1}},
+		{"Retry-After with a 200", plain, politeness.Visit{Status: 200, RetryAfter: 90 * sec},
+			politeness.Rest{Gap: 90 * sec, Slots: 1}},
+		{"DELAY-13 first 503", plain, politeness.Visit{Status: 503}, politeness.Rest{Gap: 5 * sec, Slots: 1, Strikes: 1}},
+		{"DELAY-13 third 503 in a row", plain, politeness.Visit{Status: 503, Strikes: 2},
+			politeness.Rest{Gap: 20 * sec, Slots: 1, Strikes: 3}},
+		{"no answer", plain, politeness.Visit{Strikes: 1}, politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
+		{"back-off is bounded", plain, politeness.Visit{Status: 500, Strikes: 1 << 40},
+			politeness.Rest{Gap: time.Hour, Slots: 1, Strikes: 1<<40 + 1}},
+		{"success recovers one step", plain, politeness.Visit{Status: 200, Strikes: 3},
+			politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
+		{"DELAY-14 403 says nothing of load", plain, politeness.Visit{Status: 403}, politeness.Rest{Gap: sec, Slots: 1}},
+		{"DELAY-14 404 recovers like a success", plain, politeness.Visit{Status: 404, Strikes: 1}, politeness.Rest{Gap: sec, Slots: 1}},
+		{"jitter adds at most a quarter", politeness.Policy{Jitter: func() float64 { return 0.999999999 }},
+			politeness.Visit{Status: 503}, politeness.Rest{Gap: 6249999998, Slots: 1, Strikes: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := tt.visit
+			v.End = noon
+			if v.Start.IsZero() {
+				v.Start = noon.Add(-sec / 10)
+			}
+			want := tt.want
+			want.Due = noon.Add(want.Gap)
+			if got := tt.policy.Next(v); got != want {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestBackoffRecoversStepByStep(t *testing.T) {
+	p := politeness.Policy{Jitter: calm}
+	statuses := []int{503, 503, 503, 200, 200, 200, 200}
+	want := []time.Duration{5 * sec, 10 * sec, 20 * sec, 10 * sec, 5 * sec, sec, sec}
+	strikes := 0
+	for i, status := range statuses {
+		rest := p.Next(politeness.Visit{Start: noon, End: noon, Status: status, Strikes: strikes})
+		if rest.Gap != want[i] {
+			t.Errorf("visit %d (%d): rest %v, want %v", i, status, rest.Gap, want[i])
+		}
+		strikes = rest.Strikes
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, p := range []politeness.Policy{
+		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {Backoff: -1}, {MaxBackoff: -1}, {MaxRetryAfter: -1},
+	} {
+		if p.Validate() == nil {
+			t.Errorf("%+v is valid", p)
+		}
+	}
+	for _, p := range []politeness.Policy{{}, {Delay: politeness.NoDelay, Adaptive: -1}} {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+func TestParseRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"", 0},
+		{"120", 120 * sec},
+		{" 7 ", 7 * sec},
+		{"0", 0},
+		{"-5", 0},
+		{"1.5", 0},
+		{"soon", 0},
+		{"99999999999999999999999", 9223372036 * sec},
+		{"9223372037", 9223372036 * sec},
+		{"Sun, 01 Mar 2026 12:01:00 GMT", 60 * sec},
+		{"Sunday, 01-Mar-26 12:01:00 GMT", 60 * sec},
+		{"Sun Mar  1 12:01:00 2026", 60 * sec},
+		{"Sun, 01 Mar 2026 11:59:00 GMT", 0},
+	} {
+		if got := politeness.ParseRetryAfter(tt.value, noon); got != tt.want {
+			t.Errorf("%q: %v, want %v", tt.value, got, tt.want)
+		}
+	}
+}
+
+func FuzzParseRetryAfter(f *testing.F) {
+	for _, s := range []string{"1", "Sun, 01 Mar 2026 12:01:00 GMT", "-1", "9223372037"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if d := politeness.ParseRetryAfter(s, noon); d < 0 {
+			t.Errorf("%q: %v", s, d)
+		}
+	})
+}
