@@ -1,0 +1,74 @@
+package decorum
+
+import (
+	"strings"
+	"time"
+)
+
+// A Kind is the class of an error. It is itself an error, so
+// errors.Is(err, decorum.Disallowed) asks any error of this module.
+type Kind string
+
+// Error returns the name of the kind.
+func (k Kind) Error() string { return string(k) }
+
+// The kinds of errors.
+const (
+	Invalid     Kind = "invalid"
+	OutOfScope  Kind = "out of scope"
+	Disallowed  Kind = "disallowed by robots.txt"
+	Pending     Kind = "robots.txt is being fetched"
+	Unreachable Kind = "unreachable"
+	NotDue      Kind = "not due"
+	Unticketed  Kind = "request without a ticket"
+	Forbidden   Kind = "forbidden address"
+	Dropped     Kind = "dropped"
+	Panicked    Kind = "callback panicked"
+)
+
+// An Error says what was being done, to which URL, and why it failed.
+type Error struct {
+	Op   string // what was being done: "parse", "fetch"
+	URL  string // to what; may be empty
+	Kind Kind
+	Err  error // the cause, if something else is to blame
+}
+
+// Error returns op, URL, kind and cause, as far as they are known.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.URL != "" {
+		b.WriteString(" " + e.URL)
+	}
+	b.WriteString(": " + string(e.Kind))
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap lets errors.Is and errors.As see the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// RetryAfter is a handler's verdict: visit the URL again, not before the given
+// time has passed.
+func RetryAfter(d time.Duration) error { return Retry(d) }
+
+// Retry is the error that RetryAfter returns.
+type Retry time.Duration
+
+// Error says when.
+func (r Retry) Error() string { return "retry after " + time.Duration(r).String() }
+
+// Drop is a handler's verdict: give the URL up, for the reason given.
+func Drop(why string) error { return &Error{Op: "handle", Kind: Dropped, Err: reason(why)} }
+
+type reason string
+
+func (r reason) Error() string { return string(r) }

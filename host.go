@@ -1,0 +1,215 @@
+package decorum
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// maxHost is the length of the longest host: no name of the DNS is longer
+// than 253 octets (RFC 1035 §2.3.4), to which comes the final dot.
+const maxHost = 254
+
+// mapping is Unicode ToASCII (UTS 46) as the WHATWG URL standard asks for it:
+// beStrict is false.
+var mapping = idna.New(
+	idna.MapForLookup(),
+	idna.Transitional(false),
+	idna.CheckHyphens(false),
+	idna.StrictDomainName(false),
+	idna.BidiRule(),
+)
+
+// appendHost appends the canonical form of host, which stood between user
+// information and port: the host parser of the WHATWG URL standard.
+func appendHost(b []byte, host string) ([]byte, error) {
+	if strings.HasPrefix(host, "[") {
+		return appendIPv6(b, host)
+	}
+	name, err := toASCII(unescape(host))
+	switch {
+	case err != nil:
+		return b, err
+	case name == "":
+		return b, errNoHost
+	case strings.ContainsFunc(name, isForbidden):
+		return b, errHost
+	case endsInNumber(name):
+		return appendIPv4(b, name)
+	case len(name) > maxHost:
+		return b, errLongHost
+	}
+	return appendLower(b, name), nil
+}
+
+// toASCII returns name in Punycode where it needs that. What is too long to
+// become a name is refused first: the time Punycode takes is quadratic.
+func toASCII(name string) (string, error) {
+	switch {
+	case isPlain(name):
+		return name, nil
+	case len(name) > maxHost*utf8.UTFMax:
+		return "", errLongHost
+	case hasEmptyPunycode(name):
+		return "", errIDNA
+	}
+	mapped, err := mapping.ToASCII(name)
+	switch {
+	case err != nil:
+		return "", errIDNA
+	case strings.EqualFold(mapped, name):
+		return mapped, nil // it was Punycode
+	}
+	// The idna package looks for right-to-left letters before it maps, and so
+	// accepts an alef sign between Latin letters. A second pass sees the letter.
+	if again, err := mapping.ToASCII(mapped); err != nil || again != mapped {
+		return "", errIDNA
+	}
+	return mapped, nil
+}
+
+// hasEmptyPunycode reports whether a label of name is "xn--" alone. UTS 46
+// refuses that; the idna package takes it for an empty label.
+func hasEmptyPunycode(name string) bool {
+	for label := range strings.SplitSeq(name, ".") {
+		if strings.EqualFold(label, "xn--") {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlain reports whether mapping would do no more to name than lower its
+// letters: it is ASCII, without Punycode.
+func isPlain(name string) bool {
+	label := 0
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= utf8.RuneSelf:
+			return false
+		case c == '.':
+			label = i + 1
+		case i == label+3 && strings.EqualFold(name[label:i+1], "xn--"):
+			return false
+		}
+	}
+	return true
+}
+
+// isForbidden reports whether r is a forbidden domain code point.
+func isForbidden(r rune) bool {
+	return r <= ' ' || r >= 0x7F || strings.ContainsRune("#%/:<>?@[\\]^|", r)
+}
+
+// appendLower appends s with its ASCII letters in lower case.
+func appendLower(b []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+// endsInNumber reports whether host must be an IPv4 address: its last label
+// is a number.
+func endsInNumber(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "" {
+		return false
+	}
+	_, ok := parseNumber(last)
+	return ok || strings.Trim(last, "0123456789") == "" // 08 is no number, yet no name
+}
+
+// appendIPv4 appends the address that host writes in one to four numbers, of
+// which the last fills the bytes that are left.
+func appendIPv4(b []byte, host string) ([]byte, error) {
+	var addr uint64
+	rest := strings.TrimSuffix(host, ".")
+	for room := 4; room > 0; room-- {
+		number, after, more := strings.Cut(rest, ".")
+		n, ok := parseNumber(number)
+		switch {
+		case !ok || more && n > 255:
+			return b, errIPv4
+		case more:
+			addr, rest = addr<<8|n, after
+		case n >= 1<<(8*room):
+			return b, errIPv4
+		default:
+			addr = addr<<(8*room) | n
+			ip := netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)})
+			return ip.AppendTo(b), nil
+		}
+	}
+	return b, errIPv4
+}
+
+// parseNumber returns the value of s: decimal, octal behind 0, hexadecimal
+// behind 0x. One beyond 32 bits comes out as 1<<32.
+func parseNumber(s string) (n uint64, ok bool) {
+	base := uint64(10)
+	switch {
+	case s == "":
+		return 0, false
+	case len(s) >= 2 && s[0] == '0' && s[1]|0x20 == 'x':
+		s, base = s[2:], 16
+	case len(s) >= 2 && s[0] == '0':
+		s, base = s[1:], 8
+	}
+	for i := range len(s) {
+		if !is(s[i], hexDigit) || uint64(unhex(s[i])) >= base {
+			return 0, false
+		}
+		n = min(n*base+uint64(unhex(s[i])), 1<<32)
+	}
+	return n, true
+}
+
+// appendIPv6 appends the address in brackets: compressed, in hex digits only.
+func appendIPv6(b []byte, host string) ([]byte, error) {
+	inside, closed := strings.CutSuffix(host[1:], "]")
+	ip, err := netip.ParseAddr(inside)
+	if !closed || err != nil || !ip.Is6() || ip.Zone() != "" {
+		return b, errIPv6
+	}
+	b = append(b, '[')
+	if a := ip.As16(); ip.Is4In6() { // netip would write the last four bytes in dots
+		b = append(b, "::ffff:"...)
+		b = strconv.AppendUint(b, uint64(a[12])<<8|uint64(a[13]), 16)
+		b = append(b, ':')
+		b = strconv.AppendUint(b, uint64(a[14])<<8|uint64(a[15]), 16)
+	} else {
+		b = ip.AppendTo(b)
+	}
+	return append(b, ']'), nil
+}
+
+// appendPort appends port, which stood behind the colon, unless it is empty
+// or the scheme's own.
+func appendPort(b []byte, port, scheme string) ([]byte, error) {
+	if port == "" {
+		return b, nil
+	}
+	n := 0
+	for i := range len(port) {
+		if port[i] < '0' || port[i] > '9' {
+			return b, errPort
+		}
+		if n = n*10 + int(port[i]-'0'); n > 65535 {
+			return b, errPort
+		}
+	}
+	switch {
+	case scheme == "http" && n == 80, scheme == "https" && n == 443, scheme == "ftp" && n == 21:
+		return b, nil
+	}
+	return strconv.AppendInt(append(b, ':'), int64(n), 10), nil
+}

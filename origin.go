@@ -1,0 +1,45 @@
+package decorum
+
+import "strings"
+
+// An Origin is scheme, host and port: what one robots.txt speaks for
+// (LOC-03, LOC-17). It is comparable and fit for a map key. The zero Origin
+// is none.
+type Origin struct{ s string }
+
+// String returns the origin as scheme://host, with :port if the port is not
+// the scheme's own.
+func (o Origin) String() string { return o.s }
+
+// IsZero reports whether o is none.
+func (o Origin) IsZero() bool { return o.s == "" }
+
+// Scheme returns "http", "https" or "ftp".
+func (o Origin) Scheme() string {
+	scheme, _, _ := strings.Cut(o.s, "://")
+	return scheme
+}
+
+// HostPort returns the host, with :port if the port is not the scheme's own:
+// what a Host header says.
+func (o Origin) HostPort() string {
+	_, host, _ := strings.Cut(o.s, "://")
+	return host
+}
+
+// Host returns the host without its port: to whom politeness is owed. http
+// and https of one host, and its ports, share it. An IPv6 address keeps its
+// brackets.
+func (o Origin) Host() string {
+	host := o.HostPort()
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		return host[:i]
+	}
+	return host
+}
+
+// RobotsURL returns the URL of the origin's robots.txt (LOC-01). The origin
+// must not be zero.
+func (o Origin) RobotsURL() URL {
+	return URL{s: o.s + "/robots.txt", path: uint32(len(o.s))}
+}

@@ -1,0 +1,170 @@
+package decorum
+
+import "strings"
+
+// resolveFull is the basic URL parser of the WHATWG URL standard for the
+// schemes of the crawl, which leave few of its states: no opaque paths, no
+// file URLs, and nothing is kept of user information and fragment.
+func resolveFull(base URL, ref string) (URL, error) {
+	scheme, rest, err := cutScheme(clean(ref))
+	if err != nil {
+		return URL{}, err
+	}
+	own := base.Origin().Scheme()
+	slashes := len(rest) - len(strings.TrimLeft(rest, `/\`))
+	var room [512]byte
+	b := room[:0]
+	switch {
+	case base.IsZero() && scheme == "":
+		return URL{}, errRelative
+	case scheme == "" || scheme == own:
+		if slashes < 2 {
+			return resolvePath(b, base, rest)
+		}
+		scheme = own
+	}
+	authority, after := cutAny(rest[slashes:], `/\?`)
+	b = append(append(b, scheme...), "://"...)
+	if b, err = appendAuthority(b, authority, scheme); err != nil {
+		return URL{}, err
+	}
+	return finish(b, len(b), after)
+}
+
+// resolvePath resolves ref, which has no authority, against base.
+func resolvePath(b []byte, base URL, ref string) (URL, error) {
+	page, _, _ := strings.Cut(base.s, "?")
+	path := int(base.path)
+	switch {
+	case ref == "":
+		return base, nil
+	case ref[0] == '?':
+		b = append(b, page...)
+	case ref[0] == '/' || ref[0] == '\\':
+		b = append(b, base.s[:path]...)
+	default:
+		b = append(b, page[:strings.LastIndexByte(page, '/')+1]...)
+	}
+	return finish(b, path, ref)
+}
+
+// finish appends path and query in ref to b, whose own path, if it has one
+// yet, begins at path.
+func finish(b []byte, path int, ref string) (URL, error) {
+	way, query, asked := strings.Cut(ref, "?")
+	if way != "" || len(b) == path {
+		b = appendPath(b, path, way)
+	}
+	if asked {
+		b = appendNormal(append(b, '?'), query, inQuery)
+	}
+	if len(b) > maxURL {
+		return URL{}, errTooLong
+	}
+	return URL{s: string(b), path: uint32(path)}, nil
+}
+
+// appendPath appends the segments of way to the path that begins at b[path:].
+// That is empty, or a directory and ends in a slash.
+func appendPath(b []byte, path int, way string) []byte {
+	if len(b) == path {
+		b = append(b, '/')
+		if way != "" && (way[0] == '/' || way[0] == '\\') {
+			way = way[1:]
+		}
+	}
+	for {
+		segment, rest := cutAny(way, `/\`)
+		start := len(b)
+		b = appendNormal(b, segment, inPath)
+		switch string(b[start:]) { // as decoded: %2e is a dot
+		case ".":
+			b = b[:start]
+		case "..":
+			b = b[:parent(b, path, start)]
+		default:
+			if rest != "" {
+				b = append(b, '/')
+			}
+		}
+		if rest == "" {
+			return b
+		}
+		way = rest[1:]
+	}
+}
+
+// directory returns the end of the directory of the path s[path:end]: behind
+// its last slash.
+func directory[T text](s T, path, end int) int {
+	for end > path+1 && s[end-1] != '/' {
+		end--
+	}
+	return end
+}
+
+// parent returns the end of the directory above the one that ends at end. The
+// root is its own parent.
+func parent[T text](s T, path, end int) int {
+	return directory(s, path, max(end-1, path+1))
+}
+
+// clean returns ref without what the standard ignores, and without fragment.
+func clean(ref string) string {
+	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
+	if strings.ContainsAny(ref, "\t\n\r") {
+		ref = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(ref)
+	}
+	ref, _, _ = strings.Cut(ref, "#")
+	return ref
+}
+
+// cutScheme cuts the scheme off ref. It returns "" for a ref without one.
+func cutScheme(ref string) (scheme, rest string, err error) {
+	end := strings.IndexByte(ref, ':')
+	if end < 1 || !isScheme(ref[:end]) {
+		return "", ref, nil
+	}
+	for _, scheme := range []string{"http", "https", "ftp"} {
+		if strings.EqualFold(ref[:end], scheme) {
+			return scheme, ref[end+1:], nil
+		}
+	}
+	return "", "", errScheme
+}
+
+// isScheme reports whether s has the form of a scheme: a letter, and then
+// letters, digits and "+-.".
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || (c < '0' || c > '9') && c != '+' && c != '-' && c != '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// appendAuthority appends host and port of authority, and drops user
+// information, which ends with the last "@".
+func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
+	host := authority[strings.LastIndexByte(authority, '@')+1:]
+	port := ""
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host, port = host[:i], host[i+1:]
+	}
+	b, err := appendHost(b, host)
+	if err != nil {
+		return b, err
+	}
+	return appendPort(b, port, scheme)
+}
+
+// cutAny cuts s before the first byte that is in chars.
+func cutAny(s, chars string) (before, from string) {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
