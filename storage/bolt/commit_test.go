@@ -1,0 +1,246 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// setUpdate replaces what writes the file.
+func (s *Store) setUpdate(update func(func(*bbolt.Tx) error) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.update = update
+}
+
+// full does all of a write but for its end.
+func full(s *Store) func(func(*bbolt.Tx) error) error {
+	return func(write func(*bbolt.Tx) error) error {
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(write(tx), &fs.PathError{Op: "write", Path: s.path, Err: syscall.ENOSPC})
+		})
+	}
+}
+
+// While nothing can be written, calls are refused and nothing is lost; then
+// the store goes on by itself.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true})
+	add(t, s, entry(t, "https://a.example/1"))
+	must(t, s.Flush(t.Context()))
+	s.setUpdate(full(s))
+	add(t, s, entry(t, "https://a.example/2")) // nobody knows yet
+	must(t, s.SetNote(t.Context(), entry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
+
+	want := "cannot write " + s.path + ": no space left on device; nothing is lost, and writing is tried again every 1h0m0s"
+	for _, name := range []string{"first", "second"} {
+		if err := s.Flush(t.Context()); !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
+			t.Fatalf("%s Flush: %v, want %s", name, err, want)
+		}
+	}
+	refused := map[string]error{
+		"Ack":     s.Ack(t.Context(), nil),
+		"SetNote": s.SetNote(t.Context(), s.all[0].name, "key", nil),
+		"Hold":    s.Hold(t.Context(), s.all[0].name, time.Now(), false),
+	}
+	_, refused["Add"] = s.Add(t.Context(), []storage.Entry{entry(t, "https://a.example/3")})
+	_, _, refused["Lease"] = s.Lease(t.Context(), time.Now(), time.Minute, 1)
+	_, refused["Revive"] = s.Revive(t.Context(), s.all[0].name, nil)
+	for name, err := range refused {
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: %v, want %v", name, err, syscall.ENOSPC)
+		}
+	}
+	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 2 {
+		t.Errorf("counts %+v (%v), want 2 queued", c, err)
+	}
+
+	s.setUpdate(s.db.Update)
+	must(t, s.Flush(t.Context()))
+	add(t, s, entry(t, "https://a.example/3"))
+	must(t, s.Close())
+	s = open(t, dir, Options{})
+	defer s.Close()
+	for i := 1; i <= 3; i++ {
+		l := leaseAll(t, s, time.Now(), 1)
+		if want := fmt.Sprintf("/%d", i); len(l) != 1 || l[0].URL.Path() != want {
+			t.Fatalf("leased %v, want %s", l, want)
+		}
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))
+	}
+	if got := string(must1(s.Note(t.Context(), s.all[0].name, "key"))); got != "value" {
+		t.Errorf("note %q, want %q", got, "value")
+	}
+}
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// The store finds out at the next tick that the disk has room again.
+func TestDiskFullRecovers(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Millisecond, noSync: true})
+	defer s.Close()
+	s.setUpdate(full(s))
+	add(t, s, entry(t, "https://a.example/1"))
+	for s.attempted() == nil { // a tick
+	}
+	s.setUpdate(s.db.Update)
+	for s.attempted() != nil {
+	}
+	add(t, s, entry(t, "https://a.example/2"))
+}
+
+// attempted waits for the end of a write, and returns its error.
+func (s *Store) attempted() error {
+	s.mu.Lock()
+	attempt := s.attempt
+	s.mu.Unlock()
+	<-attempt
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func TestCloseOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true})
+	s.setUpdate(full(s))
+	add(t, s, entry(t, "https://a.example/1"))
+	if err := s.Close(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "what was not flushed is lost") {
+		t.Errorf("Close: %v", err)
+	}
+	must(t, open(t, dir, Options{}).Close()) // the file is not locked, and in order
+}
+
+// Calls wait while too much is not written, and go on when it is.
+func TestBackPressure(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushSize: 10, noSync: true})
+	defer s.Close()
+	free := make(chan struct{})
+	s.setUpdate(func(write func(*bbolt.Tx) error) error {
+		<-free
+		return s.db.Update(write)
+	})
+	n := 0
+	call := func(ctx context.Context) error {
+		n++
+		_, err := s.Add(ctx, []storage.Entry{entry(t, "https://a.example/%d", n)})
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var err error
+	for err == nil {
+		if n > 100 {
+			t.Fatal("no call waits")
+		}
+		err = call(ctx)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	close(free)
+	must(t, call(t.Context()))
+}
+
+// Memory is bounded by settings, not by URLs.
+func TestBounded(t *testing.T) {
+	const cached = 100
+	s := open(t, t.TempDir(), Options{Window: 8, Cached: cached, FlushEvery: time.Hour, FlushSize: 1000, noSync: true})
+	defer s.Close()
+	now := time.Now()
+	for i := range 3000 {
+		add(t, s, entry(t, "https://h%d.example/%d", i%50, i))
+		if i%10 != 0 {
+			continue
+		}
+		for _, l := range leaseAll(t, s, now.Add(time.Duration(i)), 3) {
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(time.Hour)}}))
+		}
+	}
+	must(t, s.Flush(t.Context()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heads, fresh := 0, 0
+	for _, o := range s.all {
+		for _, l := range o.lanes {
+			heads += len(l.head)
+			fresh += len(l.fresh)
+		}
+	}
+	if heads != s.cached || heads > cached {
+		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.cached, cached)
+	}
+	if fresh > 0 || s.pending.size > 0 || s.flushing != nil {
+		t.Errorf("after Flush %d URLs are kept as not written", fresh)
+	}
+}
+
+// What is done before it was ever written leaves no trace but being seen.
+func TestShortLivedURLsAreNotWritten(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true})
+	defer s.Close()
+	add(t, s, entry(t, "https://a.example/"))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leaseAll(t, s, time.Now(), 1)[0]}}))
+	if n := len(s.pending.urls); n > 0 {
+		t.Errorf("%d changes of URLs are to be written, want none", n)
+	}
+}
+
+// What is being written is neither pending nor in the file, and counts all the same.
+func TestCallsWhileABatchIsWritten(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Window: 2, Cached: 1, noSync: true})
+	defer s.Close()
+	begun, free := make(chan struct{}), make(chan struct{})
+	s.setUpdate(func(write func(*bbolt.Tx) error) error {
+		close(begun)
+		<-free
+		s.setUpdate(s.db.Update)
+		return s.db.Update(write)
+	})
+	var entries []storage.Entry
+	for i := range 10 {
+		entries = append(entries, entry(t, "https://a.example/%d", i))
+	}
+	add(t, s, entries...)
+	o := entries[0].URL.Origin()
+	must(t, s.SetNote(t.Context(), o, "key", []byte("value")))
+	s.wake()
+	<-begun
+
+	if added := must1(s.Add(t.Context(), entries)); added != 0 {
+		t.Errorf("%d URLs were added twice", added)
+	}
+	if got := string(must1(s.Note(t.Context(), o, "key"))); got != "value" {
+		t.Errorf("note %q, want %q", got, "value")
+	}
+	take := func(i int) {
+		l := leaseAll(t, s, time.Now(), 1)
+		if len(l) != 1 || l[0].URL != entries[i].URL {
+			t.Fatalf("leased %v, want %v", l, entries[i].URL)
+		}
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))
+	}
+	for i := range 5 {
+		take(i)
+	}
+	close(free)
+	must(t, s.Flush(t.Context()))
+	for i := 5; i < 10; i++ {
+		take(i)
+	}
+}

@@ -1,0 +1,178 @@
+package bolt
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const (
+	crashRounds = 24
+	crashHosts  = 7
+	crashEnv    = "DECORUM_BOLT_CRASH" // the file, in the child's environment
+)
+
+// TestCrash kills a process that works on a store, again and again: what it
+// had flushed is there, and what else is there has no gap.
+func TestCrash(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frontier.db")
+	last := 0
+	for round := range crashRounds {
+		flushed := runAndKill(t, path, last+1)
+		got := checkCrashed(t, path)
+		if got < flushed || got < last {
+			t.Fatalf("round %d: the last number is %d, %d was flushed, %d was there before", round, got, flushed, last)
+		}
+		last = got
+	}
+	t.Logf("%d numbers in %d rounds", last, crashRounds)
+}
+
+// runAndKill runs the child from the given number on, kills it at some
+// moment, and returns the last number it said was flushed.
+func runAndKill(t *testing.T, path string, from int) (flushed int) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestCrashChild$", "-test.v")
+	child.Env = append(os.Environ(), crashEnv+"="+path, "DECORUM_BOLT_FROM="+strconv.Itoa(from))
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() { // the clock of the kill runs from the first flush on
+		if n, err := fmt.Sscanf(lines.Text(), "flushed %d", &flushed); n == 1 && err == nil {
+			break
+		}
+	}
+	time.AfterFunc(time.Duration(rand.IntN(60_000))*time.Microsecond, func() { child.Process.Kill() })
+	for lines.Scan() {
+		fmt.Sscanf(lines.Text(), "flushed %d\n", &flushed)
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
+		t.Fatalf("the child ended by itself: %v", child.ProcessState)
+	}
+	return flushed
+}
+
+// TestCrashChild is the process that is killed. Of each number it adds a URL,
+// then notes the number; then it finishes a URL and notes how many that were.
+func TestCrashChild(t *testing.T) {
+	path := os.Getenv(crashEnv)
+	if path == "" {
+		t.Skip("run by TestCrash")
+	}
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Window: 4, noSync: true, RestartDelay: 1})
+	must(t, err)
+	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
+	must(t, err)
+	done := note(t, s, crashOrigin(0), "done")
+	for i := from; ; i++ {
+		o := crashOrigin(i)
+		e := crashEntry(t, i)
+		_, err := s.Add(t.Context(), []storage.Entry{e})
+		must(t, err)
+		must(t, s.SetNote(t.Context(), o, "last", []byte(strconv.Itoa(i))))
+		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
+		must(t, err)
+		for _, l := range leases {
+			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3)} // done, again or later
+			if a.Outcome == storage.Done {
+				done++
+			}
+			must(t, s.Ack(t.Context(), []storage.Ack{a}))
+		}
+		must(t, s.SetNote(t.Context(), crashOrigin(0), "done", []byte(strconv.Itoa(done))))
+		if i%100 == 0 {
+			must(t, s.Flush(t.Context()))
+			fmt.Println("flushed", i) // one write: a kill does not cut it
+		}
+	}
+}
+
+// checkCrashed opens the store of a killed process and returns the last number in it.
+func checkCrashed(t *testing.T, path string) (last int) {
+	t.Helper()
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	const rest = 3 * time.Second
+	s, err := Open(path, Options{RestartDelay: rest, noSync: true, Now: func() time.Time { return now }})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+
+	notes := make([]int, crashHosts)
+	for h := range notes {
+		notes[h] = note(t, s, crashOrigin(h), "last")
+		last = max(last, notes[h])
+	}
+	for i := max(1, last-crashHosts+1); i <= last; i++ {
+		if notes[i%crashHosts] != i {
+			t.Errorf("note %d is missing, note %d is there", i, last)
+		}
+	}
+	for i := max(1, last-300); i <= last; i++ {
+		if added, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}); err != nil || added != 0 {
+			t.Errorf("URL %d is missing, note %d is there (%v)", i, last, err)
+		}
+	}
+	checkCounts(t, s, last)
+	if leases := leaseAll(t, s, now.Add(rest-1), 100); len(leases) > 0 {
+		t.Errorf("%d leases before RestartDelay", len(leases))
+	}
+	if c := must1(s.Counts(t.Context())); c.Queued > 0 && len(leaseAll(t, s, now.Add(rest), 100)) == 0 {
+		t.Error("no lease after RestartDelay")
+	}
+	return last
+}
+
+// checkCounts compares what is kept with what was noted. A call may be there
+// without the one that notes it.
+func checkCounts(t *testing.T, s *Store, last int) {
+	t.Helper()
+	c := must1(s.Counts(t.Context()))
+	if c.Seen != last && c.Seen != last+1 {
+		t.Errorf("%d URLs for %d numbers", c.Seen, last)
+	}
+	done := note(t, s, crashOrigin(0), "done")
+	if finished := c.Seen - c.Queued; finished != done && finished != done+1 {
+		t.Errorf("%d URLs are finished, %d are noted", finished, done)
+	}
+}
+
+func crashOrigin(i int) decorum.Origin {
+	u, _ := decorum.ParseURL(fmt.Sprintf("https://h%d.example/", i%crashHosts))
+	return u.Origin()
+}
+
+func crashEntry(t *testing.T, i int) storage.Entry {
+	t.Helper()
+	u, err := decorum.ParseURL(fmt.Sprintf("%v/%d", crashOrigin(i), i))
+	must(t, err)
+	return storage.Entry{URL: u, Class: storage.Class(i % storage.Classes)}
+}
+
+// note returns the number under the key, 0 if there is none.
+func note(t *testing.T, s *Store, o decorum.Origin, key string) int {
+	t.Helper()
+	b, err := s.Note(t.Context(), o, key)
+	must(t, err)
+	n, _ := strconv.Atoi(string(b))
+	return n
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,109 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// reviveWindow is how many parked URLs are read at a time.
+const reviveWindow = 1024
+
+// Revive implements storage.Store. What it changes is one change, and is in
+// memory until it is written: as many URLs as are revived.
+func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(storage.Entry) bool) (revived int, err error) {
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer s.end()
+	o := s.origins[name]
+	if o == nil || o.parked.n == 0 {
+		return 0, nil
+	}
+	chosen, err := s.judge(o, judge)
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range chosen {
+		e, err := parseEntry(i.value, o.name) // did not fail a moment ago
+		if err != nil {
+			return 0, err
+		}
+		s.pending.deleteURL(urlKey{o.number, parked, i.place})
+		o.parked.remove(i.place)
+		s.parked--
+		s.put(o, laneOf(&e), 0, &e)
+	}
+	s.turns.Update(&o.Origin)
+	return len(chosen), nil
+}
+
+// judge returns the parked URLs of o for which judge returns true.
+func (s *Store) judge(o *origin, judge func(storage.Entry) bool) (chosen []item, err error) {
+	for from := firstPlace; ; {
+		items, err := s.scan(o, &o.parked, from, reviveWindow)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			e, err := parseEntry(i.value, o.name)
+			if err != nil {
+				return nil, s.damaged("%v", err)
+			}
+			if judge(e) {
+				chosen = append(chosen, i)
+			}
+		}
+		if len(items) < reviveWindow {
+			return chosen, nil
+		}
+		from = items[len(items)-1].place
+		from.seq++
+	}
+}
+
+// Note implements storage.Store.
+func (s *Store) Note(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	o := s.origins[name]
+	if o == nil {
+		return nil, nil
+	}
+	k := noteKey{o.number, key}
+	if v, ok := s.pending.notes[k]; ok {
+		return bytes.Clone(v), nil
+	}
+	if s.flushing != nil {
+		if v, ok := s.flushing.notes[k]; ok {
+			return bytes.Clone(v), nil
+		}
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
+		value = bytes.Clone(tx.Bucket([]byte(bucketNotes)).Get(k.appendTo(nil)))
+		return nil
+	})
+	return value, err
+}
+
+// SetNote implements storage.Store.
+func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNote {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNote)
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	k := noteKey{s.origin(name).number, key}
+	s.pending.notes[k] = bytes.Clone(value)
+	s.pending.size += 1 + len(value)/256 // about as much work as so many URLs
+	return nil
+}

@@ -1,0 +1,213 @@
+package bolt
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Each damage is done to a store in good order.
+var openErrors = []struct {
+	name   string
+	damage func(t *testing.T, path string)
+	want   string
+}{
+	{"in use", func(t *testing.T, path string) {
+		s, err := Open(path, Options{})
+		must(t, err)
+		t.Cleanup(func() { s.Close() })
+	}, "in use by another process: "},
+	{"not a bbolt file", func(t *testing.T, path string) {
+		must(t, os.WriteFile(path, bytes.Repeat([]byte("notes of mine\n"), 10_000), 0o600))
+	}, "is no store of a crawl, or it is damaged"},
+	{"a short text", func(t *testing.T, path string) {
+		must(t, os.WriteFile(path, []byte("note"), 0o600))
+	}, "frontier.db"},
+	{"a bbolt file of something else", func(t *testing.T, path string) {
+		must(t, os.Remove(path))
+		edit(t, path, func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket([]byte("theirs"))
+			return err
+		})
+	}, `a bbolt file of something else (bucket "theirs")`},
+	{"a newer format", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error {
+			return writeMeta(tx, map[string][]byte{keyFormat: number(format + 1)})
+		})
+	}, "format 2 is newer than this program's, 1: update the program"},
+	{"no format", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
+	}, "damaged record"},
+	{"a bucket is missing", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketSeen)) })
+	}, `bucket "seen" is missing`},
+	{"a damaged host", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte(bucketHosts)).Put(recordKey("a.example"), []byte{0xff})
+		})
+	}, `host "=a.example": damaged record`},
+	{"two origins of one number", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(bucketOrigins))
+			return b.Put(recordKey("https://c.example"), b.Get(recordKey("https://a.example")))
+		})
+	}, "damaged record"},
+	{"cut short", func(t *testing.T, path string) {
+		must(t, os.Truncate(path, int64(20*os.Getpagesize()))) // bbolt keeps spare room at the end
+	}, "frontier.db"},
+	{"pages overwritten", func(t *testing.T, path string) {
+		b := must1(os.ReadFile(path))
+		for i := 2 * os.Getpagesize(); i < len(b); i++ {
+			b[i] = byte(i * 7)
+		}
+		must(t, os.WriteFile(path, b, 0o600))
+	}, "frontier.db"},
+}
+
+func path(dir string) string { return filepath.Join(dir, "frontier.db") }
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	for _, tt := range openErrors {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := path(dir)
+			fillStore(t, dir)
+			backup := must1(os.ReadFile(file))
+			tt.damage(t, file)
+			s, err := Open(file, Options{})
+			if err == nil {
+				s.Close()
+				t.Fatal("Open returned no error")
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %q, want %q", err, tt.want)
+			}
+			if tt.name == "in use" {
+				return
+			}
+			must(t, os.WriteFile(file, backup, 0o600)) // the attempt left no lock on the file
+			must(t, open(t, dir, Options{}).Close())
+		})
+	}
+}
+
+// fillStore makes a store with some URLs.
+func fillStore(t *testing.T, dir string) {
+	t.Helper()
+	s := open(t, dir, Options{noSync: true})
+	var entries []storage.Entry
+	for i := range 2000 {
+		entries = append(entries, entry(t, "https://%c.example/%d", 'a'+rune(i%2), i))
+	}
+	_, err := s.Add(t.Context(), entries)
+	must(t, err)
+	must(t, s.Close())
+}
+
+func edit(t *testing.T, path string, change func(*bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(change))
+	must(t, db.Close())
+}
+
+func TestOpenWithoutDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "missing", "frontier.db")
+	if _, err := Open(file, Options{}); !os.IsNotExist(unwrapAll(err)) {
+		t.Errorf("error %v, want one of a missing directory", err)
+	}
+}
+
+func unwrapAll(err error) error {
+	for {
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok || u.Unwrap() == nil {
+			return err
+		}
+		err = u.Unwrap()
+	}
+}
+
+// After an unclean stop every host rests from Open: the longer of RestartDelay
+// and its Gap, known or not.
+func TestRestart(t *testing.T) {
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	opts := Options{RestartDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	tests := []struct {
+		name         string
+		clean        bool
+		slow, others time.Duration // after now
+	}{
+		{"after a clean stop nobody rests", true, 0, 0},
+		{"after a crash", false, time.Minute, 10 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir, opts)
+			add(t, s, entry(t, "https://slow.example/1"), entry(t, "https://slow.example/2"), entry(t, "https://known.example/"))
+			for _, l := range leaseAll(t, s, now, 1) {
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+			}
+			for _, l := range leaseAll(t, s, now, 2) {
+				if l.URL.Origin().Host() == "slow.example" {
+					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
+				} else {
+					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+				}
+			}
+			must(t, s.Flush(t.Context()))
+			crash(t, s, !tt.clean)
+			s = open(t, dir, opts)
+			defer s.Close()
+			add(t, s, entry(t, "https://new.example/"))
+			for host, rest := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others, "new.example": tt.others} {
+				if due := s.hosts[host].Due; due.After(now.Add(rest)) || rest > 0 && due.Before(now.Add(rest)) {
+					t.Errorf("%s is due %v after Open, want %v", host, due.Sub(now), rest)
+				}
+			}
+		})
+	}
+}
+
+// A second crash, or a clean stop within the rest, does not shorten it.
+func TestRestartRestOutlivesAnotherStop(t *testing.T) {
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	opts := Options{RestartDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	dir := t.TempDir()
+	crash(t, open(t, dir, opts), true)
+	must(t, open(t, dir, opts).Close()) // rests, and is closed in order at once
+	s := open(t, dir, opts)
+	defer s.Close()
+	add(t, s, entry(t, "https://new.example/"))
+	if leases := leaseAll(t, s, now.Add(9*time.Second), 1); len(leases) > 0 {
+		t.Error("a host was leased within RestartDelay of a crash")
+	}
+}
+
+// A URL that is out at Close: its host rests its Gap from then.
+func TestCloseLetsHostsInHandRest(t *testing.T) {
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	opts := Options{Now: func() time.Time { return now }, noSync: true}
+	dir := t.TempDir()
+	s := open(t, dir, opts)
+	add(t, s, entry(t, "https://a.example/1"), entry(t, "https://a.example/2"))
+	l := leaseAll(t, s, now, 1)[0]
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
+	leaseAll(t, s, now, 1)
+	must(t, s.Close())
+	s = open(t, dir, opts)
+	defer s.Close()
+	if due := s.hosts["a.example"].Due; !due.Equal(now.Add(time.Minute)) {
+		t.Errorf("due %v after Close, want %v", due.Sub(now), time.Minute)
+	}
+}

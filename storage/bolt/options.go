@@ -1,0 +1,48 @@
+package bolt
+
+import "time"
+
+// Options are the settings of a Store. The zero value means the defaults.
+type Options struct {
+	// RestartDelay is how long every host rests at least, from Open on, if
+	// the store was not closed in order; its Gap if that is longer.
+	// 0 means 1 s.
+	RestartDelay time.Duration
+	// FlushEvery is how often changes are written. 0 means 200 ms.
+	FlushEvery time.Duration
+	// FlushSize is how many changes are written without waiting for the next
+	// FlushEvery. Calls wait when there are twice as many. 0 means 32,768.
+	FlushSize int
+	// Window is how many URLs of a queue are read at a time, at most and if
+	// Cached allows it for every origin. 0 means 64.
+	Window int
+	// Cached is how many URLs are kept in memory that are in the file too, of
+	// all queues together. 0 means 131,072.
+	Cached int
+	// Now tells the time, for tests. nil means time.Now.
+	Now func() time.Time
+
+	noSync bool // for tests: leave fsync out, which only power cuts ask for
+}
+
+func (o Options) withDefaults() Options {
+	if o.RestartDelay <= 0 {
+		o.RestartDelay = time.Second
+	}
+	if o.FlushEvery <= 0 {
+		o.FlushEvery = 200 * time.Millisecond
+	}
+	if o.FlushSize <= 0 {
+		o.FlushSize = 1 << 15
+	}
+	if o.Window <= 0 {
+		o.Window = 64
+	}
+	if o.Cached <= 0 {
+		o.Cached = 1 << 17
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

@@ -1,0 +1,246 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+var errDamaged = errors.New("damaged record")
+
+// An entry begins with a byte that tells what of it is set.
+const (
+	hasReferrer  = 1 << iota // a whole URL, or a path if nearReferrer
+	nearReferrer             // the referrer is of the same origin
+	hasFor
+	hasContext
+	hasAttempt
+)
+
+// appendEntry appends e but for its origin, which its key tells.
+func appendEntry(b []byte, e *storage.Entry) []byte {
+	base := e.URL.Origin().String()
+	referrer, flags := e.Referrer, byte(0)
+	if referrer != "" {
+		flags |= hasReferrer
+		if path, near := strings.CutPrefix(referrer, base); near {
+			referrer = path
+			flags |= nearReferrer
+		}
+	}
+	if !e.For.IsZero() {
+		flags |= hasFor
+	}
+	if len(e.Context) > 0 {
+		flags |= hasContext
+	}
+	if e.Attempt > 0 {
+		flags |= hasAttempt
+	}
+	b = append(b, flags, byte(e.Source), byte(e.Class))
+	b = binary.AppendUvarint(b, uint64(e.Depth))
+	b = appendString(b, e.URL.Path())
+	if flags&hasReferrer != 0 {
+		b = appendString(b, referrer)
+	}
+	if flags&hasFor != 0 {
+		b = appendString(b, e.For.String())
+	}
+	if flags&hasContext != 0 {
+		b = appendString(b, string(e.Context))
+	}
+	if flags&hasAttempt != 0 {
+		b = binary.AppendUvarint(b, uint64(e.Attempt))
+	}
+	return b
+}
+
+// parseEntry reads what appendEntry wrote for a URL of origin o.
+func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
+	r := reader{b: b}
+	flags := r.byte()
+	e := storage.Entry{Source: storage.Source(r.byte()), Class: storage.Class(r.byte()), Depth: r.int()}
+	path := r.string()
+	if flags&hasReferrer != 0 {
+		e.Referrer = r.string()
+	}
+	if flags&nearReferrer != 0 {
+		e.Referrer = o.String() + e.Referrer
+	}
+	if flags&hasFor != 0 {
+		e.For = r.origin()
+	}
+	if flags&hasContext != 0 {
+		e.Context = []byte(r.string())
+	}
+	if flags&hasAttempt != 0 {
+		e.Attempt = r.int()
+	}
+	u, err := decorum.ParseURL(o.String() + path)
+	if err != nil || r.err != nil || len(r.b) > 0 || u.Origin() != o {
+		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, errDamaged)
+	}
+	e.URL = u
+	return e, e.Check()
+}
+
+func appendHost(b []byte, c *schedule.Clock) []byte {
+	b = appendTime(b, c.Due)
+	b = binary.AppendVarint(b, int64(c.Gap))
+	b = binary.AppendVarint(b, int64(c.Slots))
+	return binary.AppendVarint(b, int64(c.Strikes))
+}
+
+func parseHost(b []byte) (c schedule.Clock, err error) {
+	r := reader{b: b}
+	c.Due = r.time()
+	c.Gap = time.Duration(r.varint())
+	c.Slots = int(r.varint())
+	c.Strikes = int(r.varint())
+	return c, r.end()
+}
+
+func appendOrigin(b []byte, o *origin) []byte {
+	b = binary.AppendUvarint(b, uint64(o.number))
+	b = binary.AppendUvarint(b, uint64(o.seq))
+	b = appendTime(b, o.Hold)
+	b = append(b, 0)
+	if o.Dormant {
+		b[len(b)-1] = 1
+	}
+	b = binary.AppendUvarint(b, uint64(o.seen))
+	b = binary.AppendUvarint(b, uint64(o.parked.n))
+	for i := range o.lanes {
+		l := &o.lanes[i]
+		if n, first := o.stored(l); n > 0 {
+			b = append(b, byte(l.lane))
+			b = binary.AppendUvarint(b, uint64(n))
+			b = binary.AppendVarint(b, first)
+		}
+	}
+	return b
+}
+
+func parseOrigin(b []byte, o *origin) error {
+	r := reader{b: b}
+	number := r.int()
+	if number > math.MaxUint32 {
+		return errDamaged
+	}
+	o.number = uint32(number)
+	o.seq = int64(r.int())
+	o.Hold = r.time()
+	o.Dormant = r.byte() != 0
+	o.seen = r.int()
+	o.parked.n = r.int()
+	for r.err == nil && len(r.b) > 0 {
+		id := schedule.Lane(r.byte())
+		if id >= schedule.Lanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].lane {
+			return errDamaged
+		}
+		l := o.lane(id)
+		l.n, l.first = r.int(), r.varint()
+		l.low = firstPlace
+		o.count(id, l.n)
+	}
+	return r.end()
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	b = binary.AppendVarint(b, t.Unix())
+	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
+}
+
+// A reader takes a record apart. After an error it returns zeros.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail() { r.b, r.err = nil, errDamaged }
+
+// end returns an error unless the record was read whole and no further.
+func (r *reader) end() error {
+	if len(r.b) > 0 {
+		r.fail()
+	}
+	return r.err
+}
+
+func (r *reader) byte() byte {
+	if len(r.b) == 0 {
+		r.fail()
+		return 0
+	}
+	c := r.b[0]
+	r.b = r.b[1:]
+	return c
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// int reads a count. None fills 48 bits, nor do some of them added up fill 63.
+func (r *reader) int() int {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v >= 1<<48 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return int(v)
+}
+
+func (r *reader) string() string {
+	n := r.int()
+	if n > len(r.b) {
+		r.fail()
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+func (r *reader) time() time.Time {
+	sec, nsec := r.varint(), r.int()
+	return time.Unix(sec, int64(nsec)).UTC()
+}
+
+func (r *reader) origin() decorum.Origin {
+	o, ok := parseOriginName(r.string())
+	if !ok {
+		r.fail()
+	}
+	return o
+}
+
+// parseOriginName returns the origin whose String is s. None is "".
+func parseOriginName(s string) (decorum.Origin, bool) {
+	if s == "" {
+		return decorum.Origin{}, true
+	}
+	u, err := decorum.ParseURL(s + "/")
+	if err != nil {
+		return decorum.Origin{}, false
+	}
+	return u.Origin(), u.Origin().String() == s
+}

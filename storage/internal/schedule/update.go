@@ -1,0 +1,114 @@
+package schedule
+
+import "time"
+
+// Update takes note that the origin's queue, hold or host has changed.
+func (s *Schedule[Q]) Update(o *Origin[Q]) {
+	s.count(o)
+	h := o.Host
+	if at, ok := o.next(); ok {
+		o.at = at
+		h.origins.put(o)
+	} else {
+		h.origins.take(o)
+	}
+	s.seat(h)
+}
+
+// count brings the sums up to date.
+func (s *Schedule[Q]) count(o *Origin[Q]) {
+	all, hops := o.Queue.Len()
+	if o.queued == 0 && all > 0 && o.since.Before(s.now) {
+		o.since = s.now
+	}
+	s.Queued += all - o.queued
+	o.Host.queued += all - o.queued
+	o.queued = all
+
+	dormant := 0
+	if o.Dormant && o.Hold.After(s.now) {
+		dormant = all - hops
+	}
+	s.Dormant += dormant - o.dormant
+	o.dormant = dormant
+	if dormant > 0 {
+		s.holds.put(byHold[Q]{o})
+	} else {
+		s.holds.take(byHold[Q]{o})
+	}
+}
+
+// next returns when the next URL of the origin can be handed out. It is not
+// earlier than its last turn, so that origins and hosts that are due take turns.
+func (o *Origin[Q]) next() (time.Time, bool) {
+	at, ok := o.Queue.Ready(false)
+	if ok {
+		at = latest(at, o.Hold)
+	}
+	if hop, any := o.Queue.Ready(true); any && (!ok || hop.Before(at)) {
+		at, ok = hop, true
+	}
+	return latest(at, o.since), ok
+}
+
+// seat gives the host its place among those that wait for their turn.
+func (s *Schedule[Q]) seat(h *Host[Q]) {
+	if busy := h.queued+h.Out > 0; busy != h.busy {
+		h.busy = busy
+		if busy {
+			s.Hosts++
+		} else {
+			s.Hosts--
+		}
+	}
+	if len(h.origins) == 0 || h.Out >= max(h.Slots, 1) {
+		s.turns.take(h)
+		return
+	}
+	h.at = latest(h.Due, h.origins[0].at)
+	s.turns.put(h)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// A Left is storage.Left.
+type Left uint8
+
+// What may be left.
+const (
+	Nothing Left = iota
+	Dormant
+	Waiting
+)
+
+// Left returns what is left, and when to ask again.
+func (s *Schedule[Q]) Left() (Left, time.Time) {
+	switch {
+	case len(s.out) == 0 && s.Queued == 0:
+		return Nothing, time.Time{}
+	case len(s.out) == 0 && s.Queued == s.Dormant:
+		return Dormant, s.holds[0].Hold
+	case len(s.out) == 0:
+		return Waiting, s.turns[0].at
+	case len(s.turns) == 0 || s.out[0].Expires.Before(s.turns[0].at):
+		return Waiting, s.out[0].Expires
+	}
+	return Waiting, s.turns[0].at
+}
+
+// Due counts the hosts that could be given a lease at the latest time known.
+func (s *Schedule[Q]) Due() int { return due(s.turns, s.now, 0) }
+
+// due counts the hosts of the heap from i down whose time has come. Below one
+// whose time has not, there is none.
+func due[Q Queue](turns heap[*Host[Q]], now time.Time, i int) int {
+	if i >= len(turns) || turns[i].at.After(now) {
+		return 0
+	}
+	return 1 + due(turns, now, 2*i+1) + due(turns, now, 2*i+2)
+}

@@ -1,0 +1,14 @@
+package storage_test
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/storagetest"
+)
+
+func BenchmarkMemory(b *testing.B) {
+	storagetest.Bench(b, func(testing.TB) storage.Store {
+		return storage.NewMemory(storage.Config{MaxURLs: 1 << 40})
+	})
+}

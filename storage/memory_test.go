@@ -1,0 +1,12 @@
+package storage_test
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/storagetest"
+)
+
+func TestMemory(t *testing.T) {
+	storagetest.Run(t, func(testing.TB) storage.Store { return storage.NewMemory(storage.Config{}) })
+}

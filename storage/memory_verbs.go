@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// Ack implements Store.
+func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
+	for i := range acks {
+		if err := acks[i].Lease.Check(); err != nil {
+			return fmt.Errorf("ack: %w", err)
+		}
+	}
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	var errs []error
+	for i := range acks {
+		a := &acks[i]
+		l := m.leases[a.Lease.Token]
+		if l == nil || l.entry.URL != a.Lease.URL {
+			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, ErrStale))
+			continue
+		}
+		delete(m.leases, a.Lease.Token)
+		m.end(l, a)
+	}
+	return errors.Join(errs...)
+}
+
+// end ends the lease as a says.
+func (m *Memory) end(l *memoryLease, a *Ack) {
+	e := a.Lease.Entry
+	e.For = l.entry.For // what passed by the seen set stays a hop
+	e.Context = bytes.Clone(e.Context)
+	switch a.Outcome {
+	case Again:
+		l.origin.Queue.giveBack(e)
+	case Later:
+		m.order++
+		l.origin.Queue.putOff(e, a.At, m.order)
+	case Parked:
+		l.origin.parked = append(l.origin.parked, e)
+		m.parked++
+	}
+	if a.Host != nil {
+		l.origin.Host.Set(schedule.Clock(*a.Host))
+	}
+	m.turns.End(l.Lease)
+}
+
+// Hold implements Store.
+func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.origin(o)
+	origin.Origin.Hold, origin.Dormant = until, dormant
+	m.turns.Update(&origin.Origin)
+	return nil
+}
+
+// Revive implements Store.
+func (m *Memory) Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error) {
+	if err := m.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	origin := m.origins[o]
+	if origin == nil {
+		return 0, nil
+	}
+	var kept []Entry
+	for _, e := range origin.parked {
+		if judge(e) {
+			origin.Queue.add(e)
+			revived++
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	origin.parked = kept
+	m.parked -= revived
+	m.turns.Update(&origin.Origin)
+	return revived, nil
+}
+
+// Note implements Store.
+func (m *Memory) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	if err := m.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	origin := m.origins[o]
+	if origin == nil {
+		return nil, nil
+	}
+	return bytes.Clone(origin.notes[key]), nil
+}
+
+// SetNote implements Store.
+func (m *Memory) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > MaxNote {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), MaxNote)
+	}
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.origin(o)
+	if value == nil {
+		delete(origin.notes, key)
+		return nil
+	}
+	if origin.notes == nil {
+		origin.notes = make(map[string][]byte)
+	}
+	origin.notes[key] = bytes.Clone(value)
+	return nil
+}

@@ -1,0 +1,213 @@
+// Package storage is the seam between a crawl and where its state is kept:
+// queues, seen set, host clocks, leases and notes.
+//
+// The verbs are the crawl's own, not a key-value store's, so that each engine
+// can do each of them atomically in its own way. storagetest is the
+// specification: every Store passes it. The package decides nothing: it is
+// told the time, and what to keep.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Errors of a Store.
+var (
+	// ErrStale refuses to end or renew a lease that ran out and was given away.
+	ErrStale = errors.New("lease ran out")
+	// ErrClosed refuses a call on a closed Store.
+	ErrClosed = errors.New("store is closed")
+	// ErrFull refuses what would go beyond a limit of the Store.
+	ErrFull = errors.New("store is full")
+)
+
+// Limits of what a Store is given; a call that goes beyond is refused whole.
+const (
+	MaxContext = 64 << 10 // bytes of Entry.Context
+	MaxNote    = 16 << 20 // bytes of a note
+)
+
+// A Store is the state of one crawl. A URL belongs to the queue of its
+// origin; the queues of one host (Origin.Host) share the host's clock and
+// slots. Every call is atomic per host. A call takes effect at once; it
+// becomes durable in order, so that a crash loses a suffix of the calls and
+// never one call out of the middle. All methods may be called at the same time.
+type Store interface {
+	// Add queues the entries whose URLs the seen set does not hold, puts them
+	// into it, and returns how many they were. Entries with For set
+	// (robots.txt hops) pass by the seen set.
+	Add(ctx context.Context, entries []Entry) (added int, err error)
+
+	// Lease takes at most max URLs of hosts that are due: no host before its
+	// Due, no origin that is held, never more of a host at a time than its
+	// Slots, longest due first, and within an origin by Class, then in the
+	// order of Add. A lease that is neither acked nor renewed within ttl runs
+	// out: its URL goes back to the head of its queue, and the host rests its
+	// Gap from then. If there is none, Next says when to ask again.
+	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Next, error)
+
+	// Renew lets the lease run for ttl from now. It returns ErrStale if it ran out.
+	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
+
+	// Ack ends leases. A lease that ran out is refused: the others take
+	// effect, and an error wrapping ErrStale is returned. Being told no time,
+	// Ack takes a lease for good until a Lease gives it away.
+	Ack(ctx context.Context, acks []Ack) error
+
+	// Hold hands out no URL of the origin before until; its robots.txt hops
+	// (For set) are not URLs of the origin they are fetched for: those that are
+	// on the origin itself go ahead of its queue, held or not. A zero time ends
+	// the hold. A dormant hold says that nobody should wait for it: see Dormant.
+	Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error
+
+	// Revive offers the origin's parked URLs to judge, and queues again those
+	// for which it returns true. judge must not call the Store.
+	Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error)
+
+	// Note returns what SetNote kept for the origin under key, nil if nothing.
+	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	// SetNote keeps value (at most 16 MiB); nil deletes.
+	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
+
+	// Counts returns how much of what the store holds.
+	Counts(ctx context.Context) (Counts, error)
+
+	// Flush makes all earlier calls durable.
+	Flush(ctx context.Context) error
+	// Close flushes and closes. Leases that are out go back to their queues.
+	Close() error
+}
+
+// A Source says how a URL was found.
+type Source uint8
+
+// Sources, as the output names them.
+const (
+	Seed Source = iota
+	Link
+	Redirect
+	Sitemap
+	Feed
+	Revisit
+	Robots // a hop of a robots.txt redirect; For names whose rules it leads to
+)
+
+// String returns the name of the source.
+func (s Source) String() string {
+	names := [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "unknown"
+}
+
+// A Class orders the URLs of one origin: lower first. Classes are 0 to 3.
+type Class uint8
+
+// Classes.
+const (
+	First   Class = iota // robots.txt hops, URLs given back
+	Early                // seeds, sitemaps
+	Usual                // links
+	Late                 // what can wait
+	Classes = 4          // how many there are
+)
+
+// An Entry is a URL to be visited and how it was found.
+type Entry struct {
+	URL      decorum.URL
+	Source   Source
+	Class    Class
+	Depth    int            // links from the seed
+	Referrer string         // the page it was found on
+	For      decorum.Origin // set on hops of a robots.txt redirect only
+	Attempt  int            // visits that failed so far
+	Context  []byte         // travels with the URL; at most 64 KiB
+}
+
+// A Host is the clock of one host and what politeness remembers of it.
+type Host struct {
+	Due     time.Time     // no visit begins before
+	Gap     time.Duration // the rest owed after a visit whose end was not recorded
+	Slots   int           // visits at a time; 0 means 1
+	Strikes int           // failures in a row, as back-off counts them
+}
+
+// A Lease is one URL taken from its queue until Expires.
+type Lease struct {
+	Entry
+	Host    Host   // as it was when the lease was made
+	Token   uint64 // fences the lease: unique within a store's life
+	Expires time.Time
+}
+
+// An Outcome is what became of a leased URL.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Done   Outcome = iota // visited: leaves the queue, stays in the seen set
+	Again                 // not visited: goes back to the head of its queue
+	Later                 // failed: queued again, handed out not before Ack.At, then first of its Class
+	Parked                // disallowed: kept aside until Revive
+	Gone                  // given up: leaves the queue, stays in the seen set
+)
+
+// An Ack ends a lease.
+type Ack struct {
+	Lease   Lease // Again, Later and Parked keep its Entry as it is here: count Attempt before
+	Outcome Outcome
+	At      time.Time // Later: not before
+	// Host is the host's new state after a visit; nil leaves it as it was.
+	// Due never moves back: the later of the two stands.
+	Host *Host
+}
+
+// A Left says what is left when Lease has nothing to give.
+type Left uint8
+
+// What may be left.
+const (
+	Nothing Left = iota // no URL is queued and no lease is out
+	Dormant             // only origins under a dormant hold have URLs; At is the earliest end
+	Waiting             // URLs wait for their host, hold or retry time, or leases are out
+)
+
+// A Next tells who got no lease when to ask again.
+type Next struct {
+	Left Left
+	// At is when the next URL comes due or the next lease runs out, whichever
+	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
+	At time.Time
+}
+
+// Counts is how much a Store holds.
+type Counts struct {
+	Hosts   int // with at least one URL queued, leased or put off
+	Due     int // of them, with a URL that could be leased now
+	Queued  int // URLs in queues, put off ones included, leased ones not
+	Leased  int
+	Parked  int
+	Seen    int
+	Dormant int // of Queued, under a dormant hold
+}
+
+// Check returns an error if no Store may keep the entry.
+func (e *Entry) Check() error {
+	switch {
+	case e.URL.IsZero():
+		return errors.New("entry without a URL")
+	case e.Class >= Classes:
+		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, Classes-1)
+	case e.Depth < 0 || e.Attempt < 0:
+		return fmt.Errorf("%v: depth or attempt is negative", e.URL)
+	case len(e.Context) > MaxContext:
+		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContext)
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package storagetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+var ackTests = []test{
+	{"Done and Gone leave the queue", func(f *fixture) {
+		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Done})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/2"), Outcome: storage.Gone})
+		f.next(at(1000), storage.Next{Left: storage.Nothing})
+	}},
+	{"a stale ack is refused, the others take effect", func(f *fixture) {
+		f.add(3, pages("https://a.example/", "https://b.example/", "https://c.example/")...)
+		old := f.lease(at(0), 3)
+		again := f.lease(at(60), 3)
+		if len(again) != 3 {
+			f.Fatalf("%d leases ran out, want 3", len(again))
+		}
+		f.stale(f.store.Ack(f.Context(), []storage.Ack{
+			{Lease: again[0]},
+			{Lease: old[0], Outcome: storage.Parked, Host: &storage.Host{Due: at(1000)}},
+			{Lease: again[1], Outcome: storage.Again},
+		}))
+		if c := f.counts(); c.Leased != 1 || c.Queued != 1 || c.Parked != 0 {
+			f.Errorf("counts %+v, want one leased, one queued, none parked", c)
+		}
+		f.take(at(61), again[1].URL.String()) // the refused ack did not move Due
+	}},
+	{"a lease ends once", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		l := f.take(at(0), "https://a.example/")
+		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}, {Lease: l}}))
+		f.take(at(0), "https://a.example/") // given back once, and not done
+		f.none(at(0))
+	}},
+	{"a token that was never given is stale", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		l := f.take(at(0), "https://a.example/")
+		l.Token += 1 << 40
+		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l}}))
+	}},
+	{"an ack after ttl holds if the URL was not given away", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/")}) // whenever that is
+		f.next(at(600), storage.Next{Left: storage.Nothing})
+	}},
+	{"what is kept is kept as the ack has it", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		now := at(0)
+		for i, outcome := range []storage.Outcome{storage.Again, storage.Later, storage.Parked} {
+			l := f.take(now, "https://a.example/")
+			if l.Attempt != i {
+				f.Fatalf("attempt %d, want %d", l.Attempt, i)
+			}
+			l.Attempt++
+			l.Context = append(l.Context, '.')
+			now = now.Add(time.Second)
+			f.ack(storage.Ack{Lease: l, Outcome: outcome, At: now})
+		}
+		_, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		f.must(err)
+		if l := f.take(now, "https://a.example/"); l.Attempt != 3 || string(l.Context) != "..." {
+			f.Errorf("attempt %d, context %q", l.Attempt, l.Context)
+		}
+	}},
+	{"Later does not stop the rest of the queue", func(f *fixture) {
+		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Later, At: at(100)})
+		f.drain(at(0), "https://a.example/2")
+		f.drain(at(100), "https://a.example/1")
+	}},
+	{"Later with a time that has passed is due at once", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/"), Outcome: storage.Later})
+		f.take(at(10), "https://a.example/")
+	}},
+}
+
+var holdTests = []test{
+	{"Hold hands out no URL of the origin before until", func(f *fixture) {
+		f.hold("https://a.example", at(10), false) // an origin not known yet
+		f.add(1, page("https://a.example/"))
+		f.none(at(10).Add(-1))
+		f.take(at(10), "https://a.example/")
+	}},
+	{"a hold is of one origin, not of its host", func(f *fixture) {
+		f.add(2, pages("https://a.example/", "http://a.example/")...)
+		f.hold("https://a.example", at(10), false)
+		f.drain(at(0), "http://a.example/")
+		f.drain(at(10), "https://a.example/")
+	}},
+	{"a zero time ends the hold", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		f.hold("https://a.example", at(100), true)
+		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(100)})
+		f.hold("https://a.example", time.Time{}, false)
+		f.take(at(0), "https://a.example/")
+	}},
+	{"the latest hold stands, longer or shorter", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		for _, until := range []float64{100, 200, 50} {
+			f.hold("https://a.example", at(until), false)
+			f.next(at(0), storage.Next{Left: storage.Waiting, At: at(until)})
+		}
+	}},
+	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
+		f.add(1, of(storage.First, "https://a.example/page"))
+		f.hold("https://a.example", at(100), true)
+		f.add(0, hop("https://a.example/r.txt", "https://a.example"), hop("https://b.example/r.txt", "https://a.example"))
+		leases := f.lease(at(0), 10)
+		if len(leases) != 2 {
+			f.Fatalf("%d leases, want the two hops", len(leases))
+		}
+		for _, l := range leases {
+			if l.For != origin("https://a.example") {
+				f.Errorf("leased %v under a hold", l.URL)
+			}
+			f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		}
+		f.hold("https://a.example", time.Time{}, false)
+		if l := f.lease(at(1), 10); len(l) != 2 || l[0].For.IsZero() || l[1].For.IsZero() {
+			f.Error("the hops do not go first")
+		}
+	}},
+	{"a hop for another origin is under the hold of its own", func(f *fixture) {
+		f.hold("https://b.example", at(10), true)
+		f.add(0, hop("https://b.example/r.txt", "https://a.example"))
+		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(10)})
+	}},
+	{"a hop under a dormant hold is waited for", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		f.hold("https://a.example", at(100), true)
+		f.add(0, hop("https://a.example/r.txt", "https://a.example"))
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.Later, At: at(30)})
+		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(30)})
+		f.drain(at(30), "https://a.example/r.txt")
+		f.next(at(31), storage.Next{Left: storage.Dormant, At: at(100)})
+	}},
+	{"a hold stops no lease that is out", func(f *fixture) {
+		f.add(1, page("https://a.example/"))
+		l := f.take(at(0), "https://a.example/")
+		f.hold("https://a.example", at(10), false)
+		f.ack(storage.Ack{Lease: l})
+		f.next(at(0), storage.Next{Left: storage.Nothing})
+	}},
+}
+
+var keepTests = []test{
+	{"Revive queues what judge returns true for, and keeps the rest", testRevive},
+	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
+		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
+			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.Parked})
+		}
+		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		f.must(err)
+		if n != 2 {
+			f.Errorf("revived %d, want 2", n)
+		}
+		f.drain(at(0), "https://a.example/3", "https://a.example/1", "https://a.example/2")
+	}},
+	{"Revive offers each of many parked URLs once", func(f *fixture) {
+		const many = 2500
+		for i := range many {
+			f.add(1, page("https://a.example/"+strconv.Itoa(i)))
+		}
+		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Again, Host: &storage.Host{Slots: many}})
+		var acks []storage.Ack
+		for _, l := range f.lease(at(0), many) {
+			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Parked})
+		}
+		f.ack(acks...)
+		f.must(f.store.Flush(f.Context()))
+		offered := make(map[string]int)
+		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(e storage.Entry) bool {
+			offered[e.URL.Path()]++
+			return offered[e.URL.Path()] == 1
+		})
+		f.must(err)
+		if n != many || len(offered) != many {
+			f.Errorf("revived %d of %d", n, len(offered))
+		}
+		for path, times := range offered {
+			if times != 1 {
+				f.Fatalf("%s was offered %d times", path, times)
+			}
+		}
+	}},
+	{"Revive of an origin without parked URLs does nothing", func(f *fixture) {
+		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool {
+			f.Error("judge was called")
+			return true
+		})
+		f.must(err)
+		if n != 0 {
+			f.Errorf("revived %d", n)
+		}
+	}},
+	{"notes are kept by origin and key", testNotes},
+	{"counts", testCounts},
+	{"a cancelled call does nothing", func(f *fixture) {
+		ctx, cancel := context.WithCancel(f.Context())
+		cancel()
+		for name, err := range calls(ctx, f.store) {
+			if !errors.Is(err, context.Canceled) {
+				f.Errorf("%s: %v, want %v", name, err, context.Canceled)
+			}
+		}
+		f.next(at(0), storage.Next{Left: storage.Nothing})
+	}},
+	{"a closed store refuses every call", func(f *fixture) {
+		f.must(f.store.Close())
+		for name, err := range calls(f.Context(), f.store) {
+			if !errors.Is(err, storage.ErrClosed) {
+				f.Errorf("%s: %v, want %v", name, err, storage.ErrClosed)
+			}
+		}
+	}},
+	{"Flush of an empty store", func(f *fixture) { f.must(f.store.Flush(f.Context())) }},
+}
+
+func testRevive(f *fixture) {
+	f.add(4, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
+	for range 4 {
+		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Parked})
+	}
+	var offered []string
+	odd := func(e storage.Entry) bool {
+		offered = append(offered, e.URL.Path())
+		return e.URL.Path() != "/2"
+	}
+	for i, want := range []struct {
+		offered []string
+		revived int
+	}{{[]string{"/1", "/2", "/3"}, 2}, {[]string{"/2"}, 0}} {
+		offered = nil
+		n, err := f.store.Revive(f.Context(), origin("https://a.example"), odd)
+		f.must(err)
+		if n != want.revived || !slices.Equal(offered, want.offered) {
+			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.revived, want.offered)
+		}
+	}
+	if c := f.counts(); c.Parked != 2 || c.Queued != 2 {
+		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
+	}
+	f.add(0, pages("https://a.example/1", "https://a.example/2")...) // seen as ever
+	f.drain(at(1), "https://a.example/1", "https://a.example/3")
+}
+
+func testNotes(f *fixture) {
+	a, b := origin("https://a.example"), origin("http://a.example")
+	note := func(o decorum.Origin, key string, want []byte) {
+		f.Helper()
+		got, err := f.store.Note(f.Context(), o, key)
+		f.must(err)
+		if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
+			f.Errorf("note %s of %v: %.40q, want %.40q", key, o, got, want)
+		}
+	}
+	set := func(o decorum.Origin, key string, value []byte) {
+		f.Helper()
+		f.must(f.store.SetNote(f.Context(), o, key, value))
+	}
+	note(a, "robots", nil)
+	value := []byte("value")
+	set(a, "robots", value)
+	copy(value, "other") // the note is the store's
+	set(a, "robots2", []byte("2"))
+	set(b, "robots", []byte("b"))
+	note(a, "robots", []byte("value"))
+	note(a, "robots2", []byte("2"))
+	note(b, "robots", []byte("b"))
+	note(a, "", nil)
+	got, err := f.store.Note(f.Context(), a, "robots")
+	f.must(err)
+	copy(got, "OTHER") // and what is returned is the caller's
+	note(a, "robots", []byte("value"))
+	set(a, "robots", []byte{})
+	note(a, "robots", []byte{})
+	set(a, "robots", nil)
+	note(a, "robots", nil)
+	set(a, "robots", nil) // deleting what is not there
+	note(a, "robots2", []byte("2"))
+	large := bytes.Repeat([]byte("note"), 1<<18)
+	set(a, "large", large)
+	f.must(f.store.Flush(f.Context()))
+	note(a, "large", large)
+	if f.store.SetNote(f.Context(), a, "large", make([]byte, storage.MaxNote+1)) == nil {
+		f.Error("a note beyond the limit was not refused")
+	}
+	note(a, "large", large)
+	f.next(at(0), storage.Next{Left: storage.Nothing})
+}
+
+func testCounts(f *fixture) {
+	want := func(want storage.Counts) {
+		f.Helper()
+		if got := f.counts(); got != want {
+			f.Fatalf("counts %+v, want %+v", got, want)
+		}
+	}
+	want(storage.Counts{})
+	f.none(at(0))
+	f.add(4, pages("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
+	f.add(0, hop("https://c.example/r.txt", "https://b.example"))
+	want(storage.Counts{Hosts: 3, Due: 3, Queued: 5, Seen: 4})
+	leases := f.lease(at(0), 3)
+	want(storage.Counts{Hosts: 3, Queued: 2, Leased: 3, Seen: 4})
+	for _, l := range leases {
+		switch l.URL.Origin().Host() {
+		case "a.example":
+			f.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(10), Host: &storage.Host{Due: at(5)}})
+		case "b.example":
+			f.ack(storage.Ack{Lease: l, Outcome: storage.Parked})
+		case "c.example":
+			f.ack(storage.Ack{Lease: l})
+		}
+	}
+	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4})
+	f.hold(leases[0].URL.Origin().String(), at(100), true)
+	f.hold("https://a.example", at(100), true)
+	f.hold("http://a.example", at(100), true)
+	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4, Dormant: 3})
+	f.hold("https://a.example", at(50), false)
+	f.hold("http://a.example", at(50), false)
+	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4})
+	f.lease(at(50), 1)
+	want(storage.Counts{Hosts: 1, Queued: 2, Leased: 1, Parked: 1, Seen: 4})
+}
+
+// calls makes every call of the Store, and returns the error of each.
+func calls(ctx context.Context, s storage.Store) map[string]error {
+	a := origin("https://a.example")
+	errs := make(map[string]error)
+	_, errs["Add"] = s.Add(ctx, pages("https://a.example/"))
+	_, _, errs["Lease"] = s.Lease(ctx, at(0), ttl, 1)
+	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: page("https://a.example/")}, at(0), ttl)
+	errs["Ack"] = s.Ack(ctx, nil)
+	errs["Hold"] = s.Hold(ctx, a, at(1), false)
+	_, errs["Revive"] = s.Revive(ctx, a, func(storage.Entry) bool { return true })
+	_, errs["Note"] = s.Note(ctx, a, "key")
+	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
+	_, errs["Counts"] = s.Counts(ctx)
+	errs["Flush"] = s.Flush(ctx)
+	return errs
+}

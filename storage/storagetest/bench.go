@@ -1,0 +1,116 @@
+package storagetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const (
+	benchHosts = 1000
+	benchCall  = 100 // entries of an Add, and leases of a Lease
+)
+
+// Bench measures the Stores open returns, in URLs per second: new ones, seen
+// ones, and ones that are leased and acked.
+func Bench(b *testing.B, open func(b testing.TB) storage.Store) {
+	b.Run("Add new", func(b *testing.B) { benchAdd(b, open(b), true) })
+	b.Run("Add seen", func(b *testing.B) { benchAdd(b, open(b), false) })
+	b.Run("Lease and Ack", func(b *testing.B) { benchLease(b, open(b)) })
+}
+
+// batchOf returns entries of the n-th call: half of them of one host, as the
+// links of a page are.
+func batchOf(n int) []storage.Entry {
+	entries := make([]storage.Entry, benchCall)
+	for i := range entries {
+		host := n % benchHosts
+		if i%2 == 0 {
+			host = (n*7919 + i*104729) % benchHosts
+		}
+		entries[i] = page(fmt.Sprintf("https://host%d.example/section/page-%d-%d.html", host, n, i))
+		entries[i].Referrer = "https://host0.example/from.html"
+	}
+	return entries
+}
+
+func benchAdd(b *testing.B, s storage.Store, fresh bool) {
+	defer s.Close()
+	b.ReportAllocs()
+	const seen = 1000 // calls
+	known := make([][]storage.Entry, 0, seen)
+	if !fresh {
+		for n := range seen {
+			known = append(known, batchOf(n))
+			mustAdd(b, s, known[n])
+		}
+		if err := s.Flush(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var spent time.Duration
+	n := 0
+	for b.Loop() {
+		var entries []storage.Entry
+		if fresh {
+			b.StopTimer() // parsing URLs is not the Store's
+			entries = batchOf(n)
+			b.StartTimer()
+		} else {
+			entries = known[n%seen]
+		}
+		begin := time.Now()
+		mustAdd(b, s, entries)
+		spent += time.Since(begin)
+		n++
+	}
+	begin := time.Now()
+	if err := s.Flush(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	spent += time.Since(begin)
+	b.ReportMetric(float64(n*benchCall)/spent.Seconds(), "urls/s")
+}
+
+func mustAdd(b *testing.B, s storage.Store, entries []storage.Entry) {
+	if _, err := s.Add(b.Context(), entries); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// benchLease visits all URLs of all hosts, no host having a delay, and as they
+// run out adds others while the clock stands still.
+func benchLease(b *testing.B, s storage.Store) {
+	defer s.Close()
+	b.ReportAllocs()
+	var spent time.Duration
+	added, taken := 0, 0
+	for n := 0; b.Loop(); n++ {
+		if taken == added {
+			b.StopTimer()
+			for range 2000 {
+				mustAdd(b, s, batchOf(added/benchCall))
+				added += benchCall
+			}
+			b.StartTimer()
+		}
+		begin := time.Now()
+		now := start.Add(time.Duration(n) * time.Second)
+		leases, _, err := s.Lease(b.Context(), now, time.Hour, benchCall)
+		if err != nil || len(leases) == 0 {
+			b.Fatalf("%d leases (%v)", len(leases), err)
+		}
+		acks := make([]storage.Ack, len(leases))
+		for i, l := range leases {
+			acks[i] = storage.Ack{Lease: l, Host: &storage.Host{Due: now, Slots: 4}}
+		}
+		if err := s.Ack(b.Context(), acks); err != nil {
+			b.Fatal(err)
+		}
+		taken += len(leases)
+		spent += time.Since(begin)
+	}
+	b.ReportMetric(float64(taken)/spent.Seconds(), "urls/s")
+}

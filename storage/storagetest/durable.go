@@ -1,0 +1,190 @@
+package storagetest
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// RunDurable tests that what a Store kept in dir is there when it is opened
+// again. open opens the Store of dir; a new dir is empty.
+func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store) {
+	for _, tt := range durableTests {
+		t.Run("reopen finds "+tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			d := &durable{newFixture(t, open(t, dir)), func() storage.Store { return open(t, dir) }}
+			tt.run(d)
+		})
+	}
+	t.Run("model", func(t *testing.T) {
+		t.Parallel()
+		var dir string
+		testModel(t, func() storage.Store {
+			dir = t.TempDir()
+			return open(t, dir)
+		}, func(s storage.Store) storage.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return newFixture(t, open(t, dir)).store
+		})
+	})
+}
+
+// A durable is a fixture that can be closed and opened again.
+type durable struct {
+	*fixture
+	open func() storage.Store
+}
+
+func (d *durable) reopen() {
+	d.Helper()
+	d.must(d.store.Close())
+	d.fixture = newFixture(d.TB, d.open())
+}
+
+var durableTests = []struct {
+	name string
+	run  func(*durable)
+}{
+	{"queues in their order", func(d *durable) {
+		var urls []string
+		for i := range 300 {
+			urls = append(urls, "https://a.example/"+strconv.Itoa(i))
+		}
+		d.add(150, pages(urls[:150]...)...)
+		d.reopen()
+		d.add(150, pages(urls[150:]...)...)
+		d.add(1, of(storage.Early, "https://a.example/early"))
+		d.reopen()
+		d.drain(at(0), append([]string{"https://a.example/early"}, urls...)...)
+	}},
+	{"the seen set", func(d *durable) {
+		d.add(3, pages("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		for _, l := range d.lease(at(0), 2) {
+			d.ack(storage.Ack{Lease: l})
+		}
+		d.reopen()
+		d.add(1, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
+		if c := d.counts(); c.Seen != 4 {
+			d.Errorf("%d seen, want 4", c.Seen)
+		}
+	}},
+	{"hosts", func(d *durable) {
+		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
+		want := storage.Host{Due: at(100.000000001), Gap: 1500 * time.Millisecond, Slots: 3, Strikes: 4}
+		d.ack(storage.Ack{Lease: d.take(at(0), "https://a.example/1"), Host: &want})
+		d.reopen()
+		d.next(at(0), storage.Next{Left: storage.Waiting, At: want.Due})
+		if got := d.take(want.Due, "https://a.example/2").Host; !sameHost(got, want) {
+			d.Errorf("host %+v, want %+v", got, want)
+		}
+	}},
+	{"a host without URLs", func(d *durable) {
+		d.add(1, page("https://a.example/1"))
+		d.visit(d.take(at(0), "https://a.example/1"), at(100))
+		d.reopen()
+		d.add(1, page("https://a.example/2"))
+		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(100)})
+	}},
+	{"what was leased, back in its queue", func(d *durable) {
+		d.add(4, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
+		d.lease(at(0), 2)
+		d.reopen()
+		if c := d.counts(); c.Leased != 0 || c.Queued != 4 {
+			d.Fatalf("counts %+v, want 4 queued", c)
+		}
+		for _, l := range d.lease(at(0), 2) {
+			if l.URL.Path() != "/1" {
+				d.Errorf("leased %v, want the one that was out", l.URL)
+			}
+		}
+	}},
+	{"what was given back, at the head", func(d *durable) {
+		d.add(2, of(storage.Late, "https://a.example/late"), of(storage.Late, "https://a.example/late2"))
+		l := d.take(at(0), "https://a.example/late")
+		d.add(1, of(storage.First, "https://a.example/first"))
+		d.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		d.reopen()
+		d.drain(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
+	}},
+	{"what was put off", func(d *durable) {
+		d.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		for i, when := range []float64{30, 10, 20} {
+			l := d.take(at(0), "https://a.example/"+strconv.Itoa(i+1))
+			l.Attempt++
+			d.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(when)})
+		}
+		d.reopen()
+		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(10)})
+		if l := d.take(at(10), "https://a.example/2"); l.Attempt != 1 {
+			d.Errorf("attempt %d, want 1", l.Attempt)
+		}
+		d.reopen()
+		d.drain(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
+	}},
+	{"what was parked", func(d *durable) {
+		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
+		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
+			d.ack(storage.Ack{Lease: d.take(at(0), u), Outcome: storage.Parked})
+		}
+		d.reopen()
+		if c := d.counts(); c.Parked != 2 || c.Seen != 2 {
+			d.Fatalf("counts %+v, want 2 parked and seen", c)
+		}
+		_, err := d.store.Revive(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.Path() == "/2" })
+		d.must(err)
+		d.reopen()
+		d.drain(at(0), "https://a.example/2")
+	}},
+	{"holds", func(d *durable) {
+		d.add(2, pages("https://a.example/", "https://b.example/")...)
+		d.hold("https://a.example", at(20), true)
+		d.hold("https://b.example", at(10), false)
+		d.reopen()
+		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(10)})
+		d.drain(at(10), "https://b.example/")
+		d.next(at(10), storage.Next{Left: storage.Dormant, At: at(20)})
+		d.hold("https://a.example", time.Time{}, false)
+		d.reopen()
+		d.drain(at(10), "https://a.example/")
+	}},
+	{"notes", func(d *durable) {
+		a, b := origin("https://a.example"), origin("https://b.example")
+		d.must(d.store.SetNote(d.Context(), a, "key", []byte("value")))
+		d.must(d.store.SetNote(d.Context(), b, "key", []byte("gone")))
+		d.reopen()
+		d.must(d.store.SetNote(d.Context(), b, "key", nil))
+		d.reopen()
+		got, err := d.store.Note(d.Context(), a, "key")
+		d.must(err)
+		gone, err := d.store.Note(d.Context(), b, "key")
+		d.must(err)
+		if string(got) != "value" || gone != nil {
+			d.Errorf("notes %q and %q", got, gone)
+		}
+	}},
+	{"every field of an entry", func(d *durable) {
+		want := storage.Entry{
+			URL: url("https://a.example/?q"), Source: storage.Robots, Class: storage.Early, Depth: 7,
+			Referrer: "https://b.example/from", For: origin("http://c.example:81"), Attempt: 3, Context: []byte{0, 1},
+		}
+		d.add(0, want)
+		d.reopen()
+		if diff := cmp.Diff(want, d.take(at(0), want.URL.String()).Entry, exact); diff != "" {
+			d.Errorf("entry (-added +leased):\n%s", diff)
+		}
+	}},
+	{"leases of before to be stale", func(d *durable) {
+		d.add(1, page("https://a.example/"))
+		old := d.take(at(0), "https://a.example/")
+		d.reopen()
+		d.take(at(0), "https://a.example/")
+		d.stale(d.store.Ack(d.Context(), []storage.Ack{{Lease: old}}))
+	}},
+}

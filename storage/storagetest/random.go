@@ -1,0 +1,234 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const (
+	modelRuns  = 4
+	modelSteps = 1500
+)
+
+// testModel makes random calls to a Store and to the model, which must agree.
+// reopen, if not nil, closes the Store and opens it again. A failure names its
+// seed; STORAGETEST_SEED repeats it.
+func testModel(t *testing.T, open func() storage.Store, reopen func(storage.Store) storage.Store) {
+	seed := uint64(time.Now().UnixNano())
+	if s, err := strconv.ParseUint(os.Getenv("STORAGETEST_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	for range modelRuns {
+		w := &walk{
+			fixture: newFixture(t, open()),
+			model:   newModel(),
+			rand:    rand.New(rand.NewPCG(seed, 0)),
+			reopen:  reopen,
+			now:     start,
+		}
+		for step := range modelSteps {
+			if err := w.step(); err != nil {
+				t.Fatalf("STORAGETEST_SEED=%d, step %d: %v", seed, step, err)
+			}
+		}
+		w.must(w.store.Close())
+		seed++
+	}
+}
+
+// A walk is one run of random calls.
+type walk struct {
+	*fixture
+	model  *model
+	rand   *rand.Rand
+	reopen func(storage.Store) storage.Store
+	now    time.Time
+	leases []storage.Lease // some are stale
+}
+
+// step makes one call, with the odds the weights give, and compares.
+func (w *walk) step() error {
+	if w.rand.IntN(3) == 0 {
+		w.now = w.now.Add(time.Duration(w.rand.IntN(4000)) * time.Millisecond)
+	}
+	calls := []struct {
+		weight int
+		name   string
+		call   func() error
+	}{
+		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
+		{5, "hold", w.doHold}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
+		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
+	}
+	n := w.rand.IntN(96)
+	for _, c := range calls {
+		if n -= c.weight; n < 0 {
+			if err := c.call(); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			break
+		}
+	}
+	if got, want := w.counts(), w.model.counts(); got != want {
+		return fmt.Errorf("counts %+v, want %+v", got, want)
+	}
+	return nil
+}
+
+// origin picks one of six, of three hosts.
+func (w *walk) origin() decorum.Origin {
+	schemes := []string{"http", "https"}
+	return origin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(3)))
+}
+
+func (w *walk) doAdd() error {
+	var entries []storage.Entry
+	for range w.rand.IntN(6) {
+		e := page(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150)))
+		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.Classes)), w.rand.IntN(5)
+		switch w.rand.IntN(10) {
+		case 0:
+			e.For = w.origin()
+		case 1:
+			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
+		}
+		entries = append(entries, e)
+	}
+	added, err := w.store.Add(w.Context(), entries)
+	if want := w.model.add(entries); err == nil && added != want {
+		return fmt.Errorf("added %d, want %d", added, want)
+	}
+	return err
+}
+
+func (w *walk) doLease() error {
+	ttl, most := time.Duration(1+w.rand.IntN(20))*time.Second, w.rand.IntN(4)
+	leases, next, err := w.store.Lease(w.Context(), w.now, ttl, most)
+	if err != nil {
+		return err
+	}
+	w.model.expire(w.now)
+	for _, l := range leases {
+		if !l.Expires.Equal(w.now.Add(ttl)) {
+			return fmt.Errorf("expires %v, want %v", l.Expires, w.now.Add(ttl))
+		}
+		if err := w.model.lease(l, w.now); err != nil {
+			return fmt.Errorf("leased %v at %v: %w", l.URL, w.now.Sub(start), err)
+		}
+		w.leases = append(w.leases, l)
+	}
+	if due := w.model.counts().Due; len(leases) < most && due > 0 {
+		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), most, due)
+	}
+	if want := w.model.next(); len(leases) == 0 && (next.Left != want.Left || !w.sameTime(next.At, want.At)) {
+		return fmt.Errorf("next %+v, want %+v", next, want)
+	}
+	return nil
+}
+
+// sameTime compares times to come: one that is not says that it is time now.
+func (w *walk) sameTime(a, b time.Time) bool {
+	return a.Equal(b) || !a.After(w.now) && !b.After(w.now)
+}
+
+func (w *walk) doAck() error {
+	var acks []storage.Ack
+	stale := false
+	for range min(w.rand.IntN(3), len(w.leases)) {
+		i := w.rand.IntN(len(w.leases))
+		a := storage.Ack{Lease: w.leases[i], Outcome: storage.Outcome(w.rand.IntN(5))}
+		if w.rand.IntN(4) > 0 { // else it will be acked again
+			w.leases[i] = w.leases[len(w.leases)-1]
+			w.leases = w.leases[:len(w.leases)-1]
+		}
+		a.Lease.Attempt += w.rand.IntN(2)
+		a.At = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
+		if w.rand.IntN(2) == 0 {
+			a.Host = &storage.Host{
+				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), Gap: time.Duration(w.rand.IntN(3)) * time.Second,
+				Slots: w.rand.IntN(4), Strikes: w.rand.IntN(3),
+			}
+		}
+		acks = append(acks, a)
+		stale = !w.model.ack(a) || stale
+	}
+	if err := w.store.Ack(w.Context(), acks); errors.Is(err, storage.ErrStale) != stale {
+		return fmt.Errorf("error %v, want stale: %t", err, stale)
+	}
+	return nil
+}
+
+func (w *walk) doRenew() error {
+	if len(w.leases) == 0 {
+		return nil
+	}
+	l := w.leases[w.rand.IntN(len(w.leases))]
+	err := w.store.Renew(w.Context(), l, w.now, 10*time.Second)
+	out := w.model.out[l.Token]
+	if out == nil || !out.expires.After(w.now) {
+		if !errors.Is(err, storage.ErrStale) {
+			return fmt.Errorf("error %v, want stale", err)
+		}
+		return nil
+	}
+	out.expires = w.now.Add(10 * time.Second)
+	w.model.now = latest(w.model.now, w.now)
+	return err
+}
+
+func (w *walk) doHold() error {
+	o, hold := w.origin(), modelHold{dormant: w.rand.IntN(2) == 0}
+	if w.rand.IntN(3) > 0 {
+		hold.until = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
+	}
+	w.model.holds[o] = hold
+	return w.store.Hold(w.Context(), o, hold.until, hold.dormant)
+}
+
+func (w *walk) doRevive() error {
+	o, kind := w.origin(), w.rand.IntN(3)
+	judge := func(e storage.Entry) bool { return len(e.URL.Path())%3 != kind }
+	n, err := w.store.Revive(w.Context(), o, judge)
+	if want := w.model.revive(o, judge); err == nil && n != want {
+		return fmt.Errorf("revived %d, want %d", n, want)
+	}
+	return err
+}
+
+func (w *walk) doNote() error {
+	o, key := w.origin(), strconv.Itoa(w.rand.IntN(3))
+	id := o.String() + key
+	if w.rand.IntN(2) == 0 {
+		got, err := w.store.Note(w.Context(), o, key)
+		if string(got) != w.model.notes[id] {
+			return fmt.Errorf("%q, want %q", got, w.model.notes[id])
+		}
+		return err
+	}
+	var value []byte
+	if w.rand.IntN(3) > 0 {
+		value = []byte(strconv.Itoa(w.rand.Int()))
+	}
+	w.model.notes[id] = string(value)
+	return w.store.SetNote(w.Context(), o, key, value)
+}
+
+func (w *walk) doReopen() error {
+	if w.reopen == nil {
+		return nil
+	}
+	w.store = w.reopen(w.store)
+	w.model.reopen()
+	// The new Store knows no time yet, and so not what is due: it is told.
+	_, _, err := w.store.Lease(w.Context(), w.now, ttl, 0)
+	w.model.expire(w.now)
+	return err
+}
