@@ -1,0 +1,51 @@
+package crawltest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A crawler that has not read robots.txt meets the judge.
+func Example() {
+	web := crawltest.New(crawltest.Site{
+		Host: "bakery.example",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer:   crawltest.Text("User-agent: *\nDisallow: /recipes/\nCrawl-delay: 2\n"),
+			Delay:    2 * time.Second,
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/recipes/") },
+		}),
+		Pages: map[string]crawltest.Page{
+			"/":              crawltest.Always(crawltest.HTML(`<a href="/recipes/rye">Rye</a>`)),
+			"/recipes/rye":   crawltest.Always(crawltest.HTML("Flour, water, salt, time.")),
+			"/recipes/wheat": crawltest.Always(crawltest.Redirect(http.StatusFound, "/recipes/rye")),
+		},
+	})
+	client := http.Client{Transport: web} // or web.Start, for a real socket
+	for _, path := range []string{"/", "/robots.txt", "/recipes/rye"} {
+		req, err := http.NewRequest(http.MethodGet, "http://bakery.example"+path, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		req.Header.Set("User-Agent", "hastybot/1.0 (+https://hastybot.example/)")
+		res, err := client.Do(req)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		io.Copy(io.Discard, res.Body) // a robots.txt that is not read to its end does not count
+		res.Body.Close()
+	}
+	for _, offence := range web.Judge(crawltest.Options{}).Offences {
+		fmt.Printf("%s: %s\n", offence.Exchange.URL, offence.Rule)
+	}
+	// Output:
+	// http://bakery.example/: asked before robots.txt
+	// http://bakery.example/recipes/rye: gap too short
+	// http://bakery.example/recipes/rye: disallowed by robots.txt
+}

@@ -1,0 +1,203 @@
+package crawltest
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fetched is what a client has of an answer.
+type fetched struct {
+	status int
+	body   string
+	res    *http.Response
+}
+
+// get asks for a page as a plain client does, and reads it to its end.
+func get(ctx context.Context, rt http.RoundTripper, url string, header ...string) (fetched, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fetched{}, err
+	}
+	req.Header.Set("User-Agent", "testbot/1.0 (+https://testbot.example/)")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	client := http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return fetched{res.StatusCode, string(body), res}, err
+}
+
+// faults is how each fault looks to a client, and in the log.
+var faults = []struct {
+	name    string
+	fault   Fault
+	want    func(error) bool
+	timeout bool // the client must give up
+	status  int  // in the log
+	broken  bool // in the log
+	partial bool // some of the body was sent
+}{
+	{"no fault", None, nil, false, 200, false, true},
+	{"hang", Hang, is(context.DeadlineExceeded), true, 0, true, false},
+	{"stall", Stall, is(context.DeadlineExceeded), true, 200, true, true},
+	{"reset before the answer", Reset, is(syscall.ECONNRESET), false, 0, true, false},
+	{"reset in the body", ResetBody, is(syscall.ECONNRESET), false, 200, true, true},
+	{"shorter than Content-Length", Short, is(io.ErrUnexpectedEOF), false, 200, true, true},
+	{"no last chunk", Unfinished, is(io.ErrUnexpectedEOF), false, 200, true, true},
+	{"damaged gzip", BadGzip, damaged, false, 200, true, true},
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func damaged(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
+}
+
+// faulty returns a web with one page that has a fault.
+func faulty(f Fault) *Web {
+	a := Text(strings.Repeat("All is well. ", 1000))
+	a.Fault = f
+	return New(Site{Host: "a.example", Pages: map[string]Page{"/page": Always(a)}})
+}
+
+func TestFaultsInMemory(t *testing.T) {
+	for _, tt := range faults {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := faulty(tt.fault)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				start := time.Now()
+				got, err := get(ctx, w, "http://a.example/page")
+				checkFault(t, tt.want, got, err)
+				if waited := time.Since(start) == time.Minute; waited != tt.timeout {
+					t.Errorf("client gave up: %v, want %v", waited, tt.timeout)
+				}
+				checkLogged(t, w.Log(), tt.status, tt.broken, tt.partial)
+				if end := w.Log()[0].End; !end.Equal(time.Now()) {
+					t.Errorf("logged end %v, the client's is %v", end, time.Now())
+				}
+			})
+		})
+	}
+}
+
+func TestFaultsOverSockets(t *testing.T) {
+	for _, tt := range faults {
+		t.Run(tt.name, func(t *testing.T) {
+			w := faulty(tt.fault)
+			s, transport := start(t, w)
+			timeout := 10 * time.Second
+			if tt.timeout {
+				timeout = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			got, err := get(ctx, transport, "http://a.example/page")
+			checkFault(t, tt.want, got, err)
+			if err := s.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			checkLogged(t, w.Log(), tt.status, tt.broken, tt.partial)
+		})
+	}
+}
+
+// start serves a web on a socket until the end of the test.
+func start(t *testing.T, w *Web) (*Server, *http.Transport) {
+	t.Helper()
+	s, err := w.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := s.Transport()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		s.Close()
+	})
+	return s, transport
+}
+
+func checkFault(t *testing.T, want func(error) bool, got fetched, err error) {
+	t.Helper()
+	switch {
+	case want == nil && (err != nil || len(got.body) != 13000):
+		t.Errorf("got %d bytes and error %v, want 13000 bytes", len(got.body), err)
+	case want != nil && (err == nil || !want(err)):
+		t.Errorf("got %d bytes and error %v, want another error", len(got.body), err)
+	}
+}
+
+func checkLogged(t *testing.T, log []Exchange, status int, broken, partial bool) {
+	t.Helper()
+	if len(log) != 1 {
+		t.Fatalf("%d requests logged, want 1: %v", len(log), log)
+	}
+	x := log[0]
+	if x.Status != status || x.Broken != broken || (x.Bytes > 0) != partial || x.End.IsZero() {
+		t.Errorf("logged %+v, want status %d, broken %v, body begun %v, and an end", x, status, broken, partial)
+	}
+}
+
+// The server's end of an answer is never later than the client's: a client
+// that waits exactly as long as it owes is never blamed.
+func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
+	for _, size := range []int{0, 1, 1000, pieceSize, pieceSize + 1, 1 << 20} {
+		w := New(Site{Host: "a.example", Pages: map[string]Page{"/page": Always(Text(strings.Repeat("x", size)))}})
+		_, transport := start(t, w)
+		for range 5 {
+			got, err := get(t.Context(), transport, "http://a.example/page")
+			end := time.Now()
+			if err != nil || len(got.body) != size {
+				t.Fatalf("size %d: got %d bytes, error %v", size, len(got.body), err)
+			}
+			log := w.Log()
+			if last := log[len(log)-1]; last.End.IsZero() || last.End.After(end) || last.Broken {
+				t.Errorf("size %d: logged %+v, the client's end is %v", size, last, end)
+			}
+		}
+	}
+}
+
+// Close does not wait for clients that wait for us.
+func TestCloseEndsHangingAnswers(t *testing.T) {
+	asked := make(chan struct{})
+	w := New(Site{Host: "a.example", Others: func(Request) Answer {
+		close(asked)
+		return Answer{Fault: Hang}
+	}})
+	s, transport := start(t, w)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := get(context.Background(), transport, "http://a.example/page")
+		failed <- err
+	}()
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the client got an answer")
+	}
+	if x := w.Log()[0]; !x.Broken || x.End.IsZero() {
+		t.Errorf("logged %+v, want it broken off and ended", x)
+	}
+}

@@ -1,0 +1,214 @@
+package frontier_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// entries returns entries for n pages of host.
+func entries(t *testing.T, host string, n int) []storage.Entry {
+	t.Helper()
+	es := make([]storage.Entry, n)
+	for i := range es {
+		es[i] = storage.Entry{URL: mustURL(t, fmt.Sprintf("http://%s/%d", host, i)), Class: storage.Usual}
+	}
+	return es
+}
+
+func discover(t *testing.T, f *frontier.Frontier, es ...storage.Entry) {
+	t.Helper()
+	if _, err := f.Discover(t.Context(), es...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// done acks a lease of a visit that ends now and earns the host a rest.
+func done(t *testing.T, f *frontier.Frontier, l storage.Lease, rest time.Duration) {
+	t.Helper()
+	host := storage.Host{Due: time.Now().Add(rest), Gap: rest}
+	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, Host: &host}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
+	var refused, reasons []string
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+		Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		Clean: func(u decorum.URL) decorum.URL {
+			clean, _, _ := strings.Cut(u.String(), "?sid=")
+			return mustURL(t, clean)
+		},
+		Refused: func(e storage.Entry, err error) {
+			refused, reasons = append(refused, e.URL.String()), append(reasons, err.Error())
+		},
+	})
+	offer := func(url string, depth int, source storage.Source) storage.Entry {
+		return storage.Entry{URL: mustURL(t, url), Depth: depth, Source: source}
+	}
+	added, err := f.Discover(t.Context(),
+		offer("http://a.test/x?sid=1", 0, storage.Seed),
+		offer("http://a.test/x?sid=2", 1, storage.Link),
+		offer("http://a.test/deep", 2, storage.Link),
+		offer("http://b.test/", 1, storage.Link),
+		offer("http://cdn.test/sitemap.xml?sid=1", 9, storage.Robots)) // errands know no scope
+	if err != nil || added != 2 {
+		t.Errorf("added %d, %v; want 2", added, err)
+	}
+	if want := []string{"http://a.test/deep", "http://b.test/"}; !slices.Equal(refused, want) {
+		t.Errorf("refused %q (%q), want %q", refused, reasons, want)
+	}
+	var got []string
+	for range added {
+		l, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l.URL.String())
+	}
+	slices.Sort(got)
+	if want := []string{"http://a.test/x", "http://cdn.test/sitemap.xml?sid=1"}; !slices.Equal(got, want) {
+		t.Errorf("leased %q, want %q", got, want)
+	}
+}
+
+// TestNextHandsOutWhatIsDue: many workers, hosts that rest for 3 s; each visit
+// begins exactly when its host is due, and at the end all are told so.
+func TestNextHandsOutWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hosts, pages, workers, rest = 5, 20, 8, 3 * time.Second
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		for h := range hosts {
+			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), pages)...)
+		}
+		begin := time.Now()
+		var mu sync.Mutex
+		var visits int
+		last := map[string]time.Time{}
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for {
+					l, err := f.Next(t.Context())
+					if errors.Is(err, frontier.ErrEmpty) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					visits++
+					host := l.URL.Origin().Host()
+					if at, ok := last[host]; ok && time.Since(at) != rest {
+						t.Errorf("%s was leased %v after its last visit, want %v", l.URL, time.Since(at), rest)
+					}
+					last[host] = time.Now()
+					mu.Unlock()
+					done(t, f, l, rest)
+				}
+			})
+		}
+		wg.Wait()
+		if visits != hosts*pages {
+			t.Errorf("%d visits, want %d", visits, hosts*pages)
+		}
+		if took := time.Since(begin); took != (pages-1)*rest {
+			t.Errorf("took %v, want %v", took, (pages-1)*rest)
+		}
+	})
+}
+
+// TestNextWakes: a worker that waits for the next day hears of a URL at once.
+func TestNextWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{LeaseTTL: 48 * time.Hour})
+		discover(t, f, entries(t, "a.test", 2)...)
+		first, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done(t, f, first, 24*time.Hour)
+		time.AfterFunc(time.Minute, func() { discover(t, f, entries(t, "b.test", 1)...) })
+		begin := time.Now()
+		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" || time.Since(begin) != time.Minute {
+			t.Errorf("got %v, %v after %v; want b.test after a minute", l.URL, err, time.Since(begin))
+		}
+	})
+}
+
+func TestNextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrEmpty) {
+			t.Errorf("an empty frontier: %v, want ErrEmpty", err)
+		}
+		es := entries(t, "a.test", 1)
+		discover(t, f, es...)
+		origin, until := es[0].URL.Origin(), time.Now().Add(time.Hour)
+		if err := f.Hold(t.Context(), origin, until, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Errorf("only a dormant origin is left: %v, want ErrDormant", err)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
+		defer cancel()
+		if err := f.Hold(t.Context(), origin, until, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Next(ctx); err == nil || err.Error() != "enough" {
+			t.Errorf("a context that is done: %v, want its cause", err)
+		}
+		if l, err := f.Next(t.Context()); err != nil || time.Now() != until {
+			t.Errorf("%v, %v at %v: want the lease at %v", l.URL, err, time.Now(), until)
+		}
+	})
+}
+
+func TestWaitDormant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitDormant: true})
+		es := entries(t, "a.test", 1)
+		discover(t, f, es...)
+		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := f.Next(t.Context()); err != nil || time.Since(begin) != time.Hour {
+			t.Errorf("%v after %v, want a lease after an hour", err, time.Since(begin))
+		}
+	})
+}
+
+// TestBudget: the crawl's own limit holds over all hosts.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 10})
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: limits})
+		for h := range 100 {
+			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), 1)...)
+		}
+		begin := time.Now()
+		for range 100 {
+			if _, err := f.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(begin).Round(time.Millisecond); took != 9900*time.Millisecond {
+			t.Errorf("100 leases at 10 a second took %v, want 9.9s", took)
+		}
+	})
+}

@@ -1,0 +1,35 @@
+package frontier
+
+import (
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestGiveBack: leases that were made for workers which have gone are queued
+// again.
+func TestGiveBack(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	f := New(store, Config{})
+	for _, s := range []string{"http://a.test/", "http://b.test/"} {
+		u, err := decorum.ParseURL(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Discover(t.Context(), storage.Entry{URL: u}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if f.ready, _, err = store.Lease(t.Context(), time.Now(), time.Hour, 2); err != nil || len(f.ready) != 2 {
+		t.Fatalf("%d leases, %v", len(f.ready), err)
+	}
+	if err := f.GiveBack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.Counts(t.Context()); err != nil || n.Leased != 0 || n.Queued != 2 {
+		t.Errorf("%+v, %v: want two queued", n, err)
+	}
+}
