@@ -1,0 +1,334 @@
+package collyfetch_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const userAgent = "testbot/1.0 (+https://bot.test/)"
+
+// begin returns a crawl and its collector, ready for callbacks.
+func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+	t.Helper()
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.UserAgent = userAgent
+	fetcher, err := collyfetch.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := storage.NewMemory(storage.Config{})
+	f := frontier.New(store, frontier.Config{})
+	c := collyfetch.NewCollector(f)
+	return &crawler.Crawler{
+		Frontier: f, Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
+		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limits: politeness.NewLimits(politeness.LimitsConfig{}),
+		Fetcher: fetcher, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}, c
+}
+
+// paths returns the paths that the web was asked for, in order.
+func paths(web *crawltest.Web) []string {
+	var p []string
+	for _, x := range web.Log() {
+		p = append(p, strings.TrimPrefix(x.URL, "http://a.test"))
+	}
+	return p
+}
+
+// TestCallbacksEnqueue: Request.Visit on a disallowed URL, on a seen one and on
+// a good one. Only the last is requested, and not before the host is due, as
+// the server sees it.
+func TestCallbacksEnqueue(t *testing.T) {
+	const delay = 300 * time.Millisecond
+	web := crawltest.New(crawltest.Site{Host: "a.test",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), Delay: delay,
+			Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
+		Others: crawltest.Always(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
+	server, err := web.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawl, c := begin(t, collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	var errs, titles []string
+	visit := func(e *colly.HTMLElement, url string) {
+		if err := e.Request.Visit(url); err != nil {
+			errs = append(errs, err.Error())
+		}
+	}
+	c.OnHTML("h1", func(e *colly.HTMLElement) { titles = append(titles, e.Text) })
+	c.OnHTML("a.next", func(e *colly.HTMLElement) {
+		visit(e, "/private/x")
+		visit(e, "/start")
+		visit(e, "http://a.test:80/start#again")
+		visit(e, e.Attr("href"))
+	})
+	if err := c.Visit("http://a.test/start"); err != nil {
+		t.Fatal(err)
+	}
+	if err := crawl.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := paths(web), []string{"/robots.txt", "/start", "/good?x=1"}; !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+	if len(errs) > 0 || !slices.Equal(titles, []string{"Hello", "Hello"}) {
+		t.Errorf("errors %q, titles %q", errs, titles)
+	}
+	if report := web.Judge(crawltest.Options{MinDelay: 50 * time.Millisecond, Product: "testbot"}); !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
+
+// TestCallbacks: each kind of callback is called for the pages it is for, in
+// colly's order, and never for a robots.txt or a link.
+func TestCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/":      crawltest.Always(crawltest.HTML("<h1>One</h1><a href=/gone>x</a><a href=/moved>y</a>")),
+			"/gone":  crawltest.Always(crawltest.Status(http.StatusGone)),
+			"/moved": crawltest.Always(crawltest.Redirect(http.StatusFound, "/two")),
+			"/two":   crawltest.Always(crawltest.Typed("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
+		}})
+		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		crawl.Settings.Workers = 1
+		var got []string
+		note := func(what string, r *colly.Request) { got = append(got, what+" "+r.URL.Path) }
+		c.OnRequest(func(r *colly.Request) { note("request", r) })
+		c.OnResponse(func(r *colly.Response) { note("response", r.Request) })
+		c.OnHTML("h1", func(e *colly.HTMLElement) { note("html "+e.Text, e.Request) })
+		c.OnHTML("a", func(e *colly.HTMLElement) {
+			if err := e.Request.Visit(e.Attr("href")); err != nil {
+				t.Error(err)
+			}
+			if err := e.Request.Post("/form", nil); !errors.Is(err, decorum.Unticketed) {
+				t.Errorf("Post returned %v, want Unticketed", err)
+			}
+		})
+		c.OnXML("//h1", func(e *colly.XMLElement) { note("xml "+e.Text, e.Request) })
+		c.OnError(func(r *colly.Response, err error) {
+			if r.StatusCode != 0 { // not for the Post
+				note("error "+err.Error(), r.Request)
+			}
+		})
+		c.OnScraped(func(r *colly.Response) { note("scraped", r.Request) })
+		if err := c.Visit("http://a.test/"); err != nil {
+			t.Fatal(err)
+		}
+		if err := crawl.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"request /", "response /", "html One /", "xml One /", "scraped /",
+			"request /gone", "error Gone /gone",
+			"request /two", "response /two", "html Zwölf /two", "xml Zwölf /two", "scraped /two",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("callbacks\n%q\nwant\n%q", got, want)
+		}
+	})
+}
+
+// TestNoTicketNoRequest: the turnstile refuses a request that nobody permitted.
+func TestNoTicketNoRequest(t *testing.T) {
+	web := crawltest.New(crawltest.Site{Host: "a.test"})
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := ticketFor(t, "http://a.test/robots.txt")
+	if _, err := fetcher.Fetch(t.Context(), crawler.Ticket{}); !errors.Is(err, decorum.Unticketed) {
+		t.Errorf("the zero ticket: %v, want Unticketed", err)
+	}
+	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
+		t.Errorf("a good ticket: %v", err)
+	}
+	if _, err := fetcher.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) {
+		t.Errorf("a ticket used twice: %v, want Unticketed", err)
+	}
+	if n := len(web.Log()); n != 1 {
+		t.Errorf("the server saw %d requests, want 1", n)
+	}
+}
+
+// ticketFor returns a ticket for a robots.txt, got as the hallway gets it.
+func ticketFor(t *testing.T, url string) crawler.Ticket {
+	t.Helper()
+	u, err := decorum.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+	clearance, err := gate.Check(t.Context(), now, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := crawler.NewTicket(clearance, permit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+// TestFetch: what becomes of answers of many kinds.
+func TestFetch(t *testing.T) {
+	big := strings.Repeat("x", 2000)
+	for _, tt := range []struct {
+		name      string
+		answer    crawltest.Answer
+		status    int
+		body      string
+		truncated bool
+		fails     bool
+	}{
+		{name: "a page", answer: crawltest.HTML("hello"), status: 200, body: "hello"},
+		{name: "gzip", answer: crawltest.Answer{Body: "hello hello", Gzip: true}, status: 200, body: "hello hello"},
+		{name: "no content", answer: crawltest.Status(204), status: 204},
+		{name: "an error page", answer: crawltest.Status(500), status: 500, body: "Internal Server Error\n"},
+		{name: "a redirect is an answer", answer: crawltest.Redirect(302, "http://b.test/"), status: 302, body: "Found\n"},
+		{name: "a redirect to nowhere", answer: crawltest.Redirect(302, "http://%zz/"), status: 302, body: "Found\n"},
+		{name: "too long", answer: crawltest.HTML(big), status: 200, body: big[:1000], truncated: true},
+		{name: "long, and just fits", answer: crawltest.HTML(big[:1000]), status: 200, body: big[:1000]},
+		{name: "a gzip bomb", answer: crawltest.Answer{Body: strings.Repeat("x", 1<<20), Gzip: true}, status: 200, body: big[:1000], truncated: true},
+		{name: "not a type that is wanted", answer: crawltest.Typed("video/mp4", "moo"), status: 200, truncated: true},
+		{name: "a type in odd letters", answer: crawltest.Typed("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
+		{name: "bytes are kept as they came", answer: crawltest.Typed("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
+		{name: "reset", answer: crawltest.Answer{Fault: crawltest.Reset}, fails: true},
+		{name: "reset in the body", answer: crawltest.Answer{Body: big, Fault: crawltest.ResetBody}, fails: true},
+		{name: "shorter than it said", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Short}, fails: true},
+		{name: "without its last chunk", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Unfinished}, fails: true},
+		{name: "broken gzip", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.BadGzip}, fails: true},
+		{name: "never", answer: crawltest.Answer{Fault: crawltest.Hang}, fails: true},
+		{name: "never ends", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Stall}, fails: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(tt.answer)}})
+				crawl, _ := begin(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
+				crawl.Settings.Attempts = 1
+				var got *crawler.Visit
+				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
+				crawl.Hooks.Visited = func(v *crawler.Visit) {
+					if !v.Clearance.ForRobots() {
+						got = v
+					}
+				}
+				seed, err := decorum.ParseURL("http://a.test/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
+					t.Fatal(err)
+				}
+				// A redirect leads to a host that is not there.
+				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+					t.Fatal(err)
+				}
+				switch {
+				case got == nil:
+					t.Fatal("the page was not visited")
+				case tt.fails && (got.Response != nil || !errors.Is(got.Err, decorum.Unreachable)):
+					t.Errorf("got %+v, %v; want no response and Unreachable", got.Response, got.Err)
+				case tt.fails:
+				case got.Response == nil:
+					t.Errorf("no response: %v", got.Err)
+				case got.Status() != tt.status || string(got.Response.Body) != tt.body || got.Response.Truncated != tt.truncated:
+					t.Errorf("got %d %q truncated=%v", got.Status(), got.Response.Body, got.Response.Truncated)
+				}
+			})
+		})
+	}
+}
+
+// TestAddressesThatAreNotPublic: a page that leads to the machine itself is
+// refused when the connection is made, whatever its name said; nothing is sent.
+func TestAddressesThatAreNotPublic(t *testing.T) {
+	web := crawltest.New(crawltest.Site{Host: "a.test"})
+	server, err := web.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fetcher.Fetch(t.Context(), ticketFor(t, "http://a.test/")); !errors.Is(err, decorum.Forbidden) {
+		t.Errorf("got %v, want Forbidden", err)
+	}
+	if n := len(web.Log()); n != 0 {
+		t.Errorf("the server saw %d requests", n)
+	}
+}
+
+// TestBrokenConnectionIsNotUsedTwice: net/http repeats a GET by itself when a
+// connection that was kept open is reset. Here it must not: the server would
+// see a second visit that nobody permitted.
+func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
+	web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+		"/":      crawltest.Always(crawltest.HTML("<a href=/reset>x</a>")),
+		"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
+	}})
+	server, err := web.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawl, c := begin(t, collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	crawl.Settings.Attempts = 1
+	c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+	if err := c.Visit("http://a.test/"); err != nil {
+		t.Fatal(err)
+	}
+	if err := crawl.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := paths(web), []string{"/robots.txt", "/", "/reset"}; !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+}

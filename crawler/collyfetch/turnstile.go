@@ -1,0 +1,139 @@
+package collyfetch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// A passage is one visit on its way through colly: the ticket going in, the
+// response coming out.
+type passage struct {
+	ticket   crawler.Ticket
+	response *decorum.Response
+	addr     netip.AddrPort
+}
+
+type passageKey struct{}
+
+// robotsBody is how much of a robots.txt is read: the 500 KiB that count
+// (FMT-08), and one byte that shows there is more.
+const robotsBody = 512_000 + 1
+
+// A turnstile is the one way out: an http.RoundTripper that lets a request
+// pass only with a ticket for exactly its URL. It reads the body itself, so
+// that the response has the true end of the transfer, says whether it was cut,
+// and holds the bytes as they came.
+type turnstile struct {
+	next http.RoundTripper
+	cfg  Config
+}
+
+// RoundTrip implements http.RoundTripper. What it returns to colly has no
+// body: the passage has it.
+func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
+	p, _ := req.Context().Value(passageKey{}).(*passage)
+	if p == nil {
+		p = &passage{} // its zero ticket is refused
+	}
+	if err := p.ticket.Use(req.URL.String()); err != nil {
+		return nil, err
+	}
+	req, err := outgoing(req, p)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	res, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, truncated, err := t.read(res, p.ticket)
+	if err != nil {
+		return nil, err
+	}
+	p.response = &decorum.Response{
+		URL: p.ticket.URL(), Status: res.StatusCode, Header: res.Header,
+		Body: body, Truncated: truncated, Addr: p.addr, Start: start, End: time.Now(),
+	}
+	return &http.Response{
+		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
+		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
+	}, nil
+}
+
+// outgoing returns the request for the ticket's URL byte for byte, with the
+// server's address noted in p.
+func outgoing(req *http.Request, p *passage) (*http.Request, error) {
+	u, err := url.Parse(p.ticket.URL().String())
+	if err != nil {
+		return nil, err
+	}
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		p.addr, _ = netip.ParseAddrPort(info.Conn.RemoteAddr().String())
+	}}
+	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	req.URL, req.Host, req.Body = u, u.Host, once{}
+	return req, nil
+}
+
+// once is an empty body that cannot be read again, so that net/http sends no
+// request a second time: on its own it repeats a GET when a connection that
+// was kept open breaks, which is a visit that nobody permitted.
+type once struct{}
+
+// Read returns io.EOF.
+func (once) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close does nothing.
+func (once) Close() error { return nil }
+
+// read returns the body as far as it is wanted.
+func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
+	limit := t.cfg.MaxBody
+	switch {
+	case ticket.ForRobots():
+		limit = max(limit, robotsBody)
+	case !ticket.Errand() && !t.wanted(res):
+		return nil, true, nil
+	}
+	if n := res.ContentLength; n > 0 && n <= limit {
+		body = make([]byte, 0, n+bytes.MinRead)
+	}
+	buf := bytes.NewBuffer(body)
+	n, err := io.Copy(buf, io.LimitReader(res.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, false, err
+	case n > limit:
+		return buf.Bytes()[:limit], true, nil
+	}
+	return buf.Bytes(), false, nil
+}
+
+// wanted reports whether a body of this content type is read. A response
+// without a type, or one that is no page (a redirect, an error), is.
+func (t *turnstile) wanted(res *http.Response) bool {
+	header := res.Header.Get("Content-Type")
+	if len(t.cfg.ContentTypes) == 0 || header == "" || res.StatusCode/100 != 2 {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		media, _, _ = strings.Cut(header, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	return slices.Contains(t.cfg.ContentTypes, media)
+}

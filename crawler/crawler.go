@@ -1,0 +1,136 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// ErrPages is the error of Run when MaxPages pages have been visited.
+var ErrPages = errors.New("the limit of pages is reached")
+
+// A Crawler is one crawl: fill in its parts, then Run.
+type Crawler struct {
+	Frontier *frontier.Frontier
+	Gate     *robots.Gate
+	Policy   politeness.Policy
+	Limits   *politeness.Limits
+	Fetcher  Fetcher
+	Handler  Handler  // nil: FollowLinks
+	Recorder Recorder // nil: none
+	Hooks    Hooks
+	Settings Settings
+	Log      *slog.Logger // nil: slog.Default
+
+	tally tally
+	pages atomic.Int64 // page visits begun
+	hand  hand
+	halt  context.CancelFunc
+	mu    sync.Mutex // guards halt
+}
+
+// Settings are a crawl's numbers and switches.
+type Settings struct {
+	Workers  int   // visits at a time; default 64
+	MaxPages int64 // pages to visit in this run; 0: no limit
+	Attempts int   // visits to a page that keeps failing; default 3
+	// Grace is how long visits in hand may go on when Run's context is done.
+	// Default 30 s.
+	Grace      time.Duration
+	NoSitemaps bool // do not read the sitemaps that robots.txt names
+	IgnoreMeta bool // do not read nofollow in pages and headers
+	// Token is the crawl's product token, for meta tags and X-Robots-Tag
+	// headers that name it.
+	Token string
+}
+
+func (s Settings) withDefaults() Settings {
+	if s.Workers == 0 {
+		s.Workers = 64
+	}
+	if s.Attempts == 0 {
+		s.Attempts = 3
+	}
+	if s.Grace == 0 {
+		s.Grace = 30 * time.Second
+	}
+	return s
+}
+
+// Run crawls until the frontier is empty (nil), only dormant origins are left
+// (frontier.ErrDormant), MaxPages is reached (ErrPages), something fails that
+// the crawl cannot go on without, or ctx is done: then it takes no new lease,
+// lets what is in hand end within Grace, and returns the cause of ctx. In
+// every case all that was done is in the store when it returns, and flushed.
+func (c *Crawler) Run(ctx context.Context) error {
+	c.Settings = c.Settings.withDefaults()
+	if c.Handler == nil {
+		c.Handler = c.FollowLinks
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	work := c.workContext(ctx)
+
+	var wg sync.WaitGroup
+	for range c.Settings.Workers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if err := c.step(ctx, work); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	var renewing sync.WaitGroup
+	renewing.Go(func() { c.hand.keep(work, c.Frontier) })
+	wg.Wait()
+	c.Halt()
+	renewing.Wait()
+	return c.end(context.Cause(ctx))
+}
+
+// workContext returns the context of the visits in hand: it outlives ctx by
+// Grace, unless Halt ends it.
+func (c *Crawler) workContext(ctx context.Context) context.Context {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.mu.Lock()
+	c.halt = cancel
+	c.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		grace := time.AfterFunc(c.Settings.Grace, cancel)
+		context.AfterFunc(work, func() { grace.Stop() })
+	})
+	return work
+}
+
+// Halt cancels the visits in hand. Their URLs go back to the frontier.
+func (c *Crawler) Halt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.halt != nil {
+		c.halt()
+	}
+}
+
+// end gives back what no worker took, flushes, and says how the run ended.
+func (c *Crawler) end(cause error) error {
+	ctx := context.Background()
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.Frontier.Flush(ctx))
+	if errors.Is(cause, frontier.ErrEmpty) {
+		cause = nil
+	}
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
+}

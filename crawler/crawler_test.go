@@ -1,0 +1,498 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// newCrawl returns a crawl of web in memory, seeded, ready to Run. It goes
+// through the real engine: colly on the web's own transport.
+func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
+	t.Helper()
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	c := &crawler.Crawler{
+		Frontier: frontier.New(store, frontier.Config{Budget: limits}),
+		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store),
+		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
+		Limits:   limits,
+		Fetcher:  fetcher,
+		Settings: crawler.Settings{Token: "testbot"},
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, s := range seeds {
+		u, err := decorum.ParseURL(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, Class: storage.Early}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// robotsText returns a robots.txt that never changes.
+func robotsText(text string, delay time.Duration, disallow func(string) bool) func(time.Time) crawltest.Robots {
+	return crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text(text), Delay: delay, Disallow: disallow})
+}
+
+// visited returns the URLs of the log in order, and how often each occurs.
+func visited(log []crawltest.Exchange) (urls []string, times map[string]int) {
+	times = map[string]int{}
+	for _, x := range log {
+		urls = append(urls, x.URL)
+		times[x.URL]++
+	}
+	return urls, times
+}
+
+// leastGap returns the least time between the end of one exchange and the
+// start of the next, per host.
+func leastGap(log []crawltest.Exchange, host string) time.Duration {
+	least := time.Duration(1<<63 - 1)
+	var end time.Time
+	for _, x := range log {
+		if !strings.HasPrefix(x.URL, "http://"+host) {
+			continue
+		}
+		if !end.IsZero() {
+			least = min(least, x.Start.Sub(end))
+		}
+		end = x.End
+	}
+	return least
+}
+
+func TestCrawlDelayIsHeldExactly(t *testing.T) {
+	for _, workers := range []int{1, 3, 8} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testCrawlDelay(t, workers) })
+		})
+	}
+}
+
+// testCrawlDelay crawls three hosts of 50 pages that ask for a rest of ten
+// seconds.
+func testCrawlDelay(t *testing.T, workers int) {
+	const pages, delay = 50, 10 * time.Second
+	hosts := []string{"a.test", "b.test", "c.test"}
+	var links strings.Builder
+	for _, h := range hosts {
+		for i := range pages {
+			fmt.Fprintf(&links, "<a href=http://%s/%d>page</a> ", h, i)
+		}
+		fmt.Fprintf(&links, "<a href=http://%s/secret>secret</a> ", h)
+	}
+	var sites []crawltest.Site
+	for _, h := range hosts {
+		sites = append(sites, crawltest.Site{
+			Host: h, Others: crawltest.Always(crawltest.HTML(links.String())),
+			Robots: robotsText("User-agent: *\nCrawl-delay: 10\nDisallow: /secret\n", delay,
+				func(path string) bool { return strings.HasPrefix(path, "/secret") }),
+			Latency: crawltest.Latency{Base: 300 * time.Millisecond},
+		})
+	}
+	web := crawltest.New(sites...)
+	c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/0")
+	c.Settings.Workers = workers
+	begin := time.Now()
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := web.Log()
+	for _, h := range hosts {
+		if gap := leastGap(log, h); gap != delay {
+			t.Errorf("least gap on %s is %v, want exactly %v", h, gap, delay)
+		}
+	}
+	urls, times := visited(log)
+	if want := len(hosts) * (pages + 1); len(urls) != want || len(times) != want {
+		t.Errorf("%d requests of %d URLs, want %d of each", len(urls), len(times), want)
+	}
+	for _, h := range hosts {
+		if first := slices.IndexFunc(urls, func(u string) bool { return strings.Contains(u, h) }); !strings.HasSuffix(urls[first], "/robots.txt") {
+			t.Errorf("the first request to %s is %s", h, urls[first])
+		}
+		if times["http://"+h+"/secret"] > 0 {
+			t.Errorf("visited http://%s/secret", h)
+		}
+	}
+	// No host waits for another: b and c begin when a's first page is read.
+	// The last turn of each host is the disallowed page's, which costs no visit.
+	const visit = delay + 300*time.Millisecond
+	if took, want := time.Since(begin), visit+time.Second+(pages+1)*visit; took > want {
+		t.Errorf("took %v of virtual time, want at most %v", took, want)
+	}
+}
+
+func TestRetryAfterIsWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := crawltest.Status(http.StatusTooManyRequests)
+		busy.Header.Set("Retry-After", "3600")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(crawltest.HTML("<a href=/busy>busy</a> <a href=/other>other</a>")),
+			"/busy": func(r crawltest.Request) crawltest.Answer {
+				if r.Nth == 1 {
+					return busy
+				}
+				return crawltest.HTML("well now")
+			},
+			"/other": crawltest.Always(crawltest.HTML("other")),
+		}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var end time.Time
+		for _, x := range web.Log() {
+			if !end.IsZero() {
+				if rest := x.Start.Sub(end); rest != time.Hour {
+					t.Errorf("the request after Retry-After: 3600 came after %v", rest)
+				}
+				break
+			}
+			if x.Status == http.StatusTooManyRequests {
+				end = x.End
+			}
+		}
+		if _, times := visited(web.Log()); times["http://a.test/busy"] != 2 || times["http://a.test/other"] != 1 {
+			t.Errorf("visits: %v", times)
+		}
+	})
+}
+
+// TestRobotsThatCannotBeHad: fail closed, ask again at the times of Q-21, and
+// do not wait for ever.
+func TestRobotsThatCannotBeHad(t *testing.T) {
+	for _, fault := range []struct {
+		name   string
+		answer crawltest.Answer
+	}{
+		{"FETCH-09 503", crawltest.Status(503)},
+		{"FETCH-10 429", crawltest.Status(429)},
+		{"FETCH-18 hangs", crawltest.Answer{Fault: crawltest.Hang}},
+		{"FETCH-18 reset", crawltest.Answer{Fault: crawltest.Reset}},
+		{"FETCH-19 incomplete", crawltest.Answer{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.Short}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				page := crawltest.Always(crawltest.HTML("<a href=http://shut.test/page>shut</a>"))
+				web := crawltest.New(
+					crawltest.Site{Host: "open.test", Others: page},
+					crawltest.Site{Host: "shut.test", Others: page, Robots: crawltest.Lasting(crawltest.Robots{Answer: fault.answer})})
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://open.test/", "http://shut.test/")
+				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+					t.Errorf("Run returned %v, want ErrDormant", err)
+				}
+				_, times := visited(web.Log())
+				if times["http://shut.test/"]+times["http://shut.test/page"] > 0 {
+					t.Error("a page was visited though robots.txt could not be had")
+				}
+				if n := times["http://shut.test/robots.txt"]; n != 3 {
+					t.Errorf("robots.txt was asked for %d times, want 3", n)
+				}
+				if times["http://open.test/"] != 1 {
+					t.Error("the other host was not crawled")
+				}
+				counts, err := c.Frontier.Counts(context.Background())
+				if err != nil || counts.Queued != 2 {
+					t.Errorf("%d URLs are left (%v), want 2: they are not lost", counts.Queued, err)
+				}
+			})
+		})
+	}
+}
+
+func TestRobotsReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{
+			Host: "a.test", Others: crawltest.Always(crawltest.HTML("hello")),
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < 2*time.Minute {
+					return crawltest.Robots{Answer: crawltest.Status(503)}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+			}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/", "http://a.test/x")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		urls, _ := visited(web.Log())
+		want := []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}
+		if !slices.Equal(urls, want) {
+			t.Errorf("requests %v, want %v", urls, want)
+		}
+	})
+}
+
+// TestRobotsRedirect: hops are visits at their own host's pace, and the rules
+// belong to the origin that was asked first (FETCH-04).
+func TestRobotsRedirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := func(host string, robots crawltest.Answer) crawltest.Site {
+			return crawltest.Site{Host: host, Robots: crawltest.Lasting(crawltest.Robots{Answer: robots}),
+				Pages: map[string]crawltest.Page{
+					"/":       crawltest.Always(crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
+					"/closed": crawltest.Always(crawltest.HTML("closed")),
+					"/open":   crawltest.Always(crawltest.HTML("open")),
+					"/r.txt":  crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /closed\n")),
+				}}
+		}
+		web := crawltest.New(
+			site("a.test", crawltest.Redirect(301, "http://b.test/r.txt")),
+			site("b.test", crawltest.Redirect(302, "/r.txt")),
+			site("c.test", crawltest.Redirect(302, "http://c.test/robots.txt?again")))
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/", "http://b.test/", "http://c.test/")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		for url, want := range map[string]int{
+			"http://a.test/robots.txt": 1, "http://a.test/": 1, "http://a.test/open": 1, "http://a.test/closed": 0,
+			"http://b.test/robots.txt": 1, "http://b.test/r.txt": 2, "http://b.test/open": 1, "http://b.test/closed": 0,
+			// a chain without end counts as no robots.txt (FETCH-03)
+			"http://c.test/robots.txt": 1, "http://c.test/": 1, "http://c.test/closed": 1,
+		} {
+			if times[url] != want {
+				t.Errorf("%s: %d requests, want %d", url, times[url], want)
+			}
+		}
+		for _, host := range []string{"a.test", "b.test", "c.test"} {
+			if gap := leastGap(web.Log(), host); gap < time.Second {
+				t.Errorf("least gap on %s is %v, want 1s", host, gap)
+			}
+		}
+	})
+}
+
+func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+				"/":     crawltest.Always(crawltest.HTML("<a href=/shut>1</a> <a href=/loop>2</a> <a href=/moved>3</a>")),
+				"/shut": crawltest.Always(crawltest.Redirect(302, "http://b.test/private/x")),
+				"/loop": crawltest.Always(crawltest.Redirect(302, "/pool")), "/pool": crawltest.Always(crawltest.Redirect(302, "/loop")),
+				"/moved": crawltest.Always(crawltest.Redirect(301, "http://b.test/public")),
+			}},
+			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.HTML("b")),
+				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, func(p string) bool { return strings.HasPrefix(p, "/private/") })})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		urls, times := visited(web.Log())
+		if times["http://b.test/private/x"] != 0 || times["http://b.test/public"] != 1 {
+			t.Errorf("requests: %v", times)
+		}
+		for url, n := range times {
+			if n != 1 {
+				t.Errorf("%s was visited %d times", url, n)
+			}
+		}
+		if slices.Index(urls, "http://b.test/robots.txt") > slices.Index(urls, "http://b.test/public") {
+			t.Error("robots.txt of the redirect's host came after the page")
+		}
+	})
+}
+
+func TestPanicIsCaughtAndCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
+		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			if strings.HasSuffix(v.URL().String(), "/1") {
+				panic("oh no")
+			}
+			return nil, nil
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Stats(); s.Panics != 1 || s.Pages != 2 {
+			t.Errorf("stats %+v, want 1 panic and 2 pages", s)
+		}
+	})
+}
+
+// TestVerdicts: what a handler's error does to its URL.
+func TestVerdicts(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		verdict error
+		visits  int
+		gap     time.Duration // between the first two visits, with the page's latency of 0
+	}{
+		{"nil is done", nil, 1, 0},
+		{"drop", decorum.Drop("dull"), 1, 0},
+		{"retry after", decorum.RetryAfter(time.Hour), 3, time.Hour},
+		{"anything else backs off", errors.New("cannot reach my database"), 3, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, tt.verdict }
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				var pages []crawltest.Exchange
+				for _, x := range web.Log() {
+					if !strings.HasSuffix(x.URL, "/robots.txt") {
+						pages = append(pages, x)
+					}
+				}
+				if len(pages) != tt.visits {
+					t.Fatalf("%d visits, want %d", len(pages), tt.visits)
+				}
+				if tt.visits > 1 && pages[1].Start.Sub(pages[0].End) != tt.gap {
+					t.Errorf("second visit after %v, want %v", pages[1].Start.Sub(pages[0].End), tt.gap)
+				}
+			})
+		})
+	}
+}
+
+func TestMaxPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			return crawltest.HTML("<a href=" + r.Path + "x>on</a>")
+		}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		c.Settings.MaxPages = 7
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
+			t.Errorf("Run returned %v, want ErrPages", err)
+		}
+		if n := len(web.Log()); n != 8 {
+			t.Errorf("%d requests, want robots.txt and 7 pages", n)
+		}
+		if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.Queued != 1 {
+			t.Errorf("%+v, %v: want one URL left", counts, err)
+		}
+	})
+}
+
+// TestStop: the first cancel lets visits in hand end, Halt breaks them off;
+// either way their URLs are not lost.
+func TestStop(t *testing.T) {
+	for _, halt := range []bool{false, true} {
+		t.Run(fmt.Sprintf("halt=%v", halt), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(crawltest.Site{Host: "a.test",
+					Others:  crawltest.Always(crawltest.HTML("<a href=/next>next</a>")),
+					Latency: crawltest.Latency{Base: 10 * time.Second}})
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(25*time.Second, cancel) // the page is asked for at 20 s (adaptive delay)
+				if halt {
+					time.AfterFunc(26*time.Second, c.Halt)
+				}
+				if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("Run returned %v", err)
+				}
+				counts, err := c.Frontier.Counts(context.Background())
+				if err != nil || counts.Leased != 0 || counts.Queued != 1 {
+					t.Errorf("left %+v (%v), want one URL queued", counts, err)
+				}
+				if pages, want := c.Stats().Pages, int64(1); halt && pages != 0 || !halt && pages != want {
+					t.Errorf("%d pages", pages)
+				}
+			})
+		})
+	}
+}
+
+// TestMaxCrawlDelay: a host that asks for more than the crawl waits for is set
+// aside, never visited faster.
+func TestMaxCrawlDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x")),
+			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Errorf("Run returned %v, want ErrDormant", err)
+		}
+		if urls, _ := visited(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt"}) {
+			t.Errorf("requests %v", urls)
+		}
+	})
+}
+
+// TestSecondCrawlKnowsTheRules: a crawl whose store is new, with a gate that
+// knows the rules already, asks for no robots.txt and waits the Crawl-delay
+// before its first visit: somebody may just have been there.
+func TestSecondCrawlKnowsTheRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x")),
+			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
+		first := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		second := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/again")
+		second.Gate = first.Gate
+		for _, c := range []*crawler.Crawler{first, second} {
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if urls, _ := visited(web.Log()); len(urls) != 3 {
+			t.Errorf("requests %v, want robots.txt once and two pages", urls)
+		}
+		if gap := leastGap(web.Log(), "a.test"); gap != 10*time.Second {
+			t.Errorf("least gap %v, want 10s", gap)
+		}
+	})
+}
+
+// TestNoFollow: what pages and headers ask is heeded, unless told otherwise.
+func TestNoFollow(t *testing.T) {
+	for _, ignore := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ignore=%v", ignore), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				header := crawltest.HTML("<a href=/by-header>x</a>")
+				header.Header.Set("X-Robots-Tag", "testbot: nofollow")
+				other := crawltest.HTML("<a href=/by-other>x</a>")
+				other.Header.Set("X-Robots-Tag", "otherbot: nofollow")
+				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+					"/":       crawltest.Always(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>")),
+					"/meta":   crawltest.Always(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
+					"/header": crawltest.Always(header), "/other": crawltest.Always(other)}})
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+				c.Settings.IgnoreMeta = ignore
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				_, times := visited(web.Log())
+				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore} {
+					if got := times["http://a.test"+path] > 0; got != want {
+						t.Errorf("%s visited: %v, want %v", path, got, want)
+					}
+				}
+			})
+		})
+	}
+}

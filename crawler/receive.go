@@ -1,0 +1,164 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// receive gives an answer to whom it is for: the robots gate, the sitemap
+// parser, or the user's handler.
+func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err error) {
+	switch {
+	case v.Clearance.ForRobots():
+		ack, err = c.receiveRobots(ctx, v)
+	case v.Lease.Source == storage.Robots:
+		ack, err = c.receiveSitemap(ctx, v)
+	default:
+		ack, err = c.receivePage(ctx, v)
+	}
+	ack.Host = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
+	if c.Hooks.Visited != nil {
+		c.Hooks.Visited(v)
+	}
+	return ack, err
+}
+
+// receivePage follows a page's answer to its outcome.
+func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error) {
+	if v.brokenOff {
+		return storage.Ack{Outcome: storage.Again}, nil
+	}
+	v.document = sync.OnceValue(func() *extract.Document { return scan(v.Response) })
+	links, verdict := c.read(ctx, v)
+	if v.Err == nil {
+		v.Err = verdict
+	}
+	v.Links = len(links)
+	if c.Recorder != nil {
+		if err := c.Recorder.Record(v); err != nil {
+			return storage.Ack{Outcome: storage.Again}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
+		}
+	}
+	if err := c.discover(ctx, v, links); err != nil {
+		return storage.Ack{Outcome: storage.Again}, err
+	}
+	return c.judge(v, verdict), nil
+}
+
+// scan finds what a crawl needs in an HTML page.
+func scan(res *decorum.Response) *extract.Document {
+	if res == nil {
+		return nil
+	}
+	return extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
+}
+
+// read calls the handler, and catches its panic.
+func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) {
+	if v.Response == nil {
+		return nil, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.tally.panics.Add(1)
+			c.Log.Error("callback panicked", "url", v.URL(), "panic", p, "stack", string(debug.Stack()))
+			links, err = nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", p)}
+		}
+	}()
+	return c.Handler(ctx, v)
+}
+
+// discover offers a page's links to the frontier, and its redirect's target.
+func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
+	entries := make([]storage.Entry, 0, len(links)+1)
+	found := storage.Entry{Source: storage.Link, Class: storage.Usual,
+		Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+	for _, l := range links {
+		found.URL, found.Context = l.URL, l.Context
+		entries = append(entries, found)
+	}
+	if v.Response != nil {
+		if to, ok := v.Response.Location(); ok {
+			entries = append(entries, redirected(v, to))
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	_, err := c.Frontier.Discover(ctx, entries...)
+	return err
+}
+
+// redirected returns the entry of a redirect's target. It is a link deeper
+// than what led there, so that a chain without end ends at the depth limit.
+func redirected(v *Visit, to decorum.URL) storage.Entry {
+	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class,
+		Depth: v.Lease.Depth + 1, Referrer: v.URL().String(), Context: v.Lease.Context}
+}
+
+// judge turns a page's answer and the handler's verdict into an outcome.
+func (c *Crawler) judge(v *Visit, verdict error) storage.Ack {
+	var retry decorum.Retry
+	switch {
+	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
+		return storage.Ack{Outcome: storage.Gone}
+	case errors.As(verdict, &retry):
+		return c.again(v, time.Duration(retry))
+	case v.Response == nil && v.unsent():
+		c.tally.failed.Add(1)
+		return storage.Ack{Outcome: storage.Gone}
+	case verdict != nil, v.Response == nil, passing(v.Status()):
+		return c.again(v, c.Policy.RetryIn(v.Lease.Attempt+1))
+	}
+	return storage.Ack{Outcome: storage.Done}
+}
+
+// passing reports whether a status speaks of the moment and not of the page.
+func passing(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// again retries a URL after d, until it has failed too often.
+func (c *Crawler) again(v *Visit, d time.Duration) storage.Ack {
+	if v.Lease.Attempt+1 >= c.Settings.Attempts {
+		c.tally.failed.Add(1)
+		return storage.Ack{Outcome: storage.Gone}
+	}
+	c.tally.retries.Add(1)
+	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
+}
+
+// FollowLinks is the handler of a crawl without callbacks: it returns the
+// links of every HTML page that was answered with 2xx, but not those that the
+// page or its headers ask robots not to follow. What a page says of other
+// forms of itself (canonical, alternate, feeds) is no link.
+func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
+	doc := v.Document()
+	if doc == nil || !v.OK() {
+		return nil, nil
+	}
+	meta := !c.Settings.IgnoreMeta
+	if meta && doc.Directives(c.Settings.Token, v.Response.Header).NoFollow {
+		return nil, nil
+	}
+	links := make([]Link, 0, len(doc.Links))
+	for _, l := range doc.Links {
+		if l.Kind < extract.Canonical && !(meta && l.NoFollow) {
+			links = append(links, Link{URL: l.URL})
+		}
+	}
+	return links, nil
+}

@@ -1,0 +1,48 @@
+package crawler
+
+import "sync/atomic"
+
+// Stats counts what a crawl has done in this run.
+type Stats struct {
+	Pages    int64 // page visits that were answered
+	Robots   int64 // visits to a robots.txt
+	Sitemaps int64 // visits to a sitemap
+	Bytes    int64 // of bodies, as decoded
+	Errors   int64 // visits without a whole answer, and answers of 5xx and 429
+	Blocked  int64 // URLs that robots.txt disallows
+	Retries  int64 // pages that will be asked for again
+	Failed   int64 // pages given up after too many attempts
+	Panics   int64 // callbacks that panicked
+}
+
+type tally struct {
+	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics atomic.Int64
+}
+
+// visit counts one visit.
+func (t *tally) visit(v *Visit) {
+	switch {
+	case v.Clearance.ForRobots():
+		t.robots.Add(1)
+	case !isPage(v.Lease, v.Clearance):
+		t.sitemaps.Add(1)
+	case v.Response != nil:
+		t.pages.Add(1)
+	}
+	if v.Response == nil || passing(v.Status()) {
+		t.errors.Add(1)
+	}
+	if v.Response != nil {
+		t.bytes.Add(int64(len(v.Response.Body)))
+	}
+}
+
+// Stats returns what the crawl has done so far. It may be called at any time.
+func (c *Crawler) Stats() Stats {
+	t := &c.tally
+	return Stats{
+		Pages: t.pages.Load(), Robots: t.robots.Load(), Sitemaps: t.sitemaps.Load(),
+		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
+		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
+	}
+}

@@ -1,0 +1,83 @@
+package crawler
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A Ticket is what a Fetcher must be shown: robots.txt was asked, and the host
+// is due. It is good for one request to one URL. The zero Ticket is good for
+// none.
+type Ticket struct{ stub *stub }
+
+type stub struct {
+	clearance robots.Clearance
+	permit    politeness.Permit
+	errand    bool
+	used      atomic.Bool
+}
+
+// Reasons to refuse a ticket.
+var (
+	errNoTicket  = errors.New("no ticket")
+	errUsed      = errors.New("the ticket has been used")
+	errOtherURL  = errors.New("the ticket is for another URL")
+	errProofless = errors.New("a ticket needs a valid clearance and a valid permit")
+	errOtherHost = errors.New("clearance and permit are for different hosts")
+)
+
+// NewTicket makes a ticket from its two proofs, which only robots.Gate and
+// politeness.Limits can give.
+func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
+	if !c.Valid() || !p.Valid() {
+		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errProofless}
+	}
+	if c.URL().Origin().Host() != p.Host() {
+		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errOtherHost}
+	}
+	return Ticket{&stub{clearance: c, permit: p}}, nil
+}
+
+// URL returns the URL that the ticket is good for.
+func (t Ticket) URL() decorum.URL {
+	if t.stub == nil {
+		return decorum.URL{}
+	}
+	return t.stub.clearance.URL()
+}
+
+// ForRobots reports whether the request is for a robots.txt.
+func (t Ticket) ForRobots() bool { return t.stub != nil && t.stub.clearance.ForRobots() }
+
+// Errand reports whether the answer is for the crawl itself, and not a page: a
+// robots.txt or a sitemap. It is read whatever its content type.
+func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.errand }
+
+// Use spends the ticket on a request to url. Whoever sends requests must call
+// it, and send nothing if it returns an error (of Kind Unticketed).
+func (t Ticket) Use(url string) error {
+	if err := t.use(url); err != nil {
+		return &decorum.Error{Op: "show ticket", URL: url, Kind: decorum.Unticketed, Err: err}
+	}
+	return nil
+}
+
+func (t Ticket) use(url string) error {
+	if t.stub == nil {
+		return errNoTicket
+	}
+	if u, err := decorum.ParseURL(url); err != nil || u != t.URL() {
+		return errOtherURL
+	}
+	if t.stub.used.Swap(true) {
+		return errUsed
+	}
+	return nil
+}
+
+// Used reports whether the ticket has been spent.
+func (t Ticket) Used() bool { return t.stub != nil && t.stub.used.Load() }

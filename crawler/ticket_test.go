@@ -1,0 +1,80 @@
+package crawler_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// proofs returns a clearance for the robots.txt of a.test, and permits for
+// a.test and b.test.
+func proofs(t *testing.T) (robots.Clearance, politeness.Permit, politeness.Permit) {
+	t.Helper()
+	u, err := decorum.ParseURL("http://a.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	clearance, err := robots.NewGate(robots.GateConfig{}, storage.NewMemory(storage.Config{})).Check(t.Context(), now, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	a, errA := limits.Admit(now, "a.test", now)
+	b, errB := limits.Admit(now, "b.test", now)
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	return clearance, a, b
+}
+
+func TestTicketNeedsBothProofs(t *testing.T) {
+	clearance, permit, other := proofs(t)
+	for _, tt := range []struct {
+		name      string
+		clearance robots.Clearance
+		permit    politeness.Permit
+	}{
+		{"none", robots.Clearance{}, politeness.Permit{}},
+		{"no clearance", robots.Clearance{}, permit},
+		{"no permit", clearance, politeness.Permit{}},
+		{"a permit for another host", clearance, other},
+	} {
+		ticket, err := crawler.NewTicket(tt.clearance, tt.permit)
+		if !errors.Is(err, decorum.Unticketed) {
+			t.Errorf("%s: %v, want Unticketed", tt.name, err)
+		}
+		if err := ticket.Use("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) {
+			t.Errorf("%s: using it: %v, want Unticketed", tt.name, err)
+		}
+	}
+}
+
+func TestTicketIsForOneRequestToOneURL(t *testing.T) {
+	clearance, permit, _ := proofs(t)
+	ticket, err := crawler.NewTicket(clearance, permit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := ticket
+	for _, url := range []string{"http://a.test/", "https://a.test/robots.txt", "http://a.test:81/robots.txt", "http://b.test/robots.txt", "", "%"} {
+		if err := ticket.Use(url); !errors.Is(err, decorum.Unticketed) {
+			t.Errorf("used for %q: %v, want Unticketed", url, err)
+		}
+	}
+	if ticket.Used() {
+		t.Error("spent on refusals")
+	}
+	if err := ticket.Use("http://a.test/robots.txt"); err != nil {
+		t.Errorf("its own URL: %v", err)
+	}
+	if err := copied.Use("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) || !copied.Used() {
+		t.Errorf("a copy, used again: %v, want Unticketed", err)
+	}
+}

@@ -1,0 +1,102 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A Fetcher gets one URL. It calls Ticket.Use before it sends anything,
+// follows no redirects, and returns an answer of any status as a Response; an
+// error means that no whole answer came.
+type Fetcher interface {
+	Fetch(context.Context, Ticket) (*decorum.Response, error)
+}
+
+// A Visit is one request and what came of it.
+type Visit struct {
+	Lease     storage.Lease
+	Clearance robots.Clearance
+	Start     time.Time
+	End       time.Time
+	Response  *decorum.Response // nil if no whole answer came
+	Err       error             // why not; or what the handler returned
+	Links     int               // how many links the handler returned
+
+	document  func() *extract.Document
+	brokenOff bool // by us: it says nothing of the server
+}
+
+// URL returns what was asked for: the leased URL, or its origin's robots.txt.
+func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
+
+// Status returns the answer's status code, 0 if there was none.
+func (v *Visit) Status() int {
+	if v.Response == nil {
+		return 0
+	}
+	return v.Response.Status
+}
+
+// unsent reports whether the request was refused on our side, and never left.
+func (v *Visit) unsent() bool {
+	return errors.Is(v.Err, decorum.Forbidden) || errors.Is(v.Err, decorum.Invalid) || errors.Is(v.Err, decorum.Unticketed)
+}
+
+// OK reports whether the answer is a 2xx.
+func (v *Visit) OK() bool { return v.Status()/100 == 2 }
+
+// Required returns the rest that the host was owed before this visit, 0 for
+// its first.
+func (v *Visit) Required() time.Duration { return v.Lease.Host.Gap }
+
+// Observed returns the rest that the host had: from the end of the visit
+// before. It is 0 for the host's first visit.
+func (v *Visit) Observed() time.Duration {
+	if v.Lease.Host.Due.IsZero() {
+		return 0
+	}
+	return v.Start.Sub(v.Lease.Host.Due) + v.Lease.Host.Gap
+}
+
+// Document returns what extract.Scan finds in the page, nil if it is no HTML.
+// The page is scanned once, when Document is called first.
+func (v *Visit) Document() *extract.Document {
+	if v.document == nil {
+		return nil
+	}
+	return v.document()
+}
+
+// A Link is a URL that a handler wants visited.
+type Link struct {
+	URL     decorum.URL
+	Context []byte // travels with the URL to its own visit; at most 64 KiB
+}
+
+// A Handler reads a page: any answer to a page's request, whatever its status.
+// The links it returns are discovered before the page is acked. Its error is
+// its verdict: nil is done, decorum.RetryAfter(d) is later, decorum.Drop(why)
+// gives the URL up, anything else retries with back-off. It may be called by
+// many workers at a time. A panic is caught, logged and counted.
+type Handler func(context.Context, *Visit) ([]Link, error)
+
+// Hooks look on; nil means that nobody does. They are called by many workers
+// at a time, and must not block.
+type Hooks struct {
+	Refused func(storage.Lease, error) // a leased URL that may not be visited, and why
+	Visited func(*Visit)               // every request, robots.txt and sitemaps too
+	Acked   func(storage.Ack)
+}
+
+// A Recorder writes down each visit to a page, before the page is acked: a
+// crash may repeat a record and never misses one. It is called by many workers
+// at a time. An error stops the crawl.
+type Recorder interface {
+	Record(*Visit) error
+}
