@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"fmt"
+	"math"
+	"mime"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+var (
+	projectName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	versionText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
+)
+
+// impossible returns the first field of p whose value makes no sense, and what
+// to do about it.
+func impossible(p *Project) *fault {
+	for _, room := range []func(*Project) *fault{
+		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkFetch,
+	} {
+		if f := room(p); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// faulty returns a fault with a formatted problem.
+func faulty(field, format string, args ...any) *fault {
+	return &fault{field, ": " + fmt.Sprintf(format, args...)}
+}
+
+func checkAgent(p *Project) *fault {
+	if p.Name != "" && !projectName.MatchString(p.Name) {
+		return faulty("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
+	}
+	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
+		return faulty("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
+	}
+	if !versionText.MatchString(p.Agent.Version) {
+		return faulty("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
+	}
+	switch {
+	case p.Agent.Contact == "":
+		return faulty("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
+	case !isContact(p.Agent.Contact):
+		return faulty("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com", p.Agent.Contact)
+	}
+	return nil
+}
+
+// isContact reports whether s is a web page or a mail address, and may stand
+// in the comment of a User-Agent header.
+func isContact(s string) bool {
+	if strings.ContainsAny(s, "()\\ \t\r\n") {
+		return false
+	}
+	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
+		a, err := mail.ParseAddress(address)
+		return err == nil && a.Address == address
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+func checkSeeds(p *Project) *fault {
+	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
+		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
+	}
+	for i, s := range p.Seeds {
+		if _, err := decorum.ParseURL(s); err != nil {
+			return faulty(item("seeds", i), "%q is not a URL the crawl can visit: expected https://host/path", s)
+		}
+	}
+	for i, name := range p.SeedFiles {
+		if name == "" {
+			return faulty(item("seed_files", i), "expected the name of a file")
+		}
+	}
+	return nil
+}
+
+// item names one item of a list.
+func item(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+
+func checkScope(p *Project) *fault {
+	if _, err := frontier.ParseWithin(p.Scope.Within); err != nil {
+		return faulty("scope.within", "%v", err)
+	}
+	for _, f := range []struct {
+		field    string
+		patterns []string
+	}{{"scope.include", p.Scope.Include}, {"scope.exclude", p.Scope.Exclude}} {
+		for i, pattern := range f.patterns {
+			if _, err := regexp.Compile(pattern); err != nil {
+				return faulty(item(f.field, i), "%q is not a regular expression (RE2): %v", pattern, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkChoices checks the fields that have a few values.
+func checkChoices(p *Project) *fault {
+	for _, f := range []struct{ field, value, choices string }{
+		{"robots.dialect", p.Robots.Dialect, "google, yandex, google-oss"},
+		{"revisit.mode", p.Revisit.Mode, "none, interval, adaptive"},
+	} {
+		if !contains(f.choices, f.value) {
+			return faulty(f.field, "%q is not one of %s", f.value, f.choices)
+		}
+	}
+	return nil
+}
+
+func contains(choices, value string) bool {
+	for c := range strings.SplitSeq(choices, ", ") {
+		if c == value {
+			return true
+		}
+	}
+	return false
+}
+
+// checkNumbers checks the fields whose type allows more than makes sense.
+func checkNumbers(p *Project) *fault {
+	for _, f := range []struct {
+		field           string
+		value, min, max float64
+	}{
+		{"scope.max_depth", float64(p.Scope.MaxDepth), 0, 1e6},
+		{"scope.max_pages_per_host", float64(p.Scope.MaxPagesPerHost), 0, math.MaxInt32},
+		{"scope.max_url_length", float64(p.Scope.MaxURLLength), 16, 1 << 16},
+		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},
+		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
+		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},
+		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
+		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
+	} {
+		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
+			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
+		}
+	}
+	for _, f := range []struct {
+		field string
+		zero  bool
+	}{
+		{"robots.max_ttl", p.Robots.MaxTTL == 0},
+		{"politeness.max_crawl_delay", p.Politeness.MaxCrawlDelay == 0},
+		{"fetch.timeout", p.Fetch.Timeout == 0},
+		{"fetch.max_body", p.Fetch.MaxBody == 0},
+	} {
+		if f.zero {
+			return faulty(f.field, "expected more than 0")
+		}
+	}
+	return nil
+}
+
+func checkFetch(p *Project) *fault {
+	for i, t := range p.Fetch.ContentTypes {
+		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
+			return faulty(item("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+		}
+	}
+	for i, rule := range p.Fetch.ConnectTo {
+		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
+			return faulty(item("fetch.connect_to", i), "%q is not HOST:PORT:HOST2:PORT2 (IPv6 addresses in brackets)", rule)
+		}
+	}
+	if p.Store.Path == "" {
+		return faulty("store.path", "expected the name of a directory")
+	}
+	return nil
+}
+
+// number writes a bound or a value without exponent.
+func number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return fmt.Sprintf("%d", int64(x))
+	}
+	return fmt.Sprint(x)
+}

@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Main is the decorum command, with the callbacks of h: it runs what the command
+// line asks for, and ends the process.
+func Main(h Handlers) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// Whoever reads the output may go away: that is an error of writing, which
+	// ends the crawl in order, and not a sudden death.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	a := &app{stdout: os.Stdout, screen: newScreen(os.Stderr), signals: signals, handlers: h}
+	os.Exit(a.main(os.Args[1:]))
+}
+
+// An app is one call of the command.
+type app struct {
+	stdout   io.Writer
+	screen   *screen // standard error
+	signals  <-chan os.Signal
+	handlers Handlers
+	log      *slog.Logger
+}
+
+// main runs the command line args and returns the exit code.
+func (a *app) main(args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	return report(a.screen, root.Execute())
+}
+
+const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
+robots.txt allows it and that the host is due.
+
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage or configuration; nothing was sent
+  3  a check says no
+  4  stopped by a limit or a signal; the state is kept, and --resume goes on`
+
+// root returns the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "decorum", Short: "A polite web crawler", Long: rootHelp,
+		Example: `  decorum demo
+  decorum crawl --contact mailto:you@example.com https://example.com/
+  decorum robots check --agent examplebot https://example.com/private/`,
+		Args: noCommand, SilenceErrors: true, SilenceUsage: true,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.openLog(c) },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.screen)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, c.CommandPath())
+	})
+	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
+	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
+	robots := &cobra.Command{
+		Use: "robots", Short: "Ask robots.txt files", Args: noCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	robots.AddCommand(a.robotsCheckCommand())
+	root.AddCommand(a.crawlCommand(), a.demoCommand(), robots, a.versionCommand())
+	addNotYet(root, "")
+	addNotYet(robots, "robots ")
+	return root
+}
+
+// noCommand refuses a word that is no command.
+func noCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+}
+
+// args makes cobra's check of arguments an error of usage.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage("%w; see %s --help", err, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// addNotYet adds the commands that do not work yet: whoever calls one is told.
+func addNotYet(parent *cobra.Command, prefix string) {
+	for _, name := range commandNames(prefix) {
+		parent.AddCommand(&cobra.Command{
+			Use: name, Hidden: true, DisableFlagParsing: true,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return usage("%s is not yet supported", c.CommandPath())
+			},
+		})
+	}
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, "decorum", Version())
+			return err
+		},
+	}
+}
+
+// openLog sets up the log as the flags of the command say.
+func (a *app) openLog(c *cobra.Command) error {
+	var level slog.Level
+	name, _ := c.Flags().GetString("log-level")
+	if err := level.UnmarshalText([]byte(name)); err != nil {
+		return usage("--log-level: %q is not one of debug, info, warn, error", name)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch format, _ := c.Flags().GetString("log-format"); format {
+	case "text":
+		a.log = slog.New(slog.NewTextHandler(a.screen, options))
+	case "json":
+		a.log = slog.New(slog.NewJSONHandler(a.screen, options))
+	default:
+		return usage("--log-format: %q is not one of text, json", format)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package daemon
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// A result is what one call of the command did.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// call calls the command as a shell does.
+func call(t *testing.T, args ...string) result {
+	t.Helper()
+	return callWith(t, nil, args...)
+}
+
+// callWith calls the command, which gets the signals.
+func callWith(t *testing.T, signals <-chan os.Signal, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, screen: newScreen(&stderr), signals: signals}
+	code := a.main(args)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// want checks an exit code and what was said.
+func (r result) want(t *testing.T, code int, says ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	for _, s := range says {
+		if !strings.Contains(r.stdout+r.stderr, s) {
+			t.Errorf("it does not say %q", s)
+		}
+	}
+	if t.Failed() {
+		t.Logf("stdout:\n%s\nstderr:\n%s", r.stdout, r.stderr)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	data := "--data=" + filepath.Join(t.TempDir(), "data")
+	project := write(t, "p.yaml", least+"limits: {workers: none}\n")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"help", []string{"--help"}, ExitDone, "Exit codes:"},
+		{"nothing", nil, ExitDone, "Usage:"},
+		{"help of a command", []string{"crawl", "--help"}, ExitDone, "--max-pages N"},
+		{"version", []string{"version"}, ExitDone, "decorum " + Version()},
+		{"completion", []string{"completion", "bash"}, ExitDone, "bash completion"},
+		{"unknown command", []string{"craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
+		{"unknown command of robots", []string{"robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
+		{"unknown flag", []string{"crawl", "--polite"}, ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
+		{"no argument", []string{"robots", "check"}, ExitUsage, "requires at least 1 arg"},
+		{"an argument too many", []string{"version", "x"}, ExitUsage, "unknown command"},
+		{"serve", []string{"serve", "--data", "x"}, ExitUsage, "decorum serve is not yet supported"},
+		{"robots lint", []string{"robots", "lint", "x"}, ExitUsage, "decorum robots lint is not yet supported"},
+		{"log level", []string{"version", "--log-level=loud"}, ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
+		{"log format", []string{"version", "--log-format=xml"}, ExitUsage, `--log-format: "xml" is not one of text, json`},
+		{"progress", []string{"crawl", data, "--progress=much"}, ExitUsage, `--progress: "much" is not one of auto, plain, none`},
+		{"no contact", []string{"crawl", data, "https://example.com/"}, ExitUsage,
+			"decorum: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact"},
+		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, ExitUsage, "nothing to crawl: name URLs on the command line"},
+		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, ExitUsage,
+			`URL: "example.com" is not a URL the crawl can visit`},
+		{"bad duration", []string{"crawl", data, "--delay=5"}, ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
+		{"bad number", []string{"crawl", data, "--workers=x"}, ExitUsage, `"x" is not a whole number`},
+		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, ExitUsage,
+			`--agent: "decorum bot" is not a product token`},
+		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, ExitUsage,
+			`--scope: "site" is not one of origin, host, domain, any`},
+		{"warc", []string{"crawl", data, "--contact=mailto:a@b.example", "--warc=x", "https://example.com/"}, ExitUsage, "--warc is not yet supported"},
+		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=http://x", "https://example.com/"}, ExitUsage, "--proxy is not yet supported"},
+		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=yandex", "https://example.com/"}, ExitUsage, "--dialect is not yet supported"},
+		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, ExitUsage, "choose one"},
+		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
+		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
+		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
+		{"handler of the plain command", []string{"crawl", data, "-c", write(t, "h.yaml", least+"handler: books\n")}, ExitUsage,
+			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			call(t, tt.args...).want(t, tt.code, tt.says)
+		})
+	}
+	if _, err := os.Stat(strings.TrimPrefix(data, "--data=")); err == nil {
+		t.Error("a refused crawl has made its data directory")
+	}
+}
+
+// Flags win over the project file, what they say of a list replaces it, and
+// URLs are added to the seeds.
+func TestFlagsWin(t *testing.T) {
+	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
+	s := start{flags: addProjectFlags(fs), config: write(t, "p.yaml", least+`
+politeness: {delay: 1m, concurrency: 2}
+scope: {max_depth: 9}
+fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
+`)}
+	if err := fs.Parse([]string{
+		"--agent=examplebot/2.1", "--delay", "5s", "--max-depth=0", "--allow-private",
+		"--connect-to=a.example:80:127.0.0.1:8080", "--connect-to", ":443::8443", "--output=-",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.draft([]string{"https://example.org/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultProject()
+	want.Agent = Agent{Product: "examplebot", Version: "2.1", Contact: "mailto:bot@example.com"}
+	want.Seeds = []string{"https://example.org/", "https://example.com/"}
+	want.Politeness.Delay, want.Politeness.Concurrency = Duration(5*time.Second), 2
+	want.Scope.MaxDepth = 0
+	want.Fetch.ConnectTo = []string{"a.example:80:127.0.0.1:8080", ":443::8443"}
+	want.Fetch.Timeout, want.Fetch.AllowPrivate = Duration(5*time.Second), true
+	want.Output.JSONL = "-"
+	if diff := cmp.Diff(want, d.Project); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUserAgent(t *testing.T) {
+	p := DefaultProject()
+	p.Agent.Contact = "https://example.com/bot"
+	if got, want := p.userAgent(), "decorum/"+Version()+" (+https://example.com/bot)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Agent.Product, p.Agent.Version = "examplebot", "1.0"
+	if got, want := p.userAgent(), "examplebot/1.0 (+https://example.com/bot)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The zero of the project file is none; the zero of a room is its default.
+func TestZeroIsNone(t *testing.T) {
+	p := DefaultProject()
+	p.Politeness.Delay, p.Politeness.Adaptive, p.Scope.MaxDepth = 0, 0, 0
+	policy := p.policy().WithDefaults()
+	if policy.Delay > 0 || policy.Adaptive > 0 {
+		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.Adaptive)
+	}
+	scope, err := p.scope()
+	if err != nil || scope.MaxDepth >= 0 {
+		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
+	}
+}
+
+func TestContact(t *testing.T) {
+	for contact, want := range map[string]bool{
+		"https://example.com/bot": true, "http://example.com": true, "mailto:bot@example.com": true,
+		"bot@example.com": false, "mailto:": false, "mailto:Bot <bot@example.com>": false, "https://": false,
+		"ftp://example.com/": false, "https://example.com/ (x)": false, "https://example.com/)\r\nX: y": false, "": false,
+	} {
+		if got := isContact(contact); got != want {
+			t.Errorf("%q: %v, want %v", contact, got, want)
+		}
+	}
+}

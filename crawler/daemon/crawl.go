@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const crawlHelp = `Crawl from the given URLs until there is nothing left to visit or a limit is
+reached. Every flag that has a field in the project file wins over it; URLs are
+added to the project's seeds.
+
+The state of the crawl is kept in the data directory (--data), so that a crawl
+that was stopped, or killed, can go on with --resume. Ctrl-C stops the crawl when
+the visits in hand are over; a second one breaks them off.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
+limit or a signal.`
+
+const crawlExample = `  decorum crawl --contact https://example.com/bot https://example.com/
+  decorum crawl -c books.yaml --max-pages 1000
+  decorum crawl --contact mailto:you@example.com --output - https://example.com/ | jq .title
+  decorum crawl --resume --data decorum-data`
+
+// A start is how a crawl is begun, beyond what its project says.
+type start struct {
+	config        string
+	resume, fresh bool
+	progress      string
+	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
+	flags         []*pflag.Flag
+}
+
+func (a *app) crawlCommand() *cobra.Command {
+	var s start
+	c := &cobra.Command{
+		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
+		Long: crawlHelp, Example: crawlExample, Args: args(cobra.ArbitraryArgs),
+	}
+	fs := c.Flags()
+	s.flags = addProjectFlags(fs)
+	fs.StringVarP(&s.config, "config", "c", "", "read the project file `FILE`")
+	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
+	fs.BoolVar(&s.fresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
+	fs.StringVar(&s.progress, "progress", "auto", progressUsage)
+	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
+	return c
+}
+
+// crawl reads what is wanted, makes the data directory fit for it, and runs.
+func (a *app) crawl(c *cobra.Command, s start, urls []string) error {
+	if s.resume && s.fresh {
+		return usage("--resume goes on and --fresh starts anew: choose one")
+	}
+	if err := checkProgress(s.progress); err != nil {
+		return err
+	}
+	d, err := s.draft(urls)
+	if err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	if f := a.handlers.unknown(d.Handler); f != nil {
+		return d.blame(*f)
+	}
+	return a.start(c.Context(), d.Project, s)
+}
+
+// draft returns the project: the defaults, under the project file or, if the
+// crawl goes on, the project it was started with, under the flags.
+func (s *start) draft(urls []string) (*draft, error) {
+	d, err := s.base()
+	if err != nil {
+		return nil, err
+	}
+	if err := applyFlags(d, s.flags); err != nil {
+		return nil, err
+	}
+	if len(urls) > 0 {
+		return d, d.set("seeds", "URL", append(urls, d.Seeds...)...)
+	}
+	return d, nil
+}
+
+// base returns the project that the flags are laid over.
+func (s *start) base() (*draft, error) {
+	switch {
+	case s.config != "":
+		return readDraft(s.config)
+	case !s.resume:
+		return newDraft(), nil
+	}
+	d := newDraft() // for the flag that says where the crawl is kept
+	if err := applyFlags(d, s.flags); err != nil {
+		return nil, err
+	}
+	dir := stateDir(d.Store.Path)
+	if holds, err := dir.holdsCrawl(); err != nil || !holds {
+		return nil, errors.Join(dir.nothingHere(), err)
+	}
+	kept, err := readDraft(dir.path(projectFile))
+	if err != nil {
+		return nil, err
+	}
+	kept.Store.Path = string(dir) // it may have been moved since
+	return kept, nil
+}

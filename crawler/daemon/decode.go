@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxNesting is how many lists and mappings may be open at a time in one line.
+// The parser's time grows with the square of it.
+const maxNesting = 32
+
+// decode reads the draft's text into its project. The goccy parser finds the
+// words and their places; what they mean is decided here, so that every
+// mistake is told in the words of the project file and not in those of Go.
+func (d *draft) decode() error {
+	tokens := lexer.Tokenize(d.text)
+	if tk := tooDeep(tokens); tk != nil {
+		return d.refuse(placeOf(tk), "nested too deeply for a project file")
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return d.syntax(err)
+	}
+	if len(file.Docs) > 1 {
+		return d.refuse(placeOf(file.Docs[1].Start), "a project file holds one document; here a second begins")
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil // nothing but comments: all defaults
+	}
+	return d.value(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
+}
+
+// tooDeep returns the token with which a line opens too many things at once.
+// Nesting by indentation needs no limit of its own: it costs a line a level.
+func tooDeep(tokens token.Tokens) *token.Token {
+	line, open := 0, 0
+	for _, tk := range tokens {
+		switch tk.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			open++
+		case token.SequenceEndType, token.MappingEndType:
+			open--
+		case token.SequenceEntryType, token.MappingKeyType:
+			if tk.Position.Line != line {
+				line, open = tk.Position.Line, 0
+			}
+			open++
+		}
+		if open > maxNesting {
+			return tk
+		}
+	}
+	return nil
+}
+
+// syntax returns a parser's error in the project file's form.
+func (d *draft) syntax(err error) error {
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil {
+		return d.refuse(placeOf(at.GetToken()), at.GetMessage())
+	}
+	return usage("%s: %w", d.file, err)
+}
+
+func placeOf(tk *token.Token) place {
+	if tk == nil {
+		return place{1, 1}
+	}
+	return place{tk.Position.Line, tk.Position.Column}
+}
+
+// value reads node into v, the field at path.
+func (d *draft) value(node ast.Node, v reflect.Value, path string) error {
+	at := placeOf(node.GetToken())
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
+		return d.refuse(at, "anchors, aliases and tags have no place in a project file; write the value itself")
+	case *ast.NullNode:
+		if key, ok := d.at[path]; ok {
+			at = key
+		}
+		return d.refuse(at, fmt.Sprintf("%s has no value: give it one, or delete the line", path))
+	}
+	switch n := node.(type) {
+	case ast.MapNode:
+		return d.mapping(n, v, path)
+	case *ast.SequenceNode:
+		return d.list(n, v, path)
+	}
+	d.at[path] = at
+	if v.Kind() == reflect.Struct {
+		return d.mismatch(node, v, path)
+	}
+	if err := setScalar(v, scalarText(node)); err != nil {
+		return d.refuse(at, path+": "+err.Error())
+	}
+	return nil
+}
+
+func scalarText(node ast.Node) string {
+	if block, ok := node.(*ast.LiteralNode); ok {
+		return block.Value.Value
+	}
+	return node.GetToken().Value
+}
+
+// mapping reads the fields of a room, or the entries of a map.
+func (d *draft) mapping(n ast.MapNode, v reflect.Value, path string) error {
+	if v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
+		return d.mismatch(n.(ast.Node), v, path)
+	}
+	if v.Kind() == reflect.Map {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	for it := n.MapRange(); it.Next(); {
+		key, name := it.Key(), scalarText(it.Key())
+		sub := strings.TrimPrefix(path+"."+name, ".")
+		d.at[sub] = placeOf(key.GetToken())
+		if v.Kind() == reflect.Map {
+			entry := reflect.New(v.Type().Elem()).Elem()
+			if err := d.value(it.Value(), entry, sub); err != nil {
+				return err
+			}
+			v.SetMapIndex(reflect.ValueOf(name), entry)
+			continue
+		}
+		field, ok := fieldOf(v, name)
+		if !ok {
+			return d.refuse(d.at[sub], fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(fieldNames(v.Type()), ", ")))
+		}
+		if err := d.value(it.Value(), field, sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list reads the items of a list.
+func (d *draft) list(n *ast.SequenceNode, v reflect.Value, path string) error {
+	if v.Kind() != reflect.Slice {
+		return d.mismatch(n, v, path)
+	}
+	d.at[path] = placeOf(n.GetToken())
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Values), len(n.Values)))
+	for i, item := range n.Values {
+		if err := d.value(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mismatch refuses a value of another shape than its field's.
+func (d *draft) mismatch(node ast.Node, v reflect.Value, path string) error {
+	at := placeOf(node.GetToken())
+	found := fmt.Sprintf("found %q", scalarText(node))
+	switch n := node.(type) {
+	case ast.MapNode:
+		found = "found fields"
+		if it := n.MapRange(); it.Next() {
+			at = placeOf(it.Key().GetToken())
+			found = fmt.Sprintf("found the field %q", scalarText(it.Key()))
+		}
+	case *ast.SequenceNode:
+		found = "found a list"
+	}
+	if path == "" {
+		path = "a project file"
+	}
+	return d.refuse(at, fmt.Sprintf("%s: expected %s, %s", path, expected(v.Type()), found))
+}

@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+)
+
+// A draft is a project in the making: it knows where each value came from, so
+// that a mistake can be shown in its place.
+type draft struct {
+	Project
+	file  string
+	text  string
+	at    map[string]place  // of the fields that the file has
+	flags map[string]string // of the fields that the command line set: by what
+}
+
+// A place is a line and a column of the project file, counted from 1.
+type place struct{ line, column int }
+
+// A fault is a field that cannot stand as it is, and why: what reads well after
+// the field's name.
+type fault struct{ field, problem string }
+
+// maxProjectFile bounds a project file. Longer lists of seeds belong in files
+// of their own.
+const maxProjectFile = 1 << 20
+
+// newDraft returns a draft of the defaults.
+func newDraft() *draft {
+	return &draft{Project: DefaultProject(), at: map[string]place{}, flags: map[string]string{}}
+}
+
+// readDraft reads a project file over the defaults.
+func readDraft(file string) (*draft, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usage("cannot read the project file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxProjectFile+1))
+	if err != nil {
+		return nil, usage("cannot read the project file: %w", err)
+	}
+	if len(text) > maxProjectFile {
+		return nil, usage("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
+	}
+	d := newDraft()
+	d.file, d.text = file, string(text)
+	if err := d.decode(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// ReadProject reads and checks a project file.
+func ReadProject(file string) (Project, error) {
+	d, err := readDraft(file)
+	if err != nil {
+		return Project{}, err
+	}
+	if err := d.check(); err != nil {
+		return Project{}, err
+	}
+	return d.Project, nil
+}
+
+// set gives a field the values that the command line has for it; by names what
+// on the command line did.
+func (d *draft) set(field, by string, values ...string) error {
+	v := d.field(field)
+	d.flags[field] = by
+	if v.Kind() == reflect.Slice {
+		v.Set(reflect.ValueOf(values))
+		return nil
+	}
+	return setScalar(v, values[len(values)-1])
+}
+
+// check reports the first field that is impossible or not supported.
+func (d *draft) check() error {
+	for _, find := range []func(*Project) *fault{impossible, unsupported} {
+		if f := find(&d.Project); f != nil {
+			return d.blame(*f)
+		}
+	}
+	return nil
+}
+
+// blame says where the value of a faulty field came from, and what is wrong
+// with it.
+func (d *draft) blame(f fault) error {
+	for path := f.field; path != ""; path = parent(path) {
+		if by, ok := d.flags[path]; ok {
+			return usage("%s%s", by, f.problem)
+		}
+		if at, ok := d.at[path]; ok {
+			return d.refuse(at, f.field+f.problem)
+		}
+	}
+	if d.file != "" {
+		return usage("%s: %s%s", d.file, f.field, f.problem)
+	}
+	return usage("%s", strings.TrimPrefix(f.problem, ": "))
+}
+
+// parent returns the path of the room that a field is in, "" for the outermost.
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}
+
+// refuse returns an error at a place of the file, which it shows.
+func (d *draft) refuse(at place, problem string) error {
+	message := fmt.Sprintf("%s:%d:%d: %s", d.file, at.line, at.column, problem)
+	lines := strings.Split(d.text, "\n")
+	if at.line < 1 || at.line > len(lines) {
+		return usage("%s", message)
+	}
+	line := strings.TrimSuffix(lines[at.line-1], "\r")
+	number := fmt.Sprint(at.line)
+	return usage("%s\n  %s | %s\n  %*s | %s^", message, number, line, len(number), "", indent(line, at.column))
+}
+
+// indent returns the blanks that put what follows under a column of line: tabs
+// stay tabs, so that it is under it however wide they are shown.
+func indent(line string, column int) string {
+	var b strings.Builder
+	for _, r := range line {
+		if column--; column <= 0 {
+			break
+		}
+		if r != '\t' {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

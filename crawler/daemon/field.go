@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// A field is named by its path in the project file, as in politeness.delay.
+// The struct tags of Project are the only list of names: file, flags and
+// messages all go through here.
+
+// fieldOf returns the field of struct v with that name in the file, and false
+// if there is none.
+func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") == name {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// fieldNames returns the names of the fields of a struct, in its order.
+func fieldNames(t reflect.Type) []string {
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i] = t.Field(i).Tag.Get("yaml")
+	}
+	return names
+}
+
+// field returns the field of p at path, settable. The paths are this
+// package's own.
+func (p *Project) field(path string) reflect.Value {
+	v := reflect.ValueOf(p).Elem()
+	for name := range strings.SplitSeq(path, ".") {
+		v, _ = fieldOf(v, name)
+	}
+	return v
+}
+
+// setScalar reads text as a value of v's type.
+func setScalar(v reflect.Value, text string) error {
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(text))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		v.SetBool(text == "true")
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		v.SetInt(int64(n))
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		v.SetFloat(x)
+	default:
+		return fmt.Errorf("expected %s, found the text %q", expected(v.Type()), text)
+	}
+	return nil
+}
+
+// expected says what a field of type t looks like in the file.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		return "fields (" + strings.Join(fieldNames(t), ", ") + ")"
+	case reflect.Map:
+		return "names, each with its own value"
+	case reflect.Slice:
+		return "a list, such as [a, b]"
+	}
+	return "a single value"
+}
+
+// sameAs reports whether two fields say the same; an empty list or map is none.
+func sameAs(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !sameAs(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice, reflect.Map:
+		if a.Len() == 0 && b.Len() == 0 {
+			return true
+		}
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}

@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A flag of the crawl command is a field of the project file under another
+// name.
+type projectFlag struct{ name, field, usage string }
+
+var projectFlags = []projectFlag{
+	{"agent", "agent", "product token `NAME` or NAME/VERSION, looked for in robots.txt and sent as User-Agent"},
+	{"contact", "agent.contact", "`URL` or mailto: that a site owner can reach you by; compulsory"},
+	{"data", "store.path", "`DIR` that keeps the state of the crawl"},
+	{"max-pages", "limits.pages", "stop after `N` pages; 0: no limit"},
+	{"max-depth", "scope.max_depth", "follow links `N` deep; 0: seeds only"},
+	{"max-time", "limits.duration", "stop after `TIME`, as 90s or 24h"},
+	{"scope", "scope.within", "how far from the seeds to go: `REACH` is origin, host, domain or any"},
+	{"delay", "politeness.delay", "rest of a host between two visits, as 500ms or 10s"},
+	{"workers", "limits.workers", "visits at a time, over all hosts"},
+	{"concurrency", "politeness.concurrency", "visits at a time to one host"},
+	{"dialect", "robots.dialect", "how robots.txt is read: google"},
+	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default DIR/pages.jsonl)"},
+	{"warc", "output.warc", "write WARC files to `DIR`"},
+	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`"},
+	{"connect-to", "fetch.connect_to", "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable"},
+	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
+}
+
+// A setting is what the command line says of one field. It is kept as text:
+// the project file is read later, and flags win over it.
+type setting struct {
+	field  string
+	values []string
+}
+
+// addProjectFlags adds the flags to fs. What a flag is given is tried on the
+// spot, so that a mistake is told by its own name.
+func addProjectFlags(fs *pflag.FlagSet) []*pflag.Flag {
+	flags := make([]*pflag.Flag, len(projectFlags))
+	for i, f := range projectFlags {
+		flags[i] = fs.VarPF(&setting{field: f.field}, f.name, "", f.usage)
+		flags[i].Hidden = neverYet(f.field)
+		if new(Project).field(f.field).Kind() == reflect.Bool {
+			flags[i].NoOptDefVal = "true"
+		}
+	}
+	return flags
+}
+
+// Set is part of pflag.Value.
+func (s *setting) Set(text string) error {
+	values := append(s.values, text)
+	if err := s.apply(newDraft(), "", values); err != nil {
+		return err
+	}
+	s.values = values
+	return nil
+}
+
+// String is part of pflag.Value: the default, until Set is called.
+func (s *setting) String() string {
+	if len(s.values) > 0 {
+		return strings.Join(s.values, " ")
+	}
+	switch v := newDraft().field(s.field); {
+	case v.IsZero(), v.Kind() == reflect.Slice:
+		return ""
+	case s.field == "agent":
+		return newDraft().Agent.Product
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+// Type is part of pflag.Value; help shows it where usage names no value.
+func (s *setting) Type() string {
+	switch new(Project).field(s.field).Interface().(type) {
+	case bool:
+		return "bool" // and so help shows none
+	case int:
+		return "N"
+	case Duration:
+		return "TIME"
+	}
+	return "NAME"
+}
+
+// apply gives the field of d the values; by says what did it.
+func (s *setting) apply(d *draft, by string, values []string) error {
+	if s.field != "agent" {
+		return d.set(s.field, by, values...)
+	}
+	product, version, ok := strings.Cut(values[len(values)-1], "/")
+	if ok {
+		if err := d.set("agent.version", by, version); err != nil {
+			return err
+		}
+	}
+	return d.set("agent.product", by, product)
+}
+
+// applyFlags gives d what the command line says.
+func applyFlags(d *draft, flags []*pflag.Flag) error {
+	for _, f := range flags {
+		if !f.Changed {
+			continue
+		}
+		s := f.Value.(*setting)
+		if err := s.apply(d, "--"+f.Name, s.values); err != nil {
+			return usage("--%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}

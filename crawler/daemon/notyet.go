@@ -1,0 +1,64 @@
+package daemon
+
+import "strings"
+
+// notYet are the fields that the project file knows and this version does not
+// act on. To set one to anything but its default is refused: nobody must
+// believe in a setting that does nothing.
+var notYet = []struct{ field, why string }{
+	{"scope.max_pages_per_host", "limits.pages bounds the whole crawl"},
+	{"robots.dialect", "google is the only one so far"},
+	{"politeness.ip", "hosts are paced one by one"},
+	{"politeness.window", "start and stop the crawl at the hours you want"},
+	{"politeness.hosts", "all hosts are paced alike"},
+	{"limits.bytes", "limits.pages and limits.duration bound the crawl"},
+	{"fetch.headers", "requests carry no headers of yours"},
+	{"fetch.cookies", "requests carry no cookies"},
+	{"fetch.proxy", "requests go straight to the host"},
+	{"discover.feeds", "links and sitemaps are followed"},
+	{"discover.canonical", "links and sitemaps are followed"},
+	{"revisit", "each page is visited once"},
+	{"store.redis", "the state is kept in store.path"},
+	{"output.warc", "visits are written to output.jsonl"},
+	{"output.bodies", "visits are written without bodies"},
+	{"output.ledger", "visits are written to output.jsonl"},
+}
+
+// unsupported returns the first field of p that notYet names and that is set.
+func unsupported(p *Project) *fault {
+	defaults := DefaultProject()
+	for _, f := range notYet {
+		if !sameAs(p.field(f.field), defaults.field(f.field)) {
+			return &fault{f.field, " is not yet supported: " + f.why}
+		}
+	}
+	return nil
+}
+
+// neverYet reports whether no value of a field does anything yet.
+func neverYet(field string) bool {
+	for _, f := range notYet {
+		if f.field == field {
+			defaults := DefaultProject()
+			return defaults.field(field).IsZero()
+		}
+	}
+	return false
+}
+
+// notYetCommands are the commands that are fixed and do not work yet.
+var notYetCommands = []string{
+	"serve", "robots batch", "robots lint", "robots diff", "sitemap", "explain",
+	"report", "frontier", "ledger",
+}
+
+// commandNames returns those of notYetCommands that are under parent.
+func commandNames(parent string) []string {
+	var names []string
+	for _, path := range notYetCommands {
+		if name, ok := strings.CutPrefix(path, parent); ok && !strings.Contains(name, " ") {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// An output is the crawl's Recorder: one line of JSON a visit. Each line is
+// written by one call as soon as the visit is over, so that a process that is
+// killed leaves whole lines behind, and every visit whose ack is durable has
+// its line. It costs a few microseconds a page.
+type output struct {
+	mu    sync.Mutex
+	w     io.Writer
+	close func() error
+	token string
+	err   error // of the first write that failed: nothing is written after it
+}
+
+// openOutput opens the output file, or or stdout for "-". A fresh crawl writes a new file; one that goes on appends.
+func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
+	if name == "-" {
+		return &output{w: stdout}, nil
+	}
+	if err := refuseOverwrite(name, goOn); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the output: %w", err)
+	}
+	if err := cutTornLine(f); err != nil {
+		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, f.Close()))
+	}
+	return &output{w: f, close: f.Close}, nil
+}
+
+// refuseOverwrite refuses a file that exists, for a crawl that does not go on.
+// A pipe or a device is no such file.
+func refuseOverwrite(name string, goOn bool) error {
+	if info, err := os.Stat(name); goOn || err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", name)
+}
+
+// cutTornLine cuts a last line without an end: a full disk or a loss of power
+// may leave one. Its visit was never acked, and will be made again.
+func cutTornLine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	end, block := info.Size(), make([]byte, 64<<10)
+	for end > 0 {
+		part := block[:min(end, int64(len(block)))]
+		if _, err := f.ReadAt(part, end-int64(len(part))); err != nil {
+			return err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			end -= int64(len(part) - i - 1)
+			break
+		}
+		end -= int64(len(part))
+	}
+	if end == info.Size() {
+		return nil
+	}
+	return f.Truncate(end)
+}
+
+// Record writes the line of one visit.
+func (o *output) Record(v *crawler.Visit) error {
+	line, err := newRecord(v, o.token).line()
+	if err != nil {
+		return err
+	}
+	return o.write(line)
+}
+
+func (o *output) write(line []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		_, o.err = o.w.Write(line)
+	}
+	return o.err
+}
+
+// Close closes the file.
+func (o *output) Close() error {
+	if o.close == nil {
+		return nil
+	}
+	if err := o.close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}

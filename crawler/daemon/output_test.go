@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestTornLineIsCut(t *testing.T) {
+	long := strings.Repeat("x", 200<<10) // longer than the blocks that are read
+	for _, tt := range []struct{ name, was, want string }{
+		{"nothing", "", ""},
+		{"whole lines", "a\nb\n", "a\nb\n"},
+		{"a torn line", "a\nb", "a\n"},
+		{"a torn line alone", "ab", ""},
+		{"a long torn line", "a\n" + long, "a\n"},
+		{"a long torn line alone", long, ""},
+		{"after a long line", long + "\nb", long + "\n"},
+		{"an end of line at a block's edge", "a\n" + long[:64<<10], "a\n"},
+		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			name := write(t, "out.jsonl", tt.was)
+			o, err := openOutput(name, nil, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(o.write([]byte("new\n")), o.Close()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(name)
+			if err != nil || string(got) != tt.want+"new\n" {
+				t.Errorf("%d bytes, %v; want the whole lines and the new one", len(got), err)
+			}
+		})
+	}
+}
+
+// Every line is in the file when write returns, and no two are mixed.
+func TestOutputWritesWholeLines(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	o, err := openOutput(name, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	line := strings.Repeat("x", 5000) + "\n"
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if err := o.write([]byte(line)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := os.ReadFile(name); err != nil || string(got) != strings.Repeat(line, 400) {
+		t.Errorf("%d bytes, %v; want 400 whole lines", len(got), err)
+	}
+}
+
+// A broken writer takes half of what it is given, and then no more.
+type broken struct{ bytes.Buffer }
+
+func (b *broken) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:len(p)/2])
+	return len(p) / 2, io.ErrShortWrite
+}
+
+// After a write that failed nothing follows the torn line.
+func TestOutputStopsAfterAnError(t *testing.T) {
+	var b broken
+	o := &output{w: &b}
+	for range 2 {
+		if err := o.write([]byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("error %v, want that of the first write", err)
+		}
+	}
+	if b.String() != "ab" {
+		t.Errorf("%q was written, want the first half line alone", b.String())
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	o, err := openOutput(filepath.Join(b.TempDir(), "out.jsonl"), nil, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer o.Close()
+	r := Record{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
+		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), Source: "link"}
+	for b.Loop() {
+		line, err := r.line()
+		if err == nil {
+			err = o.write(line)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A project in the words of each room. All of these are for projects that have
+// been checked. Where a room's zero means its default, the project's zero is
+// said as the room says none.
+
+// userAgent returns the User-Agent header.
+func (p *Project) userAgent() string {
+	version := p.Agent.Version
+	if version == "" {
+		version = Version()
+	}
+	return p.Agent.Product + "/" + version + " (+" + p.Agent.Contact + ")"
+}
+
+func (p *Project) policy() politeness.Policy {
+	policy := politeness.Policy{
+		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.Adaptive,
+		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
+	}
+	if policy.Delay == 0 {
+		policy.Delay = politeness.NoDelay
+	}
+	if policy.Adaptive == 0 {
+		policy.Adaptive = -1
+	}
+	return policy
+}
+
+func (p *Project) limits() politeness.LimitsConfig {
+	return politeness.LimitsConfig{
+		RequestsPerSecond: p.Limits.RequestsPerSecond,
+		BytesPerSecond:    float64(p.Limits.BytesPerSecond),
+	}
+}
+
+func (p *Project) gateConfig() (robots.GateConfig, error) {
+	agent, err := robots.NewAgent(p.Agent.Product)
+	if err != nil {
+		return robots.GateConfig{}, err
+	}
+	dialect, err := robots.ParseDialect(p.Robots.Dialect)
+	if err != nil {
+		return robots.GateConfig{}, err
+	}
+	longest := time.Duration(p.Robots.MaxTTL)
+	return robots.GateConfig{
+		Agent: agent, Dialect: dialect, NoExtensions: !p.Robots.Extensions,
+		MinTTL: min(time.Minute, longest), MaxTTL: longest,
+	}, nil
+}
+
+func (p *Project) scope() (frontier.ScopeConfig, error) {
+	within, err := frontier.ParseWithin(p.Scope.Within)
+	if err != nil {
+		return frontier.ScopeConfig{}, err
+	}
+	cfg := frontier.ScopeConfig{Within: within, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength}
+	if cfg.MaxDepth == 0 {
+		cfg.MaxDepth = -1
+	}
+	if cfg.Include, err = compile(p.Scope.Include); err != nil {
+		return cfg, err
+	}
+	cfg.Exclude, err = compile(p.Scope.Exclude)
+	return cfg, err
+}
+
+func compile(patterns []string) ([]*regexp.Regexp, error) {
+	compiled := make([]*regexp.Regexp, len(patterns))
+	for i, pattern := range patterns {
+		var err error
+		if compiled[i], err = regexp.Compile(pattern); err != nil {
+			return nil, err
+		}
+	}
+	return compiled, nil
+}
+
+func (p *Project) fetchConfig() (collyfetch.Config, error) {
+	cfg := collyfetch.Config{
+		UserAgent: p.userAgent(), Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody),
+		ContentTypes: p.Fetch.ContentTypes, AllowPrivate: p.Fetch.AllowPrivate,
+	}
+	for _, rule := range p.Fetch.ConnectTo {
+		to, err := collyfetch.ParseConnectTo(rule)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.ConnectTo = append(cfg.ConnectTo, to)
+	}
+	return cfg, nil
+}
+
+func (p *Project) settings() crawler.Settings {
+	return crawler.Settings{
+		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), Token: p.Agent.Product,
+		NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
+	}
+}

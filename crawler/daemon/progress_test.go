@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// steady is a crawl of ten pages a second that has gone on for so long.
+func steady(start time.Time) func() crawler.Stats {
+	return func() crawler.Stats {
+		pages := int64(time.Since(start) / (100 * time.Millisecond))
+		return crawler.Stats{Pages: pages, Bytes: pages << 10, Blocked: 3, Errors: 2}
+	}
+}
+
+func someCounts(context.Context) (storage.Counts, error) {
+	return storage.Counts{Hosts: 7, Due: 2, Queued: 40}, nil
+}
+
+func TestProgressLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := &progress{stats: steady(time.Now()), counts: someCounts, start: time.Now(), limits: Limits{Pages: 500, Duration: Duration(time.Hour)}}
+		over := make(chan struct{})
+		time.AfterFunc(25*time.Second, func() { close(over) })
+		p.run(over, newScreen(&b), false)
+		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
+			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
+		if b.String() != want {
+			t.Errorf("got\n%swant\n%s", b.String(), want)
+		}
+	})
+}
+
+// A live line is drawn over, and taken away at the end.
+func TestProgressDrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		p := &progress{stats: steady(time.Now()), start: time.Now(),
+			counts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+		over := make(chan struct{})
+		time.AfterFunc(1200*time.Millisecond, func() { close(over) })
+		p.run(over, newScreen(&b), true)
+		want := wipe + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + wipe + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + wipe
+		if b.String() != want {
+			t.Errorf("got %q, want %q", b.String(), want)
+		}
+	})
+}
+
+func TestProgressLeft(t *testing.T) {
+	start := time.Unix(0, 0)
+	for _, tt := range []struct {
+		name   string
+		limits Limits
+		pages  int64
+		rate   float64
+		want   time.Duration
+		ok     bool
+	}{
+		{"no limit", Limits{}, 10, 1, 0, false},
+		{"pages", Limits{Pages: 100}, 40, 2, 30 * time.Second, true},
+		{"pages at a standstill", Limits{Pages: 100}, 40, 0, 0, false},
+		{"pages, hardly moving", Limits{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
+		{"time", Limits{Duration: Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
+		{"time that is over", Limits{Duration: Duration(time.Second)}, 40, 2, 0, true},
+		{"whichever ends first", Limits{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &progress{limits: tt.limits, start: start}
+			if got, ok := p.left(start.Add(10*time.Second), tt.pages, tt.rate); got != tt.want || ok != tt.ok {
+				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
+			}
+		})
+	}
+}
+
+// What is logged scrolls by above the live line.
+func TestScreen(t *testing.T) {
+	var b bytes.Buffer
+	s := newScreen(&b)
+	s.draw("")
+	for _, step := range []func(){
+		func() { s.Write([]byte("one\n")) },
+		func() { s.draw("10 pages") },
+		func() { s.Write([]byte("two\n")) },
+		func() { s.draw("") },
+		func() { s.Write([]byte("three\n")) },
+	} {
+		step()
+	}
+	if want := "one\n" + wipe + "10 pages" + wipe + "two\n" + "10 pages" + wipe + "three\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestApproximate(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
+		if got := approximate(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

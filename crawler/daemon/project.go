@@ -1,0 +1,152 @@
+package daemon
+
+import "time"
+
+// A Project is one crawl as its owner describes it: the project file, field by
+// field. A field that the file leaves out keeps its value of DefaultProject.
+type Project struct {
+	Name       string     `yaml:"project"`
+	Agent      Agent      `yaml:"agent"`
+	Seeds      []string   `yaml:"seeds"`
+	SeedFiles  []string   `yaml:"seed_files"` // one URL a line; # begins a comment
+	Handler    string     `yaml:"handler"`    // name of the Go callbacks
+	Scope      Scope      `yaml:"scope"`
+	Robots     Robots     `yaml:"robots"`
+	Politeness Politeness `yaml:"politeness"`
+	Limits     Limits     `yaml:"limits"`
+	Fetch      Fetch      `yaml:"fetch"`
+	Discover   Discover   `yaml:"discover"`
+	Revisit    Revisit    `yaml:"revisit"`
+	Store      Store      `yaml:"store"`
+	Output     Output     `yaml:"output"`
+}
+
+// An Agent is who the crawl says it is.
+type Agent struct {
+	Product string `yaml:"product"` // the token looked for in robots.txt
+	Version string `yaml:"version"` // empty: the version of decorum
+	Contact string `yaml:"contact"` // URL or mailto:; compulsory
+}
+
+// Scope says which URLs belong to the crawl.
+type Scope struct {
+	Within          string   `yaml:"within"` // origin, host, domain or any, relative to the seeds
+	Include         []string `yaml:"include"`
+	Exclude         []string `yaml:"exclude"`
+	MaxDepth        int      `yaml:"max_depth"`
+	MaxPagesPerHost int      `yaml:"max_pages_per_host"` // 0: no limit
+	MaxURLLength    int      `yaml:"max_url_length"`
+}
+
+// Robots says how robots.txt and its relatives are read.
+type Robots struct {
+	Dialect    string   `yaml:"dialect"`
+	Extensions bool     `yaml:"extensions"` // Crawl-delay, Clean-param, Host
+	MaxTTL     Duration `yaml:"max_ttl"`
+	Meta       bool     `yaml:"meta"` // robots meta elements, X-Robots-Tag, rel=nofollow
+}
+
+// Politeness says how gently hosts are visited.
+type Politeness struct {
+	Delay         Duration                  `yaml:"delay"`
+	Adaptive      float64                   `yaml:"adaptive"` // times the last visit's duration; 0: off
+	Concurrency   int                       `yaml:"concurrency"`
+	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"`
+	IP            HostPoliteness            `yaml:"ip"`
+	Window        Window                    `yaml:"window"`
+	Hosts         map[string]HostPoliteness `yaml:"hosts"`
+}
+
+// HostPoliteness is the pace of one host, or of one address.
+type HostPoliteness struct {
+	Delay       Duration `yaml:"delay"`
+	Concurrency int      `yaml:"concurrency"`
+}
+
+// A Window is the hours of a day in which hosts are visited.
+type Window struct {
+	Hours string `yaml:"hours"`
+	Zone  string `yaml:"zone"`
+}
+
+// Limits bound the crawl as a whole; 0 is no limit.
+type Limits struct {
+	Workers           int      `yaml:"workers"`
+	Pages             int      `yaml:"pages"`
+	Bytes             Size     `yaml:"bytes"`
+	Duration          Duration `yaml:"duration"`
+	RequestsPerSecond float64  `yaml:"requests_per_second"`
+	BytesPerSecond    Size     `yaml:"bytes_per_second"`
+}
+
+// Fetch says how pages are requested.
+type Fetch struct {
+	Timeout      Duration          `yaml:"timeout"`
+	MaxBody      Size              `yaml:"max_body"`
+	ContentTypes []string          `yaml:"content_types"` // bodies of others are not read; empty: all are
+	Headers      map[string]string `yaml:"headers"`
+	Cookies      bool              `yaml:"cookies"`
+	Proxy        string            `yaml:"proxy"`
+	ConnectTo    []string          `yaml:"connect_to"`
+	AllowPrivate bool              `yaml:"allow_private"`
+}
+
+// Discover says what leads to further URLs.
+type Discover struct {
+	Links     bool `yaml:"links"`
+	Sitemaps  bool `yaml:"sitemaps"`
+	Feeds     bool `yaml:"feeds"`
+	Canonical bool `yaml:"canonical"`
+}
+
+// Revisit says when pages are visited again.
+type Revisit struct {
+	Mode  string   `yaml:"mode"` // none, interval (Every) or adaptive (Min, Max)
+	Every Duration `yaml:"every"`
+	Min   Duration `yaml:"min"`
+	Max   Duration `yaml:"max"`
+}
+
+// Store says where the state of the crawl is kept.
+type Store struct {
+	Path  string `yaml:"path"`
+	Redis Redis  `yaml:"redis"`
+}
+
+// Redis is a store shared by many daemons.
+type Redis struct {
+	Addresses    []string `yaml:"addresses"`
+	Username     string   `yaml:"username"`
+	PasswordFile string   `yaml:"password_file"`
+	TLS          bool     `yaml:"tls"`
+	Prefix       string   `yaml:"prefix"`
+}
+
+// Output says what is written down of each visit.
+type Output struct {
+	JSONL  string `yaml:"jsonl"` // "-": standard output; empty: pages.jsonl in the store's directory
+	WARC   string `yaml:"warc"`
+	Bodies bool   `yaml:"bodies"`
+	Ledger bool   `yaml:"ledger"`
+}
+
+// DefaultProject returns what holds where nobody says otherwise. It lacks
+// seeds, and a contact, which has no default.
+func DefaultProject() Project {
+	return Project{
+		Agent:  Agent{Product: "decorum"},
+		Scope:  Scope{Within: "host", MaxDepth: 32, MaxURLLength: 2048},
+		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), Meta: true},
+		Politeness: Politeness{
+			Delay: Duration(time.Second), Adaptive: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
+		},
+		Limits: Limits{Workers: 64},
+		Fetch: Fetch{
+			Timeout: Duration(30 * time.Second), MaxBody: 10 << 20,
+			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
+		},
+		Discover: Discover{Links: true, Sitemaps: true},
+		Revisit:  Revisit{Mode: "none"},
+		Store:    Store{Path: "decorum-data"},
+	}
+}

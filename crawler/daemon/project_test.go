@@ -1,0 +1,345 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// write writes a file for a test and returns its name.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// least is a project file with what is compulsory.
+const least = `agent: {contact: "mailto:bot@example.com"}
+seeds: [https://example.com/]
+`
+
+func TestReadProjectKeepsDefaults(t *testing.T) {
+	got, err := ReadProject(write(t, "p.yaml", least+`politeness:
+  delay: 2s
+limits: {workers: 8}
+fetch: {content_types: []}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultProject()
+	want.Agent.Contact = "mailto:bot@example.com"
+	want.Seeds = []string{"https://example.com/"}
+	want.Politeness.Delay = Duration(2 * time.Second)
+	want.Limits.Workers = 8
+	want.Fetch.ContentTypes = []string{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every mistake is told with its file, line and column, the text itself, and
+// what is expected in its place.
+func TestReadProjectErrors(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"unknown field", "agent:\n  contact: mailto:a@b.example\nseed: [x]\n", `
+p.yaml:3:1: unknown field "seed"; expected one of project, agent, seeds, seed_files, handler, scope, robots, politeness, limits, fetch, discover, revisit, store, output
+  3 | seed: [x]
+    | ^`},
+		{"unknown field of a room", "store: {path: x, engine: bolt}\n", `
+p.yaml:1:18: unknown field "store.engine"; expected one of path, redis
+  1 | store: {path: x, engine: bolt}
+    |                  ^`},
+		{"wrong type: number", "limits:\n  workers: many\n", `
+p.yaml:2:12: limits.workers: "many" is not a whole number
+  2 |   workers: many
+    |            ^`},
+		{"wrong type: fraction", "limits: {pages: 1.5}\n", `
+p.yaml:1:17: limits.pages: "1.5" is not a whole number
+  1 | limits: {pages: 1.5}
+    |                 ^`},
+		{"wrong type: switch", "robots:\n  meta: yes\n", `
+p.yaml:2:9: robots.meta: "yes" is neither true nor false
+  2 |   meta: yes
+    |         ^`},
+		{"wrong type: list", "seeds: https://example.com/\n", `
+p.yaml:1:8: seeds: expected a list, such as [a, b], found the text "https://example.com/"
+  1 | seeds: https://example.com/
+    |        ^`},
+		{"wrong type: room", "store: decorum-data\n", `
+p.yaml:1:8: store: expected fields (path, redis), found "decorum-data"
+  1 | store: decorum-data
+    |        ^`},
+		{"wrong type: no room", "project:\n  name: books\n", `
+p.yaml:2:3: project: expected a single value, found the field "name"
+  2 |   name: books
+    |   ^`},
+		{"wrong type: list for a room", "agent:\n- product: x\n", `
+p.yaml:2:1: agent: expected fields (product, version, contact), found a list
+  2 | - product: x
+    | ^`},
+		{"wrong type: the whole file", "- agent\n", `
+p.yaml:1:1: a project file: expected fields (project, agent, seeds, seed_files, handler, scope, robots, politeness, limits, fetch, discover, revisit, store, output), found a list
+  1 | - agent
+    | ^`},
+		{"no value", "agent:\n  contact:\n", `
+p.yaml:2:3: agent.contact has no value: give it one, or delete the line
+  2 |   contact:
+    |   ^`},
+		{"duration", "politeness: {delay: 5 seconds}\n", `
+p.yaml:1:21: politeness.delay: "5 seconds" is not a duration; write it as 500ms, 1s, 24h or 30d
+  1 | politeness: {delay: 5 seconds}
+    |                     ^`},
+		{"size", "fetch:\n  max_body: 10 megs\n", `
+p.yaml:2:13: fetch.max_body: "10 megs" is not a size; write it as 512KiB, 10MiB or 1GiB
+  2 |   max_body: 10 megs
+    |             ^`},
+		{"syntax", "agent:\n  contact: a: b\n", `
+p.yaml:2:12: mapping value is not allowed in this context
+  2 |   contact: a: b
+    |            ^`},
+		{"a field twice", "project: a\nproject: b\n", `
+p.yaml:2:1: mapping key "project" already defined at [1:1]
+  2 | project: b
+    | ^`},
+		{"a second document", "project: a\n---\nproject: b\n", `
+p.yaml:2:1: a project file holds one document; here a second begins
+  2 | ---
+    | ^`},
+		{"anchor", "project: &p a\n", `
+p.yaml:1:10: anchors, aliases and tags have no place in a project file; write the value itself
+  1 | project: &p a
+    |          ^`},
+		{"depth", "seeds: " + strings.Repeat("[", 40) + "\n", `
+p.yaml:1:40: nested too deeply for a project file
+  1 | seeds: ` + strings.Repeat("[", 40) + `
+    |                                        ^`},
+		{"project's name", least + "project: My Books\n", `
+p.yaml:3:10: project: "My Books" is not a project's name: expected 1 to 64 of a-z, 0-9 and -
+  3 | project: My Books
+    |          ^`},
+		{"AGENT-14", "agent:\n  product: decorum bot\n", `
+p.yaml:2:12: agent.product: "decorum bot" is not a product token: expected letters, _ and - only, as in examplebot
+  2 |   product: decorum bot
+    |            ^`},
+		{"version", "agent: {version: 1/2}\n", `
+p.yaml:1:18: agent.version: "1/2" is not a version: expected no blanks and no slashes, as in 1.0
+  1 | agent: {version: 1/2}
+    |                  ^`},
+		{"no contact", "seeds: [https://example.com/]\n", `
+p.yaml: agent.contact: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact`},
+		{"no contact, but an agent", "agent: {product: examplebot}\n", `
+p.yaml:1:1: agent.contact: contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact
+  1 | agent: {product: examplebot}
+    | ^`},
+		{"contact", "agent:\n  contact: me\n", `
+p.yaml:2:12: agent.contact: "me" is no way to reach you: expected https://example.com/bot or mailto:you@example.com
+  2 |   contact: me
+    |            ^`},
+		{"nothing to crawl", "agent: {contact: mailto:a@b.example}\n", `
+p.yaml: seeds: nothing to crawl: name URLs on the command line, or set seeds or seed_files`},
+		{"seed", "agent: {contact: mailto:a@b.example}\nseeds:\n  - https://example.com/\n  - example.com\n", `
+p.yaml:4:5: seeds[1]: "example.com" is not a URL the crawl can visit: expected https://host/path
+  4 |   - example.com
+    |     ^`},
+		{"scope", least + "scope: {within: subdomain}\n", `
+p.yaml:3:17: scope.within: "subdomain" is not one of origin, host, domain, any
+  3 | scope: {within: subdomain}
+    |                 ^`},
+		{"pattern", least + "scope:\n  exclude: ['\\.pdf$', '(']\n", `
+p.yaml:4:23: scope.exclude[1]: "(" is not a regular expression (RE2): error parsing regexp: missing closing ): ` + "`(`" + `
+  4 |   exclude: ['\.pdf$', '(']
+    |                       ^`},
+		{"dialect", least + "robots: {dialect: bing}\n", `
+p.yaml:3:19: robots.dialect: "bing" is not one of google, yandex, google-oss
+  3 | robots: {dialect: bing}
+    |                   ^`},
+		{"not a number", least + "politeness: {adaptive: .nan}\n", `
+p.yaml:3:24: politeness.adaptive: ".nan" is not a number
+  3 | politeness: {adaptive: .nan}
+    |                        ^`},
+		{"NaN in Go's way", least + "politeness: {adaptive: nan}\n", `
+p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
+  3 | politeness: {adaptive: nan}
+    |                        ^`},
+		{"range", least + "politeness:\n\n  concurrency: 0\n", `
+p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
+  5 |   concurrency: 0
+    |                ^`},
+		{"zero", least + "fetch: {timeout: 0s}\n", `
+p.yaml:3:18: fetch.timeout: expected more than 0
+  3 | fetch: {timeout: 0s}
+    |                  ^`},
+		{"media type", least + "fetch: {content_types: [html]}\n", `
+p.yaml:3:25: fetch.content_types[0]: "html" is not a media type: expected type/subtype in lower case, as in text/html
+  3 | fetch: {content_types: [html]}
+    |                         ^`},
+		{"connect_to", least + "fetch: {connect_to: ['localhost:80']}\n", `
+p.yaml:3:22: fetch.connect_to[0]: "localhost:80" is not HOST:PORT:HOST2:PORT2 (IPv6 addresses in brackets)
+  3 | fetch: {connect_to: ['localhost:80']}
+    |                      ^`},
+		{"not yet supported", least + "output:\n  jsonl: p.jsonl\n  warc: archive\n", `
+p.yaml:5:9: output.warc is not yet supported: visits are written to output.jsonl
+  5 |   warc: archive
+    |         ^`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := write(t, "p.yaml", tt.text)
+			_, err := ReadProject(file)
+			got := ""
+			if err != nil {
+				got = strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", "")
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if code := report(&strings.Builder{}, err); err != nil && code != ExitUsage {
+				t.Errorf("exit code %d, want %d", code, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestReadProjectRefusesAHugeFile(t *testing.T) {
+	file := write(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFile))
+	if _, err := ReadProject(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
+		t.Errorf("error %v, want one that names seed_files", err)
+	}
+}
+
+// supported are the fields that do what they say. The others must be in notYet.
+var supported = []string{
+	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
+	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_url_length",
+	"robots.extensions", "robots.max_ttl", "robots.meta",
+	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
+	"limits.workers", "limits.pages", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
+	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
+	"discover.links", "discover.sitemaps", "store.path", "output.jsonl",
+}
+
+// The sample of the documentation has every field: each is read, and either
+// works or is named as one that does not yet.
+func TestSampleIsCovered(t *testing.T) {
+	d, err := readDraft("testdata/project.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered := map[string]bool{}
+	for _, field := range supported {
+		covered[field] = true
+	}
+	for _, f := range notYet {
+		if covered[f.field] {
+			t.Errorf("%s is supported and not yet supported", f.field)
+		}
+		covered[f.field] = true
+	}
+	rooms := map[string]bool{"": true}
+	for path := range d.at {
+		rooms[parent(path)] = true
+	}
+	for path := range d.at {
+		above := path
+		for above != "" && !covered[above] {
+			above = parent(above)
+		}
+		if above == "" && !rooms[path] {
+			t.Errorf("%s is neither supported nor in notYet", path)
+		}
+	}
+}
+
+// Every field that does nothing yet is refused by name.
+func TestNotYet(t *testing.T) {
+	set := map[string]string{
+		"scope.max_pages_per_host": "scope: {max_pages_per_host: 5}",
+		"robots.dialect":           "robots: {dialect: yandex}",
+		"politeness.ip":            "politeness: {ip: {concurrency: 2, delay: 0s}}",
+		"politeness.window":        "politeness: {window: {hours: '22:00-06:00'}}",
+		"politeness.hosts":         "politeness: {hosts: {intranet.example: {delay: 0s}}}",
+		"limits.bytes":             "limits: {bytes: 10MiB}",
+		"fetch.headers":            "fetch: {headers: {Accept-Language: en}}",
+		"fetch.cookies":            "fetch: {cookies: true}",
+		"fetch.proxy":              "fetch: {proxy: 'http://proxy.example:3128'}",
+		"discover.feeds":           "discover: {feeds: true}",
+		"discover.canonical":       "discover: {canonical: true}",
+		"revisit":                  "revisit: {mode: interval, every: 24h}",
+		"store.redis":              "store: {redis: {addresses: ['127.0.0.1:7000']}}",
+		"output.warc":              "output: {warc: archive}",
+		"output.bodies":            "output: {bodies: true}",
+		"output.ledger":            "output: {ledger: true}",
+	}
+	for _, f := range notYet {
+		t.Run(f.field, func(t *testing.T) {
+			_, err := ReadProject(write(t, "p.yaml", least+set[f.field]+"\n"))
+			if err == nil || !strings.Contains(err.Error(), ": "+f.field+" is not yet supported: "+f.why) {
+				t.Errorf("error %v, want one that names %s", err, f.field)
+			}
+		})
+	}
+}
+
+// What is off may be said to be off.
+func TestNotYetAcceptsDefaults(t *testing.T) {
+	if _, err := ReadProject(write(t, "p.yaml", least+`
+robots: {dialect: google}
+politeness: {hosts: {}}
+limits: {bytes: 0}
+fetch: {headers: {}, cookies: false, proxy: ""}
+discover: {feeds: false, canonical: false}
+revisit: {mode: none}
+output: {warc: "", bodies: false, ledger: false}
+`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is kept for --resume is read back as it was.
+func TestProjectRoundTrip(t *testing.T) {
+	d, err := readDraft("testdata/project.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(d.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := readDraft(write(t, "p.yaml", string(text)))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(d.Project, again.Project, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzReadProject(f *testing.F) {
+	sample, err := os.ReadFile("testdata/project.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(sample), least, "", "{", "- - -", "a: b", "seeds: [", "? a", "---\n---", "a: |\n b", "\t"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d := newDraft()
+		d.file, d.text = "p.yaml", text
+		if err := d.decode(); err != nil {
+			if !strings.HasPrefix(err.Error(), "p.yaml:") {
+				t.Errorf("error without its place: %v", err)
+			}
+			return
+		}
+		_ = d.check() // must not panic
+	})
+}

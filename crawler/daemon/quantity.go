@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Duration is a length of time as people write it: 500ms, 1s, 24h, 30d. It
+// is never negative.
+type Duration time.Duration
+
+const day = 24 * time.Hour
+
+// UnmarshalText reads what time.ParseDuration reads, with days in front if
+// wanted.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := parseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration; write it as 500ms, 1s, 24h or 30d", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+var errRange = errors.New("out of range")
+
+func parseDuration(s string) (time.Duration, error) {
+	var days time.Duration
+	if number, rest, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return 0, err
+		}
+		days, s = time.Duration(n)*day, rest
+		if s == "" {
+			return days, nil
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, err
+	}
+	if d < 0 || d > math.MaxInt64-days {
+		return 0, errRange
+	}
+	return days + d, nil
+}
+
+// String returns the duration as UnmarshalText reads it, and without parts
+// that are zero: 24h, not 24h0m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalText is String.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// A Size is a number of bytes as people write it: 512KiB, 10MiB, 1GB.
+type Size int64
+
+// units are those of a Size. The first four are the ones it is written in.
+var units = []struct {
+	name  string
+	bytes int64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"B", 1}, {"", 1},
+}
+
+// UnmarshalText reads a whole number and a unit; without one it counts bytes.
+func (s *Size) UnmarshalText(text []byte) error {
+	number := strings.TrimRight(string(text), "KMGTkiB")
+	name := string(text[len(number):])
+	for _, u := range units {
+		if u.name != name {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err == nil && n >= 0 && n <= math.MaxInt64/u.bytes {
+			*s = Size(n * u.bytes)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a size; write it as 512KiB, 10MiB or 1GiB", text)
+}
+
+// String returns the size as UnmarshalText reads it.
+func (s Size) String() string {
+	for _, u := range units[:4] {
+		if n := int64(s); n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// MarshalText is String.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

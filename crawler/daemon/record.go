@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// A Record is one line of output: one visit to a page. Every line has every
+// field; what is not known is empty, 0 or null.
+type Record struct {
+	URL             string        `json:"url"`
+	Status          int           `json:"status"` // 0: no whole answer came
+	Error           string        `json:"error"`
+	FetchedAt       time.Time     `json:"fetched_at"`
+	DurationMS      int64         `json:"duration_ms"`
+	IP              string        `json:"ip"`
+	ContentType     string        `json:"content_type"`
+	Bytes           int           `json:"bytes"`  // of the body, as decoded
+	SHA256          string        `json:"sha256"` // of the same
+	Depth           int           `json:"depth"`
+	Referrer        string        `json:"referrer"`
+	Source          string        `json:"source"`
+	Title           string        `json:"title"`
+	Links           int           `json:"links"`
+	RedirectTo      string        `json:"redirect_to"`
+	Canonical       string        `json:"canonical"`
+	Robots          RobotsVerdict `json:"robots"`
+	DelayRequiredMS int64         `json:"delay_required_ms"`
+	DelayObservedMS int64         `json:"delay_observed_ms"`
+	MetaRobots      string        `json:"meta_robots"`
+}
+
+// A RobotsVerdict is why robots.txt allowed the visit.
+type RobotsVerdict struct {
+	FileSHA256 string `json:"file_sha256"`
+	Rule       string `json:"rule"` // empty: no rule spoke of the URL
+	Line       int    `json:"line"`
+}
+
+// newRecord returns the record of a visit. token is the crawl's own, for meta
+// elements that name it.
+func newRecord(v *crawler.Visit, token string) Record {
+	verdict := v.Clearance.Verdict()
+	r := Record{
+		URL: v.URL().String(), Status: v.Status(),
+		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Lease.Source.String(), Links: v.Links,
+		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
+	}
+	if v.Err != nil {
+		r.Error = v.Err.Error()
+	}
+	if v.Response != nil {
+		r.answer(v.Response)
+		doc := v.Document()
+		if doc != nil {
+			r.Title, r.Canonical = doc.Title, doc.Canonical.String()
+		}
+		r.MetaRobots = doc.Directives(token, v.Response.Header).String()
+	}
+	return r
+}
+
+// answer notes what the server said.
+func (r *Record) answer(res *decorum.Response) {
+	sum := sha256.Sum256(res.Body)
+	r.SHA256, r.Bytes = hex.EncodeToString(sum[:]), len(res.Body)
+	r.ContentType = res.Header.Get("Content-Type")
+	if res.Addr.IsValid() {
+		r.IP = res.Addr.Addr().Unmap().String()
+	}
+	if to, ok := res.Location(); ok {
+		r.RedirectTo = to.String()
+	}
+}
+
+// line returns the record as a line of JSON.
+func (r Record) line() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // URLs stay readable
+	err := enc.Encode(r)
+	return b.Bytes(), err
+}

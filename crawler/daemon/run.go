@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// Reasons to stop a crawl that is not at its end.
+var (
+	errTime   = errors.New("the limit of time is reached")
+	errSignal = errors.New("it was interrupted")
+)
+
+// A job is one run of a crawl: the rooms of the house, put together.
+type job struct {
+	project  Project
+	store    storage.Store
+	robots   storage.Store // the gate's notes
+	frontier *frontier.Frontier
+	crawler  *crawler.Crawler
+	output   *output
+	hosts    hostSet
+	outside  atomic.Int64 // URLs out of scope
+	start    time.Time
+}
+
+// A hostSet is the hosts that were visited.
+type hostSet struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (h *hostSet) add(v *crawler.Visit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.names[v.URL().Origin().Host()] = true
+}
+
+func (h *hostSet) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.names)
+}
+
+// openJob puts the rooms together.
+func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *job, err error) {
+	j := &job{project: p, output: out, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.closeStores())
+		}
+	}()
+	scope, err := p.scope()
+	if err != nil {
+		return nil, err
+	}
+	gate, err := p.gateConfig()
+	if err != nil {
+		return nil, err
+	}
+	fetch, err := p.fetchConfig()
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := collyfetch.New(fetch)
+	if err != nil {
+		return nil, err
+	}
+	policy := p.policy()
+	if s.brisk {
+		hurry(&gate, &policy)
+	}
+	if err := j.openStores(p); err != nil {
+		return nil, err
+	}
+	limits := politeness.NewLimits(p.limits())
+	j.frontier = frontier.New(j.store, frontier.Config{
+		Scope: frontier.NewScope(scope, roots), Budget: limits, Refused: a.outOfScope(j),
+	})
+	j.crawler = &crawler.Crawler{
+		Frontier: j.frontier, Gate: robots.NewGate(gate, j.robots), Policy: policy, Limits: limits,
+		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
+		Settings: p.settings(), Log: a.log,
+	}
+	j.crawler.Handler = a.handlers.handler(p, j.frontier)
+	return j, nil
+}
+
+// openStores opens the files of the crawl's directory. What is known of
+// robots.txt files has one of its own, which other crawls could share.
+func (j *job) openStores(p Project) (err error) {
+	dir, opts := stateDir(p.Store.Path), bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay)}
+	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
+		return err
+	}
+	j.robots, err = openStore(dir.path(robotsFile), opts)
+	return err
+}
+
+// openStore returns an interface that is nil where the store is.
+func openStore(file string, opts bolt.Options) (storage.Store, error) {
+	s, err := bolt.Open(file, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
+	}
+	return s, nil
+}
+
+// closeStores makes all of the crawl durable. What was learnt of a robots.txt
+// is written first: a frontier that says a host has been asked goes with it.
+func (j *job) closeStores() (err error) {
+	for _, s := range []storage.Store{j.robots, j.store} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// outOfScope counts what Discover refuses, and tells of a seed that leads away:
+// the crawl may be over before it has begun.
+func (a *app) outOfScope(j *job) func(storage.Entry, error) {
+	return func(e storage.Entry, err error) {
+		j.outside.Add(1)
+		if e.Source == storage.Redirect && e.Depth == 1 {
+			a.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
+				"seed", e.Referrer, "to", e.URL, "why", err)
+		}
+	}
+}
+
+// start runs a crawl whose project has been checked, and tells how it ended.
+func (a *app) start(ctx context.Context, p Project, s start) (err error) {
+	dir := stateDir(p.Store.Path)
+	roots, err := p.roots()
+	if err != nil {
+		return err
+	}
+	if err := refuseOverwrite(p.Output.JSONL, s.resume); err != nil {
+		return err
+	}
+	if err := dir.prepare(s.resume, s.fresh, time.Now()); err != nil {
+		return err
+	}
+	out, err := openOutput(dir.output(p), a.stdout, s.resume)
+	if err != nil {
+		return err
+	}
+	out.token = p.Agent.Product
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if err := dir.save(p); err != nil {
+		return fmt.Errorf("cannot keep the project: %w", err)
+	}
+	j, err := a.openJob(p, roots, out, s)
+	if err != nil {
+		return err
+	}
+	end := a.runJob(ctx, j, s.progress)
+	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx)))
+	if err := j.closeStores(); err != nil {
+		return errors.Join(fmt.Errorf("cannot write the last of the state: %w", err), end)
+	}
+	return j.ending(end)
+}
+
+// runJob plants the seeds and crawls until the end, a limit or a signal. All
+// that it starts has ended when it returns.
+func (a *app) runJob(ctx context.Context, j *job, how string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if limit := time.Duration(j.project.Limits.Duration); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTime)
+		defer cancel()
+	}
+	over := make(chan struct{})
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer close(over)
+	beside.Go(func() { a.heed(j, stop, over) })
+	beside.Go(func() { a.watch(j, how, over) })
+	if err := j.project.plant(ctx, j.frontier); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return j.crawler.Run(ctx)
+}
+
+// heed stops the crawl at the first signal, and breaks off what is in hand at
+// the second.
+func (a *app) heed(j *job, stop context.CancelCauseFunc, over <-chan struct{}) {
+	select {
+	case <-a.signals:
+		fmt.Fprintln(a.screen, "stopping: the visits in hand are finished first; once more breaks them off")
+		stop(errSignal)
+	case <-over:
+		return
+	}
+	select {
+	case <-a.signals:
+		j.crawler.Halt()
+	case <-over:
+	}
+}
+
+// watch tells the progress as the user wants it.
+func (a *app) watch(j *job, how string, over <-chan struct{}) {
+	if how == "none" {
+		return
+	}
+	p := &progress{stats: j.crawler.Stats, counts: j.frontier.Counts, limits: j.project.Limits, start: j.start}
+	p.run(over, a.screen, how == "auto" && a.screen.isTerminal())
+}

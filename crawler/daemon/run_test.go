@@ -1,0 +1,270 @@
+package daemon
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// shop is a site with a page that robots.txt closes, a redirect and a page that
+// is missing.
+func shop() crawltest.Site {
+	page := func(title string, links ...string) crawltest.Page {
+		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
+		for _, l := range links {
+			body += `<a href="` + l + `">x</a>`
+		}
+		return crawltest.Always(crawltest.HTML(body))
+	}
+	return crawltest.Site{
+		Host: "shop.example",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer:   crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/till") },
+		}),
+		Pages: map[string]crawltest.Page{
+			"/":    page("Shop & Co.", "/a", "/b?x=1&y=2", "/till", "/old", "http://elsewhere.example/"),
+			"/a":   page("A", "/"),
+			"/b":   page("B", "/a", "/missing"),
+			"/old": crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "/a")),
+		},
+	}
+}
+
+// shopPages are the pages that a right crawler asks for.
+var shopPages = []string{
+	"http://shop.example/", "http://shop.example/a", "http://shop.example/b?x=1&y=2",
+	"http://shop.example/missing", "http://shop.example/old",
+}
+
+// A visit is a web on loopback, and a directory to crawl it from.
+type visit struct {
+	web  *crawltest.Web
+	addr string
+	dir  string
+}
+
+func visitTo(t *testing.T, sites ...crawltest.Site) *visit {
+	t.Helper()
+	web := crawltest.New(sites...)
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return &visit{web, server.Addr, t.TempDir()}
+}
+
+func (v *visit) data() string { return filepath.Join(v.dir, "data") }
+
+// args returns a crawl of the web, at no pace of its own.
+func (v *visit) args(more ...string) []string {
+	return append([]string{"crawl", "--data", v.data(), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.addr, "--delay=0s", "--progress=none"}, more...)
+}
+
+// records reads an output file.
+func records(t *testing.T, file string) []Record {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rs []Record
+	for line := range strings.Lines(string(text)) {
+		var r Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in line %q", err, line)
+		}
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+// urls returns the URLs of records, sorted.
+func urls(rs []Record) []string {
+	var us []string
+	for _, r := range rs {
+		us = append(us, r.URL)
+	}
+	slices.Sort(us)
+	return us
+}
+
+func TestCrawl(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
+	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), "pages.jsonl")))); diff != "" {
+		t.Error(diff)
+	}
+	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+		t.Error(r)
+	}
+}
+
+// Each line has exactly the fields of the contract, in their order.
+func TestOutputFormat(t *testing.T) {
+	v := visitTo(t, shop())
+	r := call(t, v.args("--output=-", "http://shop.example/")...)
+	r.want(t, ExitDone)
+	var lines []string
+	for line := range strings.Lines(r.stdout) {
+		lines = append(lines, masked(line))
+	}
+	slices.Sort(lines)
+	got, golden := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", "output.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// masked returns a line with the values that no two crawls share replaced.
+func masked(line string) string {
+	for _, m := range masks {
+		line = m.re.ReplaceAllString(line, m.with)
+	}
+	return strings.TrimSpace(line)
+}
+
+var masks = []struct {
+	re   *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z"`), `"T"`},
+	{regexp.MustCompile(`_ms":\d+`), `_ms":0`},
+}
+
+// A crawl that a limit stopped goes on with --resume alone, from anywhere, and
+// visits nothing again.
+func TestLimitAndResume(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
+		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.data())
+	t.Chdir(t.TempDir())
+	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), "pages.jsonl")))); diff != "" {
+		t.Error(diff)
+	}
+	d, err := readDraft(filepath.Join(v.data(), projectFile))
+	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
+		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
+	call(t, "crawl", "--resume", "--data", v.data(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
+}
+
+// A signal lets the visit in hand end, and starts no other.
+func TestSignal(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	site := shop()
+	site.Pages["/"] = func(crawltest.Request) crawltest.Answer {
+		signals <- os.Interrupt
+		return crawltest.Answer{Wait: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
+	}
+	v := visitTo(t, site)
+	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped,
+		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 1 (")
+}
+
+// A second signal breaks off the visit in hand.
+func TestSecondSignal(t *testing.T) {
+	signals := make(chan os.Signal, 2)
+	site := shop()
+	site.Pages["/"] = func(crawltest.Request) crawltest.Answer {
+		signals <- os.Interrupt
+		signals <- os.Interrupt
+		return crawltest.Answer{Fault: crawltest.Hang}
+	}
+	v := visitTo(t, site)
+	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
+}
+
+// What a crawl left behind is neither gone on with nor thrown away unasked.
+func TestDataDirectory(t *testing.T) {
+	v := visitTo(t, shop())
+	theirs := filepath.Join(v.data(), "notes.txt")
+	call(t, v.args("http://shop.example/a")...).want(t, ExitDone)
+	if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, v.args("http://shop.example/a")...).want(t, ExitUsage,
+		v.data()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
+	call(t, v.args("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
+	call(t, v.args("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	for _, file := range []string{storeFile, projectFile, outputFile} {
+		if aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", file)); err != nil || len(aside) != 1 {
+			t.Errorf("%s: moved to %q, %v; want one place", file, aside, err)
+		}
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Errorf("a file that is not the crawl's was touched: %v", err)
+	}
+}
+
+func TestOutputIsNotOverwritten(t *testing.T) {
+	v := visitTo(t, shop())
+	out := filepath.Join(v.dir, "out.jsonl")
+	call(t, v.args("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	call(t, v.args("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
+		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
+	if holds, err := stateDir(v.data()).holdsCrawl(); err != nil || !holds {
+		t.Errorf("the refused crawl has moved the state aside: %v", err)
+	}
+	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	if diff := cmp.Diff(shopPages, urls(records(t, out))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A project may be moved, and its seeds may come from files.
+func TestSeedFiles(t *testing.T) {
+	v := visitTo(t, shop())
+	seeds := write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
+	call(t, v.args("-c", project)...).want(t, ExitDone, "pages: 2 (")
+
+	v = visitTo(t, shop())
+	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, v.args("-c", project)...).want(t, ExitUsage, `seeds.txt:2: "shop.example" is not a URL the crawl can visit`)
+	if log := v.web.Log(); len(log) > 0 {
+		t.Errorf("%d requests were sent before the seeds were read", len(log))
+	}
+}
+
+func TestSitemapsOnly(t *testing.T) {
+	site := shop()
+	site.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
+	site.Pages["/map.txt"] = crawltest.Always(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
+	v := visitTo(t, site)
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false}\n")
+	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+}

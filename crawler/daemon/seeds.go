@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// seedBatch is how many seeds are discovered at a time.
+const seedBatch = 1000
+
+// seeds yields the project's seeds, those of its seed files too. It ends with
+// the first that is no URL, or file that cannot be read. Lists may be long:
+// they are read line by line and never held.
+func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
+	return func(yield func(decorum.URL, error) bool) {
+		for _, s := range p.Seeds {
+			if u, err := decorum.ParseURL(s); !yield(u, err) || err != nil {
+				return
+			}
+		}
+		for _, name := range p.SeedFiles {
+			switch err := readSeeds(name, yield); {
+			case errors.Is(err, errEnough):
+				return
+			case err != nil:
+				yield(decorum.URL{}, err)
+				return
+			}
+		}
+	}
+}
+
+// errEnough ends the reading of seeds that nobody wants.
+var errEnough = errors.New("enough seeds")
+
+// readSeeds yields the URLs of one file: one a line, # begins a comment.
+func readSeeds(name string, yield func(decorum.URL, error) bool) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return usage("cannot read the seeds: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		u, err := decorum.ParseURL(text)
+		if err != nil {
+			return usage("%s:%d: %q is not a URL the crawl can visit: expected https://host/path", name, n, text)
+		}
+		if !yield(u, nil) {
+			return errEnough
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return usage("cannot read the seeds: %s: %w", name, err)
+	}
+	return nil
+}
+
+// roots returns one seed of each origin: all that the scope needs to know. It
+// reads every seed, so a mistake in one is found before anything is sent.
+func (p *Project) roots() ([]decorum.URL, error) {
+	var roots []decorum.URL
+	seen := map[decorum.Origin]bool{}
+	for u, err := range p.seeds() {
+		if err != nil {
+			return nil, err
+		}
+		if o := u.Origin(); !seen[o] {
+			seen[o] = true
+			roots = append(roots, u)
+		}
+	}
+	return roots, nil
+}
+
+// plant discovers all seeds. Those of an earlier start are known already.
+func (p *Project) plant(ctx context.Context, f *frontier.Frontier) error {
+	batch := make([]storage.Entry, 0, seedBatch)
+	sow := func() error {
+		_, err := f.Discover(ctx, batch...)
+		batch = batch[:0]
+		return err
+	}
+	for u, err := range p.seeds() {
+		if err == nil && len(batch) == seedBatch {
+			err = sow()
+		}
+		if err != nil {
+			return err
+		}
+		batch = append(batch, storage.Entry{URL: u, Source: storage.Seed, Class: storage.Early})
+	}
+	return sow()
+}

@@ -1,0 +1,28 @@
+package daemon
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+const modulePath = "github.com/decorum-crawler/decorum"
+
+// Version returns the version of decorum in this program, as its module has it,
+// without the leading v; "devel" if it was built from a work tree.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	version := info.Main.Version
+	for _, dep := range info.Deps {
+		if dep.Path == modulePath {
+			version = dep.Version
+		}
+	}
+	version = strings.TrimPrefix(version, "v")
+	if version == "" || version == "(devel)" {
+		return "devel"
+	}
+	return version
+}

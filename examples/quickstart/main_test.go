@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+const asCommand = "QUICKSTART_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// TestQuickstart runs the program on its own project file, on a web of three
+// articles of which robots.txt closes the last.
+func TestQuickstart(t *testing.T) {
+	pages := map[string]crawltest.Page{}
+	for i := range 3 {
+		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+			`<article><h1>Story %d</h1></article><a class=next href=%d>next</a><a href=/about>about</a>`, i+1, i+2)))
+	}
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
+		Answer: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), Disallow: func(p string) bool { return p == "/news/3" }})})
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "crawl", "-c", "project.yaml", "--delay=10ms",
+		"--data", filepath.Join(t.TempDir(), "data"), "--allow-private", "--connect-to=::"+server.Addr, "--progress=none")
+	c.Env = append(os.Environ(), asCommand+"=1")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	if got, want := string(out), "http://example.com/news/1 Story 1\nhttp://example.com/news/2 Story 2\n"; got != want {
+		t.Errorf("printed %q, want %q\n%s", got, want, &stderr)
+	}
+	if r := web.Judge(crawltest.Options{Product: "quickstartbot"}); !r.OK() {
+		t.Error(r)
+	}
+}
