@@ -44,8 +44,10 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 	case !lesson.Hop.IsZero():
 		return c.followHop(ctx, from, lesson)
 	case !lesson.Open:
-		c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", lesson.Origin,
-			"why", lesson.Closed.Why, "attempts", lesson.Closed.Attempts, "again_at", lesson.Closed.Until)
+		if n := lesson.Closed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
+			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", lesson.Origin,
+				"why", lesson.Closed.Why, "attempts", n, "again_at", lesson.Closed.Until)
+		}
 		return c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant || noSuchHost(failed))
 	}
 	if err := c.discoverSitemaps(ctx, from, lesson.Sitemaps); err != nil {
