@@ -136,7 +136,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 	if f.cfg.Budget != nil {
 		grant, wait := f.cfg.Budget.Ready(now, want)
 		if grant == 0 {
-			return f.sleep(ctx, wait)
+			return pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
 		}
 		want = grant
 	}
@@ -157,30 +157,18 @@ func (f *Frontier) refill(ctx context.Context) error {
 	case next.Left == storage.Dormant && !f.cfg.WaitDormant:
 		return ErrDormant
 	}
-	return f.sleepOrWake(ctx, next.At.Sub(now))
+	return pause(ctx, next.At.Sub(now), f.wake)
 }
 
-// sleep waits for the crawl's own budget, which nothing can hurry.
-func (f *Frontier) sleep(ctx context.Context, wait time.Duration) error {
-	t := time.NewTimer(wait)
+// pause waits for d to pass, or for a change that may make the wait shorter. A
+// nil wake never comes.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// sleepOrWake waits for the next due time, or for a change that may bring it
-// forward.
-func (f *Frontier) sleepOrWake(ctx context.Context, wait time.Duration) error {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-f.wake:
+	case <-wake:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -49,6 +49,21 @@ func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.C
 	}, c
 }
 
+// serve puts the web on a real socket, and says how to get there.
+func serve(t *testing.T, web *crawltest.Web) []collyfetch.ConnectTo {
+	t.Helper()
+	server, err := web.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []collyfetch.ConnectTo{to}
+}
+
 // paths returns the paths that the web was asked for, in order.
 func paths(web *crawltest.Web) []string {
 	var p []string
@@ -68,16 +83,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 			Answer: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), Delay: delay,
 			Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
 		Others: crawltest.Always(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
-	server, err := web.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crawl, c := begin(t, collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	crawl, c := begin(t, collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true})
 	var errs, titles []string
 	visit := func(e *colly.HTMLElement, url string) {
 		if err := e.Request.Visit(url); err != nil {
@@ -281,16 +287,7 @@ func TestFetch(t *testing.T) {
 // refused when the connection is made, whatever its name said; nothing is sent.
 func TestAddressesThatAreNotPublic(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	server, err := web.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}})
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: serve(t, web)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,16 +307,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 		"/":      crawltest.Always(crawltest.HTML("<a href=/reset>x</a>")),
 		"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
 	}})
-	server, err := web.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crawl, c := begin(t, collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	crawl, c := begin(t, collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true})
 	crawl.Settings.Attempts = 1
 	c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	if err := c.Visit("http://a.test/"); err != nil {
