@@ -37,7 +37,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if v.brokenOff {
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	v.document = sync.OnceValue(func() *extract.Document { return scan(v.Response) })
+	v.document = sync.OnceValue(func() *extract.Document { return c.scan(v.Response) })
 	links, verdict := c.read(ctx, v)
 	if v.Err == nil {
 		v.Err = verdict
@@ -55,11 +55,15 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 }
 
 // scan finds what a crawl needs in an HTML page.
-func scan(res *decorum.Response) *extract.Document {
+func (c *Crawler) scan(res *decorum.Response) *extract.Document {
 	if res == nil {
 		return nil
 	}
-	return extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
+	doc := extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
+	if doc != nil && doc.More {
+		c.Log.Warn("page has more links than are read", "url", res.URL, "limit", extract.DefaultMaxLinks)
+	}
+	return doc
 }
 
 // read calls the handler, and catches its panic.

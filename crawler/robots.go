@@ -25,7 +25,7 @@ func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, err
 		c.Gate.Forget(v.Clearance) // no news of the server: the next one may ask
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	if errors.Is(v.Err, decorum.Forbidden) && v.Lease.For.IsZero() {
+	if v.unsent() && v.Lease.For.IsZero() {
 		c.Gate.Forget(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(time.Minute), true)

@@ -64,9 +64,12 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	return c.receive(ctx, v)
 }
 
-// clear asks the robots gate: for the URL, or for its robots.txt if that must
+// clear asks scope again, and the robots gate: for the URL, or for its robots.txt if that must
 // come first, or for a hop of somebody's robots.txt.
 func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
+	if err := c.Frontier.InScope(l.Entry); err != nil { // it may be narrower than when the URL was found
+		return robots.Clearance{}, err
+	}
 	if !l.For.IsZero() {
 		return c.Gate.CheckHop(ctx, time.Now(), l.URL, l.For)
 	}
@@ -123,6 +126,8 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		rest := time.Duration(early)
 		return storage.Ack{Outcome: storage.Again, Host: &storage.Host{Due: time.Now().Add(rest),
 			Gap: max(l.Host.Gap, rest), Slots: l.Host.Slots, Strikes: l.Host.Strikes}}, nil
+	case errors.Is(err, decorum.OutOfScope):
+		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.Is(err, decorum.Disallowed):
 		c.tally.blocked.Add(1)
 		return storage.Ack{Outcome: storage.Parked}, nil

@@ -78,7 +78,7 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 		if f.cfg.Clean != nil && e.Source != storage.Robots {
 			e.URL = f.cfg.Clean(e.URL)
 		}
-		if err := f.inScope(e); err != nil {
+		if err := f.InScope(e); err != nil {
 			if f.cfg.Refused != nil {
 				f.cfg.Refused(e, err)
 			}
@@ -96,7 +96,9 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 	return added, err
 }
 
-func (f *Frontier) inScope(e storage.Entry) error {
+// InScope returns nil if e belongs to the crawl, else an error of Kind
+// OutOfScope that says why not.
+func (f *Frontier) InScope(e storage.Entry) error {
 	if f.cfg.Scope == nil || e.Source == storage.Robots {
 		return nil
 	}
@@ -208,6 +210,20 @@ func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, judge func(deco
 	defer f.nudge()
 	_, err := f.store.Revive(ctx, o, func(e storage.Entry) bool { return judge(e.URL) })
 	return err
+}
+
+// ReviveAll queues all parked URLs again: what parked them is no longer so.
+func (f *Frontier) ReviveAll(ctx context.Context) error {
+	origins, err := f.store.Parked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range origins {
+		if err := f.Revive(ctx, o, func(decorum.URL) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GiveBack returns leases that no worker took to their queues. Call it when

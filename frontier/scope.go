@@ -78,13 +78,17 @@ func (s *Scope) Check(e storage.Entry) error {
 
 // Reasons that need no detail.
 var (
+	errScheme      = errors.New("only http and https are fetched")
 	errExcluded    = errors.New("matches an exclude pattern")
 	errNotIncluded = errors.New("matches no include pattern")
 )
 
 func (s *Scope) refuse(e storage.Entry) error {
 	u := e.URL.String()
+	scheme := e.URL.Origin().Scheme()
 	switch {
+	case scheme != "http" && scheme != "https":
+		return errScheme
 	case e.Depth > max(s.cfg.MaxDepth, 0):
 		return fmt.Errorf("deeper than %d links", max(s.cfg.MaxDepth, 0))
 	case len(u) > s.cfg.MaxURLLength:

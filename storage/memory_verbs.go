@@ -94,6 +94,20 @@ func (m *Memory) Revive(ctx context.Context, o decorum.Origin, judge func(Entry)
 	return revived, nil
 }
 
+// Parked implements Store.
+func (m *Memory) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+	if err := m.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for name, o := range m.origins {
+		if len(o.parked) > 0 {
+			origins = append(origins, name)
+		}
+	}
+	return origins, nil
+}
+
 // Note implements Store.
 func (m *Memory) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	if err := m.lock(ctx); err != nil {

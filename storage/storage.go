@@ -69,6 +69,9 @@ type Store interface {
 	// for which it returns true. judge must not call the Store.
 	Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error)
 
+	// Parked returns the origins that have parked URLs.
+	Parked(ctx context.Context) ([]decorum.Origin, error)
+
 	// Note returns what SetNote kept for the origin under key, nil if nothing.
 	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote keeps value (at most 16 MiB); nil deletes.

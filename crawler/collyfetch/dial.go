@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +37,11 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 	}
 	if len(parts) != 4 {
 		return ConnectTo{}, fmt.Errorf("%q is not HOST:PORT:HOST2:PORT2", s)
+	}
+	for _, port := range []string{parts[1], parts[3]} {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			return ConnectTo{}, fmt.Errorf("%q: %q is not a port", s, port)
+		}
 	}
 	return ConnectTo{strings.ToLower(parts[0]), parts[1], parts[2], parts[3]}, nil
 }

@@ -23,7 +23,7 @@ func TestConnectTo(t *testing.T) {
 		{[]string{":443::8443"}, "b.test", "443", "b.test:8443"},
 		{[]string{"a.test::c.test:"}, "a.test", "443", "c.test:443"},
 		{[]string{"[::1]:80:[::2]:81"}, "::1", "80", "::2:81"},
-		{[]string{"a.test:::1", "::: "}, "a.test", "80", "a.test:1"}, // the first that matches
+		{[]string{"a.test:::1", ":::2"}, "a.test", "80", "a.test:1"}, // the first that matches
 	}
 	for _, tt := range tests {
 		var rules []ConnectTo
@@ -38,7 +38,7 @@ func TestConnectTo(t *testing.T) {
 			t.Errorf("%v: %s:%s goes to %s:%s, want %s", tt.rules, tt.host, tt.port, h, p, tt.want)
 		}
 	}
-	for _, bad := range []string{"", "a", "a:b", "a:b:c", "a:b:c:d:e", "::1:80:a:b:c"} {
+	for _, bad := range []string{"", "a", "a:b", "a:b:c", "a:b:c:d:e", "::1:80:a:b:c", "a:b:c:80", "::c:99999", "::c:0", "::c:-1", "a:65536:c:80"} {
 		if _, err := ParseConnectTo(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"time"
@@ -45,6 +46,7 @@ func (cfg Config) withDefaults() Config {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 10 << 20
 	}
+	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg)
 	}
@@ -96,9 +98,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if t.URL().IsZero() {
 		return nil, t.Use("") // refused: it is for no URL
 	}
-	if _, err := url.Parse(t.URL().String()); err != nil {
-		// A stray percent sign in the path: net/http cannot send it, and hardly
-		// a server would take it.
+	if err := sendable(t.URL()); err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, errTimeout(f.cfg.Timeout))
@@ -117,6 +117,19 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		err = cause
 	}
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
+}
+
+// errScheme refuses what there is no fetcher for (LOC-18).
+var errScheme = errors.New("only http and https are fetched")
+
+// sendable returns why net/http cannot send a request for u, if it cannot: its
+// scheme, or a stray percent sign in the path, which hardly a server would take.
+func sendable(u decorum.URL) error {
+	if s := u.Origin().Scheme(); s != "http" && s != "https" {
+		return errScheme
+	}
+	_, err := url.Parse(u.String())
+	return err
 }
 
 // kind returns the class of a failed request.

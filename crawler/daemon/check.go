@@ -76,7 +76,7 @@ func checkSeeds(p *Project) *fault {
 		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if _, err := decorum.ParseURL(s); err != nil {
+		if u, err := decorum.ParseURL(s); err != nil || !fetchable(u) {
 			return faulty(item("seeds", i), "%q is not a URL the crawl can visit: expected https://host/path", s)
 		}
 	}
@@ -86,6 +86,12 @@ func checkSeeds(p *Project) *fault {
 		}
 	}
 	return nil
+}
+
+// fetchable reports whether there is a fetcher for the URL's scheme (LOC-18).
+func fetchable(u decorum.URL) bool {
+	scheme := u.Origin().Scheme()
+	return scheme == "http" || scheme == "https"
 }
 
 // item names one item of a list.
@@ -144,6 +150,7 @@ func checkNumbers(p *Project) *fault {
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},
 		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
+		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
@@ -173,7 +180,7 @@ func checkFetch(p *Project) *fault {
 	}
 	for i, rule := range p.Fetch.ConnectTo {
 		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return faulty(item("fetch.connect_to", i), "%q is not HOST:PORT:HOST2:PORT2 (IPv6 addresses in brackets)", rule)
+			return faulty(item("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
 	if p.Store.Path == "" {

@@ -61,6 +61,7 @@ func (a *app) root() *cobra.Command {
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.openLog(c) },
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
 	root.SetErr(a.screen)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -69,7 +70,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
 	robots := &cobra.Command{
-		Use: "robots", Short: "Ask robots.txt files", Args: noCommand,
+		Use: "robots", Short: "Ask robots.txt files", Args: noCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	robots.AddCommand(a.robotsCheckCommand())
@@ -105,7 +106,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 func addNotYet(parent *cobra.Command, prefix string) {
 	for _, name := range commandNames(prefix) {
 		parent.AddCommand(&cobra.Command{
-			Use: name, Hidden: true, DisableFlagParsing: true,
+			Use: name, Short: "Not yet supported", Hidden: true, DisableFlagParsing: true,
 			RunE: func(c *cobra.Command, _ []string) error {
 				return usage("%s is not yet supported", c.CommandPath())
 			},

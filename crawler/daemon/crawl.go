@@ -103,7 +103,8 @@ func (s *start) base() (*draft, error) {
 	}
 	kept, err := readDraft(dir.path(projectFile))
 	if err != nil {
-		return nil, err
+		return nil, usage("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
+			err, dir.path(projectFile))
 	}
 	kept.Store.Path = string(dir) // it may have been moved since
 	return kept, nil

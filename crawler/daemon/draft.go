@@ -49,7 +49,7 @@ func readDraft(file string) (*draft, error) {
 		return nil, usage("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
 	d := newDraft()
-	d.file, d.text = file, string(text)
+	d.file, d.text = file, strings.TrimPrefix(string(text), "\ufeff")
 	if err := d.decode(); err != nil {
 		return nil, err
 	}

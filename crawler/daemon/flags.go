@@ -96,6 +96,9 @@ func (s *setting) apply(d *draft, by string, values []string) error {
 		return d.set(s.field, by, values...)
 	}
 	product, version, ok := strings.Cut(values[len(values)-1], "/")
+	if ok && version == "" {
+		return fmt.Errorf("%q has no version after the slash; expected NAME or NAME/VERSION", values[len(values)-1])
+	}
 	if ok {
 		if err := d.set("agent.version", by, version); err != nil {
 			return err

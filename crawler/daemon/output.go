@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -24,7 +25,8 @@ type output struct {
 	err   error // of the first write that failed: nothing is written after it
 }
 
-// openOutput opens the output file, or or stdout for "-". A fresh crawl writes a new file; one that goes on appends.
+// openOutput opens the output file, or stdout for "-". A new crawl writes a new
+// file; one that goes on appends.
 func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
 	if name == "-" {
 		return &output{w: stdout}, nil
@@ -34,7 +36,7 @@ func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the output: %w", err)
+		return nil, usage("cannot open the output: %w", err)
 	}
 	if err := cutTornLine(f); err != nil {
 		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, f.Close()))
@@ -51,8 +53,9 @@ func refuseOverwrite(name string, goOn bool) error {
 	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", name)
 }
 
-// cutTornLine cuts a last line without an end: a full disk or a loss of power
-// may leave one. Its visit was never acked, and will be made again.
+// cutTornLine cuts a last line of ours without an end: a full disk or a loss of
+// power may leave one. Its visit was never acked, and will be made again. The
+// end of a file that is not ours is left alone, and gets a line end.
 func cutTornLine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -73,8 +76,19 @@ func cutTornLine(f *os.File) error {
 	if end == info.Size() {
 		return nil
 	}
+	head := make([]byte, min(info.Size()-end, int64(len(lineHead))))
+	if _, err := f.ReadAt(head, end); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(lineHead, string(head)) {
+		_, err := f.WriteString("\n")
+		return err
+	}
 	return f.Truncate(end)
 }
+
+// lineHead is how every line of ours begins.
+const lineHead = `{"url":`
 
 // Record writes the line of one visit.
 func (o *output) Record(v *crawler.Visit) error {

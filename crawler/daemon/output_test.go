@@ -12,15 +12,18 @@ import (
 )
 
 func TestTornLineIsCut(t *testing.T) {
-	long := strings.Repeat("x", 200<<10) // longer than the blocks that are read
+	long := lineHead + strings.Repeat("x", 200<<10) // longer than the blocks that are read
 	for _, tt := range []struct{ name, was, want string }{
 		{"nothing", "", ""},
 		{"whole lines", "a\nb\n", "a\nb\n"},
-		{"a torn line", "a\nb", "a\n"},
-		{"a torn line alone", "ab", ""},
+		{"a torn line", "a\n" + lineHead + "b", "a\n"},
+		{"a torn line alone", lineHead + "b", ""},
+		{"hardly begun", "a\n{", "a\n"},
+		{"a line of somebody else", "notes without an end", "notes without an end\n"},
+		{"whole lines, and one of somebody else", "a\nnotes", "a\nnotes\n"},
 		{"a long torn line", "a\n" + long, "a\n"},
 		{"a long torn line alone", long, ""},
-		{"after a long line", long + "\nb", long + "\n"},
+		{"after a long line", long + "\n{", long + "\n"},
 		{"an end of line at a block's edge", "a\n" + long[:64<<10], "a\n"},
 		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},
 	} {

@@ -1,6 +1,9 @@
 package daemon
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // A Project is one crawl as its owner describes it: the project file, field by
 // field. A field that the file leaves out keeps its value of DefaultProject.
@@ -128,6 +131,11 @@ type Output struct {
 	WARC   string `yaml:"warc"`
 	Bodies bool   `yaml:"bodies"`
 	Ledger bool   `yaml:"ledger"`
+}
+
+// judgesAs reports whether p decides as q does which URLs may be visited.
+func (p *Project) judgesAs(q Project) bool {
+	return p.Agent.Product == q.Agent.Product && p.Robots == q.Robots && reflect.DeepEqual(p.Scope, q.Scope)
 }
 
 // DefaultProject returns what holds where nobody says otherwise. It lacks

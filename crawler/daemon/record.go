@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -22,7 +23,7 @@ type Record struct {
 	IP              string        `json:"ip"`
 	ContentType     string        `json:"content_type"`
 	Bytes           int           `json:"bytes"`  // of the body, as decoded
-	SHA256          string        `json:"sha256"` // of the same
+	SHA256          string        `json:"sha256"` // of the same; empty if the body was cut or not read
 	Depth           int           `json:"depth"`
 	Referrer        string        `json:"referrer"`
 	Source          string        `json:"source"`
@@ -70,8 +71,17 @@ func newRecord(v *crawler.Visit, token string) Record {
 
 // answer notes what the server said.
 func (r *Record) answer(res *decorum.Response) {
-	sum := sha256.Sum256(res.Body)
-	r.SHA256, r.Bytes = hex.EncodeToString(sum[:]), len(res.Body)
+	r.Bytes = len(res.Body)
+	switch {
+	case !res.Truncated:
+		sum := sha256.Sum256(res.Body)
+		r.SHA256 = hex.EncodeToString(sum[:])
+	case r.Error != "":
+	case r.Bytes == 0:
+		r.Error = "body not read: its content type is not wanted"
+	default:
+		r.Error = fmt.Sprintf("body cut at %d bytes", r.Bytes)
+	}
 	r.ContentType = res.Header.Get("Content-Type")
 	if res.Addr.IsValid() {
 		r.IP = res.Addr.Addr().Unmap().String()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +59,7 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
 		var err error
-		if pages[i], err = decorum.ParseURL(s); err != nil {
+		if pages[i], err = decorum.ParseURL(s); err != nil || !fetchable(pages[i]) {
 			return usage("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
@@ -66,6 +67,8 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 	if err != nil {
 		return err
 	}
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
 	no, failed := false, error(nil)
 	for _, u := range pages {
 		rules, err := rulesOf(ctx, u)
@@ -79,10 +82,31 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 			return err
 		}
 	}
-	if failed == nil && no {
+	switch {
+	case errors.Is(context.Cause(ctx), errSignal):
+		return &exit{ExitStopped, errSignal}
+	case failed == nil && no:
 		return &exit{code: ExitNo}
 	}
 	return failed
+}
+
+// untilSignal returns a context that the first signal ends, with errSignal for
+// its cause.
+func (a *app) untilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, stop := context.WithCancelCause(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		select {
+		case <-a.signals:
+			stop(errSignal)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop(nil)
+		listening.Wait()
+	}
 }
 
 func printVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {

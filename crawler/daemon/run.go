@@ -35,6 +35,7 @@ type job struct {
 	output   *output
 	hosts    hostSet
 	outside  atomic.Int64 // URLs out of scope
+	rejudge  bool         // parked URLs may be judged otherwise than before
 	start    time.Time
 }
 
@@ -136,7 +137,10 @@ func (j *job) closeStores() (err error) {
 func (a *app) outOfScope(j *job) func(storage.Entry, error) {
 	return func(e storage.Entry, err error) {
 		j.outside.Add(1)
-		if e.Source == storage.Redirect && e.Depth == 1 {
+		switch {
+		case e.Source == storage.Seed:
+			a.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
+		case e.Source == storage.Redirect && e.Depth == 1:
 			a.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
 				"seed", e.Referrer, "to", e.URL, "why", err)
 		}
@@ -150,31 +154,58 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := refuseOverwrite(p.Output.JSONL, s.resume); err != nil {
-		return err
-	}
-	if err := dir.prepare(s.resume, s.fresh, time.Now()); err != nil {
-		return err
-	}
-	out, err := openOutput(dir.output(p), a.stdout, s.resume)
+	lock, err := dir.lock() // nothing in the directory is touched before
 	if err != nil {
 		return err
 	}
-	out.token = p.Agent.Product
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if err := dir.save(p); err != nil {
-		return fmt.Errorf("cannot keep the project: %w", err)
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := dir.admits(s.resume, s.fresh); err != nil {
+		return err
 	}
+	out, err := a.openOutput(dir, p, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
 	j, err := a.openJob(p, roots, out, s)
 	if err != nil {
 		return err
 	}
+	j.rejudge = s.resume && (before == nil || !before.judgesAs(p))
+	if err := dir.save(p); err != nil {
+		return errors.Join(fmt.Errorf("cannot keep the project: %w", err), j.closeStores())
+	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx)))
-	if err := j.closeStores(); err != nil {
-		return errors.Join(fmt.Errorf("cannot write the last of the state: %w", err), end)
+	return j.ending(errors.Join(end, j.closeStores()))
+}
+
+// openOutput opens the output, and moves what is in the way of a crawl that
+// starts anew: an output of the user's choice is tried first.
+func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err error) {
+	name := p.Output.JSONL
+	if name != "" {
+		if dir.owns(name) {
+			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
+		}
+		if out, err = openOutput(name, a.stdout, s.resume); err != nil {
+			return nil, err
+		}
 	}
-	return j.ending(end)
+	if s.fresh {
+		err = dir.moveAside(time.Now())
+	}
+	if out == nil && err == nil {
+		out, err = openOutput(dir.path(outputFile), a.stdout, s.resume)
+	}
+	if err != nil && out != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	if out != nil {
+		out.token = p.Agent.Product
+	}
+	return out, err
 }
 
 // runJob plants the seeds and crawls until the end, a limit or a signal. All
@@ -193,6 +224,11 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 	defer close(over)
 	beside.Go(func() { a.heed(j, stop, over) })
 	beside.Go(func() { a.watch(j, how, over) })
+	if j.rejudge {
+		if err := j.frontier.ReviveAll(ctx); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
 	if err := j.project.plant(ctx, j.frontier); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

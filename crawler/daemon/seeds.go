@@ -43,19 +43,23 @@ var errEnough = errors.New("enough seeds")
 
 // readSeeds yields the URLs of one file: one a line, # begins a comment.
 func readSeeds(name string, yield func(decorum.URL, error) bool) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return usage("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return usage("cannot read the seeds: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" || text[0] == '#' {
+	n := 1
+	for ; lines.Scan(); n++ {
+		text := seedOf(lines.Text())
+		if text == "" {
 			continue
 		}
 		u, err := decorum.ParseURL(text)
-		if err != nil {
+		if err != nil || !fetchable(u) {
 			return usage("%s:%d: %q is not a URL the crawl can visit: expected https://host/path", name, n, text)
 		}
 		if !yield(u, nil) {
@@ -63,9 +67,22 @@ func readSeeds(name string, yield func(decorum.URL, error) bool) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usage("cannot read the seeds: %s: %w", name, err)
+		return usage("cannot read the seeds: %s:%d: %w", name, n, err)
 	}
 	return nil
+}
+
+// seedOf returns what a line of a seed file names: a comment begins at its
+// start or after a blank.
+func seedOf(line string) string {
+	line = strings.TrimPrefix(line, "\ufeff")
+	for _, mark := range []string{" #", "\t#"} {
+		line, _, _ = strings.Cut(line, mark)
+	}
+	if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
+		return ""
+	}
+	return line
 }
 
 // roots returns one seed of each origin: all that the scope needs to know. It
@@ -81,6 +98,9 @@ func (p *Project) roots() ([]decorum.URL, error) {
 			seen[o] = true
 			roots = append(roots, u)
 		}
+	}
+	if len(roots) == 0 {
+		return nil, usage("nothing to crawl: the seed files name no URL")
 	}
 	return roots, nil
 }

@@ -17,6 +17,7 @@ const (
 	robotsFile  = "robots.db"   // what was learnt of robots.txt files, likewise
 	projectFile = "crawl.yaml"  // the project as it was started last: --resume needs no more
 	outputFile  = "pages.jsonl" // the output, if no other place is named
+	lockFile    = "lock"        // held by the process that crawls from here
 )
 
 // A stateDir is the directory that keeps a crawl.
@@ -24,18 +25,50 @@ type stateDir string
 
 func (d stateDir) path(file string) string { return filepath.Join(string(d), file) }
 
+// lock makes the directory, and keeps others from crawling from it until the
+// file is closed.
+func (d stateDir) lock() (*os.File, error) {
+	if err := os.MkdirAll(string(d), 0o755); err != nil {
+		return nil, usage("cannot make the data directory: %w", err)
+	}
+	f, err := os.OpenFile(d.path(lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, usage("cannot use the data directory: %w", err)
+	}
+	switch ours, err := tryLock(f); {
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("cannot lock the data directory: %w", err), f.Close())
+	case !ours:
+		return nil, errors.Join(fmt.Errorf("in use by another process: %s; stop it first, or name another directory with --data", d), f.Close())
+	}
+	return f, nil
+}
+
+// owns reports whether name is one of the crawl's own files of state.
+func (d stateDir) owns(name string) bool {
+	for _, file := range []string{storeFile, robotsFile, projectFile, lockFile} {
+		ours, err := filepath.Abs(d.path(file))
+		theirs, err2 := filepath.Abs(name)
+		if err == nil && err2 == nil && ours == theirs {
+			return true
+		}
+	}
+	return false
+}
+
 // holdsCrawl reports whether a crawl was begun here.
 func (d stateDir) holdsCrawl() (bool, error) {
-	_, err := os.Stat(d.path(storeFile))
+	info, err := os.Stat(d.path(storeFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && info.Size() > 0, err
 }
 
-// prepare makes the directory fit for a crawl that goes on, or that starts
-// anew, or, if neither is said, for one that must find nothing here.
-func (d stateDir) prepare(resume, fresh bool, now time.Time) error {
+// admits returns an error unless the directory is fit for a crawl that goes on,
+// or that starts anew, or, if neither is said, for one that must find nothing
+// here.
+func (d stateDir) admits(resume, fresh bool) error {
 	holds, err := d.holdsCrawl()
 	switch {
 	case err != nil:
@@ -44,29 +77,27 @@ func (d stateDir) prepare(resume, fresh bool, now time.Time) error {
 		return d.nothingHere()
 	case holds && !resume && !fresh:
 		return usage("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
-	case fresh:
-		return d.moveAside(now)
 	}
-	return os.MkdirAll(string(d), 0o755)
+	return nil
 }
 
 func (d stateDir) nothingHere() error {
-	return usage("%s holds no crawl to go on with: leave out --resume to start one, or name another directory with --data", d)
+	return usage("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
 }
 
 // moveAside moves the crawl's files into a directory of their own beside the
 // new ones. Nothing is deleted.
 func (d stateDir) moveAside(now time.Time) error {
-	aside := d.path("before-" + now.UTC().Format("20060102T150405Z"))
-	if err := os.MkdirAll(string(d), 0o755); err != nil {
-		return err
-	}
+	aside := ""
 	for _, file := range []string{storeFile, robotsFile, projectFile, outputFile} {
 		if _, err := os.Lstat(d.path(file)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := os.MkdirAll(aside, 0o755); err != nil {
-			return err
+		if aside == "" {
+			var err error
+			if aside, err = os.MkdirTemp(string(d), "before-"+now.UTC().Format("20060102T150405Z")+"-"); err != nil {
+				return err
+			}
 		}
 		if err := os.Rename(d.path(file), filepath.Join(aside, file)); err != nil {
 			return err
@@ -113,7 +144,12 @@ func (d stateDir) save(p Project) error {
 // writeWhole writes a file so that a crash leaves the old one or the new one.
 func writeWhole(name string, text []byte) error {
 	temporary := name + ".new"
-	if err := os.WriteFile(temporary, text, 0o600); err != nil {
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary, name)

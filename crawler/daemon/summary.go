@@ -31,6 +31,9 @@ func (j *job) summary(ctx context.Context) string {
 	default:
 		fmt.Fprintf(&b, "left: %d queued\n", c.Queued)
 	}
+	if c.Parked > 0 {
+		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.Parked)
+	}
 	return b.String()
 }
 
@@ -38,14 +41,25 @@ func (j *job) summary(ctx context.Context) string {
 func (j *job) ending(end error) error {
 	for _, stop := range []error{errTime, errSignal, crawler.ErrPages} {
 		if errors.Is(end, stop) {
-			return &exit{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  decorum crawl --resume --data %s",
-				stop, quote(j.project.Store.Path))}
+			return &exit{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", end, j.goOn())}
 		}
 	}
-	if errors.Is(end, frontier.ErrDormant) && j.crawler.Stats().Pages > 0 {
+	switch {
+	case end == nil, errors.Is(end, frontier.ErrDormant) && j.crawler.Stats().Pages > 0:
 		return nil
+	case errors.Is(end, frontier.ErrDormant):
+		return end
 	}
-	return end
+	return fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())
+}
+
+// goOn returns the command that goes on with the crawl.
+func (j *job) goOn() string {
+	command := "decorum"
+	if j.project.Handler != "" {
+		command = "(this program)" // another has not its callbacks
+	}
+	return command + " crawl --resume --data " + quote(j.project.Store.Path)
 }
 
 // quote returns name as a shell takes it for one word.

@@ -88,8 +88,7 @@ func (s *Store) failure(err error) error {
 	if errors.As(err, &path) && path.Path == s.path {
 		err = path.Err // the path is said once
 	}
-	return fmt.Errorf("cannot write %s: %w; nothing is lost, and writing is tried again every %v",
-		s.path, err, s.opts.FlushEvery)
+	return fmt.Errorf("cannot write %s: %w", s.path, err)
 }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.

@@ -43,6 +43,20 @@ func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(stor
 	return len(chosen), nil
 }
 
+// Parked implements storage.Store.
+func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for _, o := range s.all {
+		if o.parked.n > 0 {
+			origins = append(origins, o.name)
+		}
+	}
+	return origins, nil
+}
+
 // judge returns the parked URLs of o for which judge returns true.
 func (s *Store) judge(o *origin, judge func(storage.Entry) bool) (chosen []item, err error) {
 	for from := firstPlace; ; {

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -85,12 +87,14 @@ func (s *Store) explain(err error) error {
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
 		return fmt.Errorf("in use by another process: %s", s.path)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("open %s: %w", s.path, err)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch),
 		errors.Is(err, bbolterrors.ErrChecksum):
 		return fmt.Errorf("%s is no store of a crawl, or it is damaged: %w: give another path, or restore it from a backup",
 			s.path, err)
 	}
-	return fmt.Errorf("open %s: %w", s.path, err)
+	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to begin anew", s.path, err)
 }
 
 // load takes the file over: first it marks it as opened, then it reads it.

@@ -253,8 +253,28 @@ func testRevive(f *fixture) {
 	if c := f.counts(); c.Parked != 2 || c.Queued != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
+	f.parkedAt("https://a.example", "https://b.example")
 	f.add(0, pages("https://a.example/1", "https://a.example/2")...) // seen as ever
 	f.drain(at(1), "https://a.example/1", "https://a.example/3")
+	_, err := f.store.Revive(f.Context(), origin("https://b.example"), func(storage.Entry) bool { return true })
+	f.must(err)
+	f.parkedAt("https://a.example")
+	f.drain(at(1), "https://b.example/")
+}
+
+// parkedAt checks which origins have parked URLs.
+func (f *fixture) parkedAt(want ...string) {
+	f.Helper()
+	origins, err := f.store.Parked(f.Context())
+	f.must(err)
+	var got []string
+	for _, o := range origins {
+		got = append(got, o.String())
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		f.Errorf("parked URLs at %v, want %v", got, want)
+	}
 }
 
 func testNotes(f *fixture) {
@@ -348,6 +368,7 @@ func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
 	_, errs["Revive"] = s.Revive(ctx, a, func(storage.Entry) bool { return true })
+	_, errs["Parked"] = s.Parked(ctx)
 	_, errs["Note"] = s.Note(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.Counts(ctx)

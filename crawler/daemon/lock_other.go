@@ -1,0 +1,8 @@
+//go:build !unix
+
+package daemon
+
+import "os"
+
+// tryLock leaves it to the store to notice that another process has it open.
+func tryLock(*os.File) (bool, error) { return true, nil }

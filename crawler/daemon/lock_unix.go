@@ -1,0 +1,19 @@
+//go:build unix
+
+package daemon
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock locks f for this process, until it is closed; false says that
+// another process has it.
+func tryLock(f *os.File) (bool, error) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,166 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A second process that would crawl from the same directory changes nothing
+// there, whatever it wants to do.
+func TestDirectoryInUse(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := tree(t, v.dir)
+	lock, err := stateDir(v.data()).lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for _, args := range [][]string{
+		v.args("--resume", "--delay=9s"),
+		v.args("--fresh", "http://shop.example/"),
+		v.args("http://shop.example/"),
+	} {
+		call(t, args...).want(t, ExitFailed, "in use by another process: "+v.data())
+	}
+	if diff := cmp.Diff(before, tree(t, v.dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// tree returns the files below dir and what is in them.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, e := os.ReadFile(p)
+			files[p], err = string(text), e
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Nothing is lost by starting anew, however often.
+func TestFreshTwice(t *testing.T) {
+	v := visitTo(t, shop())
+	for range 4 {
+		call(t, v.args("--fresh", "http://shop.example/")...).want(t, ExitDone)
+	}
+	aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", outputFile))
+	if err != nil || len(aside) != 3 {
+		t.Errorf("%d earlier outputs are kept (%v), want 3", len(aside), err)
+	}
+}
+
+// An output that cannot be written is found before the old crawl is moved.
+func TestFreshWithBadOutput(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := tree(t, v.dir)
+	call(t, v.args("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
+	call(t, v.args("--resume", "--output", filepath.Join(v.data(), storeFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	if diff := cmp.Diff(before, tree(t, v.dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A crawl that goes on with a narrower scope keeps to it, for URLs that it had
+// found before, too; and takes them up again when it is widened.
+func TestResumeWithAnotherScope(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	call(t, v.args("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
+	call(t, v.args("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
+	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), outputFile)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A crawl that goes on as another agent is judged as that one: what was closed
+// to the first is open to the second, and the other way round.
+func TestResumeAsAnotherAgent(t *testing.T) {
+	page := crawltest.Always(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
+	v := visitTo(t, crawltest.Site{Host: "a.example", Others: page, Robots: crawltest.Lasting(crawltest.Robots{
+		Answer: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
+	call(t, v.args("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
+	call(t, v.args("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
+	call(t, v.args("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
+	if got := urls(records(t, filepath.Join(v.data(), outputFile))); !slices.Equal(got, want) {
+		t.Errorf("visited %q, want %q", got, want)
+	}
+}
+
+// Seeds that lead nowhere are told of.
+func TestSeedsThatLeadNowhere(t *testing.T) {
+	v := visitTo(t, shop())
+	empty := write(t, "empty.txt", "# nothing\n\n")
+	config := func(text string) string {
+		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+	}
+	call(t, v.args("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
+	call(t, v.args("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
+	call(t, v.args("ftp://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
+	call(t, v.args("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
+}
+
+func TestSeedOf(t *testing.T) {
+	for line, want := range map[string]string{
+		"http://a.test/":              "http://a.test/",
+		"  http://a.test/#top  # why": "http://a.test/#top",
+		"http://a.test/\t# why":       "http://a.test/",
+		"# why":                       "",
+		"":                            "",
+		"\ufeffhttp://a.test/":        "http://a.test/",
+	} {
+		if got := seedOf(line); got != want {
+			t.Errorf("%q names %q, want %q", line, got, want)
+		}
+	}
+}
+
+// A body that was not read whole has no hash, and says why.
+func TestRecordOfCutBody(t *testing.T) {
+	v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
+		"/":      crawltest.Always(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
+		"/long":  crawltest.Always(crawltest.HTML(strings.Repeat("x", 5000))),
+		"/film":  crawltest.Always(crawltest.Typed("video/mp4", "moo")),
+		"/short": crawltest.Always(crawltest.HTML("x")),
+	}})
+	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
+	call(t, v.args("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
+	for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
+			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
+		if r.Error != why || (r.SHA256 == "") != (why != "") {
+			t.Errorf("%s: error %q, sha256 %q; want %q", r.URL, r.Error, r.SHA256, why)
+		}
+	}
+}
+
+// A signal ends a check that waits for a server which never answers.
+func TestRobotsCheckStops(t *testing.T) {
+	v := visitTo(t, crawltest.Site{Host: "a.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Answer{Fault: crawltest.Hang}})})
+	signals := make(chan os.Signal, 1)
+	go func() {
+		for len(v.web.Log()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		signals <- os.Interrupt
+	}()
+	callWith(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.addr, "http://a.example/").
+		want(t, ExitStopped, "interrupted")
+}
