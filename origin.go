@@ -29,13 +29,13 @@ func (o Origin) HostPort() string {
 
 // Host returns the host without its port: to whom politeness is owed. http
 // and https of one host, and its ports, share it. An IPv6 address keeps its
-// brackets.
+// brackets, a name loses the dot at its end: with and without it is one server.
 func (o Origin) Host() string {
 	host := o.HostPort()
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		return host[:i]
+		host = host[:i]
 	}
-	return host
+	return strings.TrimSuffix(host, ".")
 }
 
 // RobotsURL returns the URL of the origin's robots.txt (LOC-01). The origin

@@ -15,7 +15,7 @@ func TestURLParts(t *testing.T) {
 		{"https://example.com/", "https://example.com", "/", "https", "example.com", "example.com"},
 		{"http://example.com:8181/a/b?c", "http://example.com:8181", "/a/b?c", "http", "example.com:8181", "example.com"},
 		{"ftp://example.com/a:b/c", "ftp://example.com", "/a:b/c", "ftp", "example.com", "example.com"},
-		{"https://example.com./?", "https://example.com.", "/?", "https", "example.com.", "example.com."},
+		{"https://example.com./?", "https://example.com.", "/?", "https", "example.com.", "example.com"},
 		{"https://192.0.2.1:8443/x", "https://192.0.2.1:8443", "/x", "https", "192.0.2.1:8443", "192.0.2.1"},
 		{"https://[2001:db8::1]/x", "https://[2001:db8::1]", "/x", "https", "[2001:db8::1]", "[2001:db8::1]"},
 		{"https://[2001:db8::1]:8443/x", "https://[2001:db8::1]:8443", "/x", "https", "[2001:db8::1]:8443", "[2001:db8::1]"},

@@ -16,6 +16,9 @@ import (
 // ErrPages is the error of Run when MaxPages pages have been visited.
 var ErrPages = errors.New("the limit of pages is reached")
 
+// ErrHalted is the error of Run when Halt has ended it.
+var ErrHalted = errors.New("the crawl was halted")
+
 // A Crawler is one crawl: fill in its parts, then Run.
 type Crawler struct {
 	Frontier *frontier.Frontier
@@ -29,11 +32,14 @@ type Crawler struct {
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default
 
-	tally tally
-	pages atomic.Int64 // page visits begun
-	hand  hand
-	halt  context.CancelFunc
-	mu    sync.Mutex // guards halt
+	tally    tally
+	pages    atomic.Int64 // page visits begun in this run
+	sitemaps atomic.Int64 // visits to sitemaps, likewise
+	hand     hand
+	heeded   heeded
+	delays   delays
+	halt     context.CancelFunc
+	mu       sync.Mutex // guards halt
 }
 
 // Settings are a crawl's numbers and switches.
@@ -44,6 +50,7 @@ type Settings struct {
 	// Grace is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
 	Grace      time.Duration
+	Sitemaps   int  // sitemaps to visit in this run; default 10,000
 	NoSitemaps bool // do not read the sitemaps that robots.txt names
 	IgnoreMeta bool // do not read nofollow in pages and headers
 	// Token is the crawl's product token, for meta tags and X-Robots-Tag
@@ -54,6 +61,9 @@ type Settings struct {
 func (s Settings) withDefaults() Settings {
 	if s.Workers == 0 {
 		s.Workers = 64
+	}
+	if s.Sitemaps == 0 {
+		s.Sitemaps = 10_000
 	}
 	if s.Attempts == 0 {
 		s.Attempts = 3
@@ -70,7 +80,12 @@ func (s Settings) withDefaults() Settings {
 // lets what is in hand end within Grace, and returns the cause of ctx. In
 // every case all that was done is in the store when it returns, and flushed.
 func (c *Crawler) Run(ctx context.Context) error {
+	if err := c.Policy.Validate(); err != nil {
+		return err
+	}
 	c.Settings = c.Settings.withDefaults()
+	c.pages.Store(0)
+	c.sitemaps.Store(0)
 	if c.Handler == nil {
 		c.Handler = c.FollowLinks
 	}
@@ -79,7 +94,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work := c.workContext(ctx)
+	work := c.workContext(ctx, stop)
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
@@ -101,10 +116,13 @@ func (c *Crawler) Run(ctx context.Context) error {
 
 // workContext returns the context of the visits in hand: it outlives ctx by
 // Grace, unless Halt ends it.
-func (c *Crawler) workContext(ctx context.Context) context.Context {
+func (c *Crawler) workContext(ctx context.Context, stop context.CancelCauseFunc) context.Context {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.mu.Lock()
-	c.halt = cancel
+	c.halt = func() {
+		stop(ErrHalted)
+		cancel()
+	}
 	c.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		grace := time.AfterFunc(c.Settings.Grace, cancel)
@@ -113,7 +131,8 @@ func (c *Crawler) workContext(ctx context.Context) context.Context {
 	return work
 }
 
-// Halt cancels the visits in hand. Their URLs go back to the frontier.
+// Halt ends the run and cancels the visits in hand. Their URLs go back to the
+// frontier.
 func (c *Crawler) Halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

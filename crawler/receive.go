@@ -25,11 +25,12 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 	default:
 		ack, err = c.receivePage(ctx, v)
 	}
-	ack.Host = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
+	var restErr error
+	ack.Host, restErr = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(v)
 	}
-	return ack, err
+	return ack, errors.Join(err, restErr)
 }
 
 // receivePage follows a page's answer to its outcome.
@@ -48,7 +49,8 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 			return storage.Ack{Outcome: storage.Again}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
 		}
 	}
-	if err := c.discover(ctx, v, links); err != nil {
+	// What was read is kept, even when the crawl is being halted.
+	if err := c.discover(context.WithoutCancel(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return c.judge(v, verdict), nil
@@ -59,6 +61,12 @@ func (c *Crawler) scan(res *decorum.Response) *extract.Document {
 	if res == nil {
 		return nil
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.tally.panics.Add(1)
+			c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	doc := extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
 	if doc != nil && doc.More {
 		c.Log.Warn("page has more links than are read", "url", res.URL, "limit", extract.DefaultMaxLinks)
@@ -88,7 +96,13 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 		Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
 		found.URL, found.Context = l.URL, l.Context
-		entries = append(entries, found)
+		if err := found.Check(); err != nil {
+			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
+			continue
+		}
+		if l.URL != l.URL.Origin().RobotsURL() { // the gate asks for it, and knows when
+			entries = append(entries, found)
+		}
 	}
 	if v.Response != nil {
 		if to, ok := v.Response.Location(); ok {

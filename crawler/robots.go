@@ -28,8 +28,9 @@ func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, err
 	if v.unsent() && v.Lease.For.IsZero() {
 		c.Gate.Forget(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
-		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(time.Minute), true)
+		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(asideFor), true)
 	}
+	ctx = context.WithoutCancel(ctx) // what came back is learnt, even when the crawl is being halted
 	lesson, err := c.Gate.Learn(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
 		return ack, err
@@ -50,14 +51,6 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 		}
 		return c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant || noSuchHost(failed))
 	}
-	if err := c.discoverSitemaps(ctx, from, lesson.Sitemaps); err != nil {
-		return err
-	}
-	if lesson.Changed {
-		if err := c.revive(ctx, lesson.Origin); err != nil {
-			return err
-		}
-	}
 	return c.Frontier.Hold(ctx, lesson.Origin, time.Time{}, false)
 }
 
@@ -73,38 +66,17 @@ func noSuchHost(err error) bool {
 func (c *Crawler) followHop(ctx context.Context, from decorum.URL, lesson robots.Lesson) error {
 	hop := storage.Entry{URL: lesson.Hop, Source: storage.Robots, Class: storage.First,
 		For: lesson.Origin, Referrer: from.String()}
-	if _, err := c.Frontier.Discover(ctx, hop); err != nil {
+	// The hold comes first: the visit to the hop ends it.
+	if err := c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant); err != nil {
 		return err
 	}
-	return c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant)
-}
-
-// revive queues parked URLs again that the origin's new rules allow.
-func (c *Crawler) revive(ctx context.Context, o decorum.Origin) error {
-	rules, err := c.Gate.Rules(ctx, o)
-	if err != nil || rules == nil {
-		return err
-	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(u).Allowed })
-}
-
-// discoverSitemaps queues the sitemaps that a robots.txt names, whatever their
-// host (SMAP-04): each is checked against the rules of its own origin (SMAP-07).
-func (c *Crawler) discoverSitemaps(ctx context.Context, from decorum.URL, urls []decorum.URL) error {
-	if c.Settings.NoSitemaps || len(urls) == 0 {
-		return nil
-	}
-	entries := make([]storage.Entry, len(urls))
-	for i, u := range urls {
-		entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early, Referrer: from.String()}
-	}
-	_, err := c.Frontier.Discover(ctx, entries...)
+	_, err := c.Frontier.Discover(ctx, hop)
 	return err
 }
 
 // sitemapNesting is how deep sitemap indexes may lead to further indexes, and
 // how many redirects may lead to a sitemap.
-const sitemapNesting = 4
+const sitemapNesting = 3
 
 // receiveSitemap discovers what a sitemap lists. What could be read of a
 // broken one counts.
@@ -115,6 +87,7 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	case v.Response == nil, passing(v.Status()):
 		return c.again(v, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
 	}
+	ctx = context.WithoutCancel(ctx)
 	ack := storage.Ack{Outcome: storage.Done}
 	if to, ok := v.Response.Location(); ok {
 		return ack, c.discoverListed(ctx, v, []sitemap.Entry{{URL: to, Index: true}})

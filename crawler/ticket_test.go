@@ -26,8 +26,8 @@ func proofs(t *testing.T) (robots.Clearance, politeness.Permit, politeness.Permi
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{})
-	a, errA := limits.Admit(now, "a.test", now)
-	b, errB := limits.Admit(now, "b.test", now)
+	a, errA := limits.Admit(now, "a.test", now, 1)
+	b, errB := limits.Admit(now, "b.test", now, 1)
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}

@@ -47,16 +47,23 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if err != nil {
 		return c.refuse(ctx, l, err)
 	}
+	if !clearance.ForRobots() {
+		if err := c.heed(ctx, clearance.Origin(), clearance.File()); err != nil {
+			return storage.Ack{Outcome: storage.Again}, err
+		}
+	}
 	permit, err := c.admit(ctx, l, clearance)
 	if err != nil {
 		c.Gate.Forget(clearance)
 		return c.refuse(ctx, l, err)
 	}
-	if isPage(l, clearance) && !c.takePage() {
-		return storage.Ack{Outcome: storage.Again}, ErrPages
+	if err := c.take(l, clearance); err != nil {
+		c.Limits.Release(permit)
+		return c.refuse(ctx, l, err)
 	}
 	ticket, err := NewTicket(clearance, permit)
 	if err != nil {
+		c.Limits.Release(permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.errand = !isPage(l, clearance)
@@ -81,11 +88,22 @@ func isPage(l storage.Lease, cl robots.Clearance) bool {
 	return !cl.ForRobots() && l.Source != storage.Robots
 }
 
-// takePage counts a page that is about to be visited; false says that the
-// limit of pages is reached.
-func (c *Crawler) takePage() bool {
-	n := c.pages.Add(1)
-	return c.Settings.MaxPages == 0 || n <= c.Settings.MaxPages
+// errSitemaps drops a sitemap beyond the limit of a run.
+var errSitemaps = errors.New("the limit of sitemaps is reached")
+
+// take counts a page or a sitemap that is about to be visited, and returns why
+// it may not be: a limit of the run.
+func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
+	switch {
+	case cl.ForRobots():
+	case isPage(l, cl):
+		if n := c.pages.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
+			return ErrPages
+		}
+	case c.sitemaps.Add(1) > int64(c.Settings.Sitemaps):
+		return &decorum.Error{Op: "visit", URL: l.URL.String(), Kind: decorum.Dropped, Err: errSitemaps}
+	}
+	return nil
 }
 
 // admit asks for a permit: the host must be due, by the store's clock and by
@@ -94,16 +112,23 @@ func (c *Crawler) takePage() bool {
 // between learning it and the ack), the host rests for that first.
 func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
 	origin := cl.URL().Origin()
-	delay, _ := c.Gate.CrawlDelay(ctx, origin)
-	if longest := c.Policy.WithDefaults().MaxCrawlDelay; delay > longest {
-		return politeness.Permit{}, &robots.Closed{Until: time.Now().Add(24 * time.Hour), Dormant: true,
+	delay, err := c.crawlDelay(ctx, origin)
+	if err != nil {
+		return politeness.Permit{}, err
+	}
+	if longest := c.Policy.WithDefaults().MaxCrawlDelay; delay > longest && !cl.ForRobots() {
+		return politeness.Permit{}, &robots.Closed{Until: time.Now().Add(asideFor), Dormant: true,
 			Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, longest)}
 	}
 	if l.Host.Gap < delay {
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
-	return c.Limits.Admit(time.Now(), origin.Host(), l.Host.Due)
+	return c.Limits.Admit(time.Now(), origin.Host(), l.Host.Due, l.Host.Slots)
 }
+
+// asideFor is how long an origin is set aside for a reason of our own, until it
+// is looked at again. That costs no request: the reason may be gone by then.
+const asideFor = time.Minute
 
 // recheck is when a worker that found a robots.txt being looked up by another
 // has the gate asked again. Its hold may come after the one that the other
@@ -117,9 +142,10 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		c.Hooks.Refused(l, err)
 	}
 	var (
-		closed *robots.Closed
-		early  politeness.TooEarly
-		end    *robots.ChainEnd
+		closed  *robots.Closed
+		early   politeness.TooEarly
+		end     *robots.ChainEnd
+		refusal *robots.Refusal
 	)
 	switch {
 	case errors.As(err, &early):
@@ -128,7 +154,10 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 			Gap: max(l.Host.Gap, rest), Slots: l.Host.Slots, Strikes: l.Host.Strikes}}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
-	case errors.Is(err, decorum.Disallowed):
+	case errors.As(err, &refusal):
+		if err := c.heed(ctx, l.URL.Origin(), refusal.File); err != nil {
+			return storage.Ack{Outcome: storage.Again}, err
+		}
 		c.tally.blocked.Add(1)
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &closed):
@@ -158,10 +187,15 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	return v
 }
 
-// rest says when the host may be visited again after v, and remembers it.
-func (c *Crawler) rest(ctx context.Context, v *Visit) *storage.Host {
+// rest says when the host may be visited again after v, and remembers it. If
+// the delay that the host asks for cannot be read, the rest is at least as long
+// as the last.
+func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	origin := v.URL().Origin()
-	delay, _ := c.Gate.CrawlDelay(ctx, origin)
+	delay, err := c.crawlDelay(context.WithoutCancel(ctx), origin)
+	if err != nil {
+		delay = v.Lease.Host.Gap
+	}
 	visit := politeness.Visit{
 		Start: v.Start, End: v.End, Status: v.Status(),
 		CrawlDelay: delay, Strikes: v.Lease.Host.Strikes,
@@ -176,5 +210,5 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) *storage.Host {
 	}
 	rest := c.Policy.Next(visit)
 	c.Limits.Ended(origin.Host(), rest, bytes)
-	return &storage.Host{Due: rest.Due, Gap: rest.Gap, Slots: rest.Slots, Strikes: rest.Strikes}
+	return &storage.Host{Due: rest.Due, Gap: rest.Gap, Slots: rest.Slots, Strikes: rest.Strikes}, err
 }

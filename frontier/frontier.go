@@ -25,8 +25,6 @@ type Budget interface {
 	// Ready returns how many of want visits may begin now and, if none, how
 	// long to wait.
 	Ready(now time.Time, want int) (grant int, wait time.Duration)
-	// Took counts n visits that are about to begin.
-	Took(now time.Time, n int)
 }
 
 // Config is the frontier's share of a project's configuration.
@@ -71,7 +69,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 
 // Discover offers entries to the crawl: each is cleaned, judged by scope, and
 // queued if it is new. It returns how many were new. Entries of source Robots
-// are the crawl's own errands (sitemaps, robots.txt hops): scope is for pages.
+// are the crawl's own errands (sitemaps, robots.txt hops), which scope lets go
+// to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	in := entries[:0:0]
 	for _, e := range entries {
@@ -99,7 +98,7 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 // InScope returns nil if e belongs to the crawl, else an error of Kind
 // OutOfScope that says why not.
 func (f *Frontier) InScope(e storage.Entry) error {
-	if f.cfg.Scope == nil || e.Source == storage.Robots {
+	if f.cfg.Scope == nil {
 		return nil
 	}
 	return f.cfg.Scope.Check(e)
@@ -148,9 +147,6 @@ func (f *Frontier) refill(ctx context.Context) error {
 	}
 	if len(leases) > 0 {
 		f.ready = leases
-		if f.cfg.Budget != nil {
-			f.cfg.Budget.Took(now, len(leases))
-		}
 		return nil
 	}
 	switch {
@@ -235,6 +231,16 @@ func (f *Frontier) GiveBack(ctx context.Context) error {
 	}
 	f.ready = nil
 	return f.store.Ack(ctx, acks)
+}
+
+// Note returns what SetNote kept for the origin under key, nil if nothing.
+func (f *Frontier) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	return f.store.Note(ctx, o, key)
+}
+
+// SetNote keeps a value for the origin, in order with all other calls.
+func (f *Frontier) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	return f.store.SetNote(ctx, o, key, value)
 }
 
 // Counts returns how much the frontier holds.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -193,11 +192,21 @@ func TestWaitDormant(t *testing.T) {
 	})
 }
 
+// tenASecond is a budget of one visit each tenth of a second.
+type tenASecond struct{ next time.Time }
+
+func (b *tenASecond) Ready(now time.Time, _ int) (int, time.Duration) {
+	if wait := b.next.Sub(now); wait > 0 {
+		return 0, wait
+	}
+	return 1, 0
+}
+
 // TestBudget: the crawl's own limit holds over all hosts.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limits := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 10})
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: limits})
+		budget := &tenASecond{}
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
 		for h := range 100 {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), 1)...)
 		}
@@ -206,6 +215,7 @@ func TestBudget(t *testing.T) {
 			if _, err := f.Next(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			budget.next = time.Now().Add(100 * time.Millisecond)
 		}
 		if took := time.Since(begin).Round(time.Millisecond); took != 9900*time.Millisecond {
 			t.Errorf("100 leases at 10 a second took %v, want 9.9s", took)

@@ -89,10 +89,12 @@ func (s *Scope) refuse(e storage.Entry) error {
 	switch {
 	case scheme != "http" && scheme != "https":
 		return errScheme
-	case e.Depth > max(s.cfg.MaxDepth, 0):
-		return fmt.Errorf("deeper than %d links", max(s.cfg.MaxDepth, 0))
 	case len(u) > s.cfg.MaxURLLength:
 		return fmt.Errorf("longer than %d bytes", s.cfg.MaxURLLength)
+	case e.Source == storage.Robots:
+		return nil // an errand: the rest is for pages
+	case e.Depth > max(s.cfg.MaxDepth, 0):
+		return fmt.Errorf("deeper than %d links", max(s.cfg.MaxDepth, 0))
 	case s.cfg.Within != Any && !s.roots[s.root(e.URL)]:
 		return fmt.Errorf("another %s than the seeds'", s.cfg.Within)
 	case len(s.cfg.Include) > 0 && !matchesAny(s.cfg.Include, u):

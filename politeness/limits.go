@@ -30,12 +30,13 @@ type Limits struct {
 	requests *rate.Limiter
 	bytes    *rate.Limiter
 	hosts    map[string]*rate.Limiter
-	crowd    int // so many hosts, and those that are due anyway are forgotten
+	out      map[string]int // permits given whose visits have not ended
+	crowd    int            // so many hosts, and those that are due anyway are forgotten
 }
 
 // NewLimits returns the limiters for cfg.
 func NewLimits(cfg LimitsConfig) *Limits {
-	l := &Limits{hosts: map[string]*rate.Limiter{}, crowd: guards}
+	l := &Limits{hosts: map[string]*rate.Limiter{}, out: map[string]int{}, crowd: guards}
 	if r := cfg.RequestsPerSecond; r > 0 {
 		l.requests = rate.NewLimiter(rate.Limit(r), 1)
 	}
@@ -68,19 +69,12 @@ func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) 
 	return max(grant, 0), wait
 }
 
-// Took counts n requests that are about to begin.
-func (l *Limits) Took(now time.Time, n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.requests != nil {
-		l.requests.AllowN(now, n)
-	}
-}
-
 // Admit returns a permit for one visit to host, which the store says is due at
-// notBefore. It refuses with TooEarly if that is still to come, or if the rest
-// after the host's last visit in this process is not over.
-func (l *Limits) Admit(now time.Time, host string, notBefore time.Time) (Permit, error) {
+// notBefore, and gets slots visits at a time (0 means 1). It refuses with
+// TooEarly if the host is not due, if the rest after its last visit in this
+// process is not over, if it has all its visits already, or if the crawl's own
+// limit of requests is reached. A permit must come back by Ended or Release.
+func (l *Limits) Admit(now time.Time, host string, notBefore time.Time, slots int) (Permit, error) {
 	if early := notBefore.Sub(now); early > 0 {
 		return Permit{}, TooEarly(early)
 	}
@@ -91,7 +85,28 @@ func (l *Limits) Admit(now time.Time, host string, notBefore time.Time) (Permit,
 			return Permit{}, TooEarly(early)
 		}
 	}
+	if l.out[host] >= max(slots, 1) {
+		return Permit{}, TooEarly(time.Second)
+	}
+	if l.requests != nil && !l.requests.AllowN(now, 1) {
+		return Permit{}, TooEarly(max(untilToken(l.requests, now), time.Nanosecond))
+	}
+	l.out[host]++
 	return Permit{host: host, at: now}, nil
+}
+
+// Release takes back a permit whose visit is not made.
+func (l *Limits) Release(p Permit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.back(p.host)
+}
+
+// back notes that one visit to host less is under way. It requires l.mu.
+func (l *Limits) back(host string) {
+	if l.out[host]--; l.out[host] <= 0 {
+		delete(l.out, host)
+	}
 }
 
 // Ended re-arms the host's limiter at the end of a visit, so that it opens
@@ -101,17 +116,18 @@ func (l *Limits) Ended(host string, rest Rest, bytes int) {
 	end := rest.Due.Add(-rest.Gap)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.back(host)
 	if l.bytes != nil {
 		for left := bytes; left > 0; left -= l.bytes.Burst() {
 			l.bytes.ReserveN(end, min(left, l.bytes.Burst()))
 		}
 	}
+	if old := l.hosts[host]; old != nil && untilToken(old, end) > rest.Gap {
+		return // another visit of this host earned it a longer rest
+	}
 	if rest.Gap <= slack {
 		delete(l.hosts, host)
 		return
-	}
-	if old := l.hosts[host]; old != nil && untilToken(old, end) > rest.Gap {
-		return // another visit of this host earned it a longer rest
 	}
 	if len(l.hosts) >= l.crowd {
 		l.forget(end)

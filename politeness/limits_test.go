@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -41,19 +42,22 @@ func TestAdmit(t *testing.T) {
 func admit(t *testing.T, l *politeness.Limits, moments []moment) {
 	t.Helper()
 	for _, m := range moments {
-		p, err := l.Admit(noon.Add(m.at), m.host, noon.Add(m.due))
+		p, err := l.Admit(noon.Add(m.at), m.host, noon.Add(m.due), 1)
 		var early politeness.TooEarly
 		switch {
 		case m.early == 0 && err != nil:
 			t.Errorf("%+v: %v", m, err)
 		case m.early == 0 && (!p.Valid() || p.Host() != m.host || !p.At().Equal(noon.Add(m.at))):
 			t.Errorf("%+v: permit %+v", m, p)
-		case m.early > 0 && !errors.As(err, &early):
+		case m.early > 0 && (!errors.As(err, &early) || !errors.Is(err, decorum.NotDue)):
 			t.Errorf("%+v: error %v, want TooEarly", m, err)
 		case m.early > 0 && (time.Duration(early)-m.early).Abs() > time.Microsecond:
 			t.Errorf("%+v: too early by %v", m, time.Duration(early))
 		case m.early > 0 && p.Valid():
 			t.Errorf("%+v: a permit and an error", m)
+		}
+		if err == nil {
+			l.Release(p)
 		}
 	}
 }
@@ -77,8 +81,12 @@ func TestRequestsPerSecond(t *testing.T) {
 			at += wait
 			continue
 		}
-		l.Took(now, grant)
-		began += grant
+		for range 3 { // more than was granted: the rest is refused
+			if p, err := l.Admit(now, "a", now, 1); err == nil {
+				began++
+				l.Release(p)
+			}
+		}
 	}
 	if began < 39 || began > 41 {
 		t.Errorf("%d requests began in 10 s at 4 a second", began)
@@ -109,4 +117,35 @@ func TestLimitsForgetHostsThatAreDue(t *testing.T) {
 	if n := l.Hosts(); n > 10_000 {
 		t.Errorf("remembers %d hosts of which 1,000 rest", n)
 	}
+}
+
+// TestSlots: a host has no more visits at a time than its slots, even if the
+// store hands out more.
+func TestSlots(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{})
+	admit := func(slots int, want bool) politeness.Permit {
+		t.Helper()
+		p, err := l.Admit(noon, "a", noon, slots)
+		if (err == nil) != want {
+			t.Errorf("with %d slots: %v, want admitted: %v", slots, err, want)
+		}
+		return p
+	}
+	first := admit(2, true)
+	admit(2, true)
+	admit(2, false)
+	l.Release(first)
+	admit(2, true)
+	l.Ended("a", politeness.Rest{Due: noon}, 0)
+	l.Ended("a", politeness.Rest{Due: noon}, 0)
+	admit(0, true) // none is out; 0 means one
+	admit(0, false)
+}
+
+// TestAShortRestEndsNoLongerOne: of two visits at a time one earned an hour.
+func TestAShortRestEndsNoLongerOne(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{})
+	l.Ended("a", politeness.Rest{Due: noon.Add(time.Hour), Gap: time.Hour}, 0)
+	l.Ended("a", politeness.Rest{Due: noon.Add(sec)}, 0)
+	admit(t, l, []moment{{at: 2 * sec, host: "a", early: time.Hour - 2*sec}})
 }

@@ -3,6 +3,8 @@ package politeness
 import (
 	"fmt"
 	"time"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 // A Permit is the proof that a host was due. Only Limits.Admit makes a valid
@@ -23,6 +25,9 @@ func (p Permit) Valid() bool { return !p.at.IsZero() }
 
 // TooEarly is the error of Limits.Admit: by how much.
 type TooEarly time.Duration
+
+// Is makes errors.Is(err, decorum.NotDue) true.
+func (t TooEarly) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says by how much.
 func (t TooEarly) Error() string {

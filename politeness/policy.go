@@ -41,6 +41,8 @@ func (p Policy) Validate() error {
 	switch {
 	case p.Delay < NoDelay:
 		return errors.New("delay must not be negative")
+	case !(p.Adaptive <= 1000): // so written, it refuses NaN
+		return errors.New("adaptive must not be more than 1000")
 	case p.Concurrency < 0:
 		return errors.New("concurrency must not be negative")
 	case p.MaxCrawlDelay < 0, p.Backoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:

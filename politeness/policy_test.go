@@ -1,6 +1,7 @@
 package politeness_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -93,6 +94,7 @@ func TestBackoffRecoversStepByStep(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for _, p := range []politeness.Policy{
 		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {Backoff: -1}, {MaxBackoff: -1}, {MaxRetryAfter: -1},
+		{Adaptive: 1e9}, {Adaptive: math.NaN()}, {Adaptive: math.Inf(1)},
 	} {
 		if p.Validate() == nil {
 			t.Errorf("%+v is valid", p)

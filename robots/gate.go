@@ -107,6 +107,20 @@ func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
 	return g.compile(&r, g.parse(&r)).rules, nil
 }
 
+// Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a
+// file is known that counts.
+func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, error) {
+	r, err := g.load(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	file := g.parse(&r)
+	if file == nil {
+		return nil, nil
+	}
+	return file.Sitemaps(), nil
+}
+
 // CrawlDelay returns the pause that the origin's rules ask for, and false if
 // they are not known or ask for none. A delay holds on while its rules are
 // too old or the origin is closed.

@@ -97,7 +97,9 @@ const (
 	Sitemap
 	Feed
 	Revisit
-	Robots // a hop of a robots.txt redirect; For names whose rules it leads to
+	// Robots is no page but an errand of the crawl's own: a sitemap, or, with For
+	// set, a hop of a robots.txt redirect.
+	Robots
 )
 
 // String returns the name of the source.

@@ -103,7 +103,7 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 	}
 	reading := &reading{visit: v}
 	e := c.engine.Clone()
-	e.ParseHTTPErrorResponse = false // OnError hears of error pages
+	e.ParseHTTPErrorResponse = v.OK() // colly takes 203 and above for errors
 	e.Context = context.WithValue(ctx, readingKey{}, reading)
 	e.OnRequest(reading.request)
 	for _, register := range c.register {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -202,7 +203,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now)
+	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,4 +320,47 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	if got, want := paths(web), []string{"/robots.txt", "/", "/reset"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
+}
+
+// TestRequestsHaveNoBody, over HTTP/1.1 and HTTP/2.
+func TestRequestsHaveNoBody(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		var proto string
+		var length int64
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { proto, length = r.Proto, r.ContentLength }))
+		s.EnableHTTP2 = h2
+		s.StartTLS()
+		defer s.Close()
+		fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fetcher.Fetch(t.Context(), ticketFor(t, s.URL)); err != nil {
+			t.Fatal(err)
+		}
+		if length != 0 || (proto == "HTTP/2.0") != h2 {
+			t.Errorf("%s request with a body of length %d, want 0", proto, length)
+		}
+	}
+}
+
+// TestCallbacksTake203ForAnAnswer, as they do every 2xx.
+func TestCallbacksTake203ForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := crawltest.HTML("<a href=/next>x</a>")
+		answer.Status = http.StatusNonAuthoritativeInfo
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(answer)})
+		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		c.OnError(func(_ *colly.Response, err error) { t.Errorf("OnError: %v", err) })
+		if err := c.Visit("http://a.test/"); err != nil {
+			t.Fatal(err)
+		}
+		if err := crawl.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := paths(web), []string{"/robots.txt", "/", "/next"}; !slices.Equal(got, want) {
+			t.Errorf("requests %q, want %q", got, want)
+		}
+	})
 }

@@ -2,9 +2,11 @@ package collyfetch
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
@@ -20,9 +22,10 @@ import (
 // A passage is one visit on its way through colly: the ticket going in, the
 // response coming out.
 type passage struct {
-	ticket   crawler.Ticket
-	response *decorum.Response
-	addr     netip.AddrPort
+	ticket    crawler.Ticket
+	response  *decorum.Response
+	addr      netip.AddrPort
+	connected bool
 }
 
 type passageKey struct{}
@@ -47,13 +50,18 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p == nil {
 		p = &passage{} // its zero ticket is refused
 	}
-	if err := p.ticket.Use(req.URL.String()); err != nil {
-		return nil, err
-	}
-	req, err := outgoing(req, p)
+	own, err := url.Parse(p.ticket.URL().String())
 	if err != nil {
 		return nil, err
 	}
+	shown := req.URL.String()
+	if shown == own.String() {
+		shown = p.ticket.URL().String() // net/url writes some characters otherwise
+	}
+	if err := p.ticket.Use(shown); err != nil {
+		return nil, err
+	}
+	req = outgoing(req, own, p)
 	start := time.Now()
 	res, err := t.next.RoundTrip(req)
 	if err != nil {
@@ -74,31 +82,31 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// outgoing returns the request for the ticket's URL byte for byte, with the
-// server's address noted in p.
-func outgoing(req *http.Request, p *passage) (*http.Request, error) {
-	u, err := url.Parse(p.ticket.URL().String())
-	if err != nil {
-		return nil, err
-	}
+// outgoing returns the request to u, the ticket's URL, with the server's
+// address noted in p.
+//
+// On its own net/http repeats a GET when a connection that was kept open
+// breaks, which is a visit that nobody permitted. So the second connection that
+// it takes for a passage is closed before anything is sent. Over HTTP/2 it
+// repeats only what the server has said it did not look at.
+func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if p.connected && !overHTTP2(info.Conn) {
+			info.Conn.Close()
+			return
+		}
+		p.connected = true
 		p.addr, _ = netip.ParseAddrPort(info.Conn.RemoteAddr().String())
 	}}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
-	req.URL, req.Host, req.Body = u, u.Host, once{}
-	return req, nil
+	req.URL, req.Host = u, u.Host
+	return req
 }
 
-// once is an empty body that cannot be read again, so that net/http sends no
-// request a second time: on its own it repeats a GET when a connection that
-// was kept open breaks, which is a visit that nobody permitted.
-type once struct{}
-
-// Read returns io.EOF.
-func (once) Read([]byte) (int, error) { return 0, io.EOF }
-
-// Close does nothing.
-func (once) Close() error { return nil }
+func overHTTP2(c net.Conn) bool {
+	t, ok := c.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
+}
 
 // read returns the body as far as it is wanted.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {

@@ -79,7 +79,7 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (robots.Lesson, 
 	if err := sleepUntil(ctx, e.due[host]); err != nil {
 		return robots.Lesson{}, err
 	}
-	permit, err := e.limits.Admit(time.Now(), host, e.due[host])
+	permit, err := e.limits.Admit(time.Now(), host, e.due[host], 1)
 	if err != nil {
 		return robots.Lesson{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -248,6 +249,12 @@ func (a *app) heed(j *job, stop context.CancelCauseFunc, over <-chan struct{}) {
 	select {
 	case <-a.signals:
 		j.crawler.Halt()
+	case <-over:
+		return
+	}
+	select {
+	case <-a.signals: // a callback does not give way: the state is as safe as after a crash
+		os.Exit(ExitStopped)
 	case <-over:
 	}
 }

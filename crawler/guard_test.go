@@ -1,0 +1,521 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A faulty is a Store with a fault: of Add, Ack or Renew, as far as they are
+// set.
+type faulty struct {
+	storage.Store
+	add   func([]storage.Entry) error
+	ack   func([]storage.Ack) []storage.Ack
+	renew func() error
+}
+
+func (f *faulty) Add(ctx context.Context, es []storage.Entry) (int, error) {
+	if f.add != nil {
+		if err := f.add(es); err != nil {
+			return 0, err
+		}
+	}
+	return f.Store.Add(ctx, es)
+}
+
+func (f *faulty) Ack(ctx context.Context, acks []storage.Ack) error {
+	if f.ack != nil {
+		acks = f.ack(slices.Clone(acks))
+	}
+	return f.Store.Ack(ctx, acks)
+}
+
+func (f *faulty) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+	if f.renew != nil {
+		return f.renew()
+	}
+	return f.Store.Renew(ctx, l, now, ttl)
+}
+
+func memory() storage.Store { return storage.NewMemory(storage.Config{}) }
+
+// pageOf returns a page with links.
+func pageOf(links ...string) crawltest.Page {
+	var b strings.Builder
+	for _, l := range links {
+		fmt.Fprintf(&b, "<a href=%q>x</a>", l)
+	}
+	return crawltest.Always(crawltest.HTML(b.String()))
+}
+
+// sitemapOf returns a sitemap of pages, or, as sitemapindex, of sitemaps.
+func sitemapOf(root string, urls ...string) crawltest.Page {
+	entry := map[string]string{"urlset": "url", "sitemapindex": "sitemap"}[root]
+	var b strings.Builder
+	for _, u := range urls {
+		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", entry, u, entry)
+	}
+	return crawltest.Always(crawltest.Typed("application/xml",
+		"<"+root+` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`+b.String()+"</"+root+">"))
+}
+
+// judged fails the test unless the judge finds nothing.
+func judged(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
+	t.Helper()
+	if r := web.Judge(crawltest.Options{MinDelay: minDelay, Product: "testbot"}); !r.OK() {
+		t.Errorf("the judge says:\n%v", r)
+	}
+}
+
+// TestSitemapsSurviveACrash: the crawl ends between learning a robots.txt and
+// queueing its sitemaps. The next run has the robots.txt in its notes, asks
+// nobody, and queues them.
+func TestSitemapsSurviveACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
+			Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/map.xml": sitemapOf("urlset", "http://a.test/listed")}})
+		cut := errors.New("power cut")
+		store := &faulty{Store: memory(), add: func(es []storage.Entry) error {
+			if es[0].Source == storage.Robots {
+				return cut
+			}
+			return nil
+		}}
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, cut) {
+			t.Fatalf("the first run ended with %v", err)
+		}
+		store.add = nil
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://a.test/listed"] != 1 || times["http://a.test/robots.txt"] != 1 {
+			t.Errorf("requests %v: want the listed page, and robots.txt once", times)
+		}
+	})
+}
+
+// TestOriginsOfAHostShareItsPace: http asks for 10 s, https for nothing; it is
+// one server.
+func TestOriginsOfAHostShareItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var links []string
+		for i := range 8 {
+			links = append(links, fmt.Sprintf("https://a.test/s%d", i), fmt.Sprintf("http://a.test/p%d", i))
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4, Others: pageOf(links...),
+			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < 5*time.Second { // http is asked first
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), Delay: 10 * time.Second}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+			}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Policy.Concurrency = 4
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(web.Log()); n != 19 {
+			t.Errorf("%d requests, want 17 pages and two robots.txt", n)
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestMaxCrawlDelayIsLookedAtAgain: the site thinks better of its delay.
+func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Robots: func(at time.Time) crawltest.Robots {
+			if at.Sub(begin) < time.Hour {
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour}
+			}
+			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+		}})
+		store := memory()
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Errorf("the first run ended with %v, want ErrDormant", err)
+		}
+		time.Sleep(25 * time.Hour)
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Errorf("the second run ended with %v", err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/"] != 1 {
+			t.Errorf("requests %v, want the page", times)
+		}
+	})
+}
+
+// TestStoreRemembersPace: a host that said Retry-After is left alone by a new
+// process with the same store.
+func TestStoreRemembersPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := crawltest.Status(503)
+		busy.Header.Set("Retry-After", "3600")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/busy": crawltest.Always(busy), "/other": pageOf()}})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/busy")
+		ctx, stop := context.WithCancel(t.Context())
+		c.Hooks.Acked = func(a storage.Ack) {
+			if a.Outcome == storage.Later {
+				stop()
+			}
+		}
+		if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		again := newCrawl(t, web, store, "http://a.test/other")
+		again.Settings.Attempts = 2
+		if err := again.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if gap := log[2].Start.Sub(log[1].End); gap != time.Hour {
+			t.Errorf("the next process came after %v, want 1h", gap)
+		}
+	})
+}
+
+// TestLimiterDoesNotTrustTheStore: a store that forgets the hosts' clocks.
+func TestLimiterDoesNotTrustTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "/3"),
+			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
+		store := &faulty{Store: memory(), ack: func(acks []storage.Ack) []storage.Ack {
+			for i := range acks {
+				if h := acks[i].Host; h != nil && acks[i].Outcome == storage.Done {
+					acks[i].Host = &storage.Host{Gap: h.Gap}
+				}
+			}
+			return acks
+		}}
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestLeasesThatRunOut: renewing fails, and a visit outlasts its lease. The
+// store gives the URL away, but the host is not visited twice at a time.
+func TestLeasesThatRunOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+		store := &faulty{Store: memory(), renew: func() error { return errors.New("disk busy") }}
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Policy.Adaptive = -1
+		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_ = c.Run(ctx) // it may never end: every lease runs out
+		if n := web.Judge(crawltest.Options{MinDelay: time.Second}).Count(crawltest.Overlap); n != 0 {
+			t.Errorf("%d requests came while another was under way", n)
+		}
+	})
+}
+
+// TestSlowHandlerKeepsItsLease: a callback that takes longer than a lease.
+func TestSlowHandlerKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: time.Minute})
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(web.Log()); n != 2 {
+			t.Errorf("%d requests, want robots.txt and the page", n)
+		}
+	})
+}
+
+// TestSitemapsAreBounded: indexes that name indexes without end.
+func TestSitemapsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := func(r crawltest.Request) crawltest.Answer {
+			var urls []string
+			for i := range 8 {
+				urls = append(urls, fmt.Sprintf("http://b.test%s%d", r.Path, i))
+			}
+			return sitemapOf("sitemapindex", urls...)(r)
+		}
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
+			crawltest.Site{Host: "b.test", Others: endless})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Sitemaps = 30
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Stats().Sitemaps; n != 30 {
+			t.Errorf("%d sitemaps were visited, want 30", n)
+		}
+	})
+}
+
+func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
+	c := newCrawl(t, crawltest.New(), memory())
+	c.Policy.Delay = -5 * time.Second
+	if err := c.Run(t.Context()); err == nil {
+		t.Error("a negative delay is taken")
+	}
+}
+
+// TestHaltEndsTheRun, with the URL in hand given back.
+func TestHaltEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		time.AfterFunc(5*time.Second, c.Halt)
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Errorf("Run returned %v, want ErrHalted", err)
+		}
+		leases, _, err := store.Lease(t.Context(), time.Now().Add(time.Hour), time.Minute, 9)
+		if err != nil || len(leases) != 1 || leases[0].Host.Strikes != 0 {
+			t.Errorf("left %+v, %v: want the page, and no strike for what we broke off", leases, err)
+		}
+	})
+}
+
+// TestGraceEnds: a visit that goes on too long after the stop is broken off.
+func TestGraceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Answer{Wait: 20 * time.Second})})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Grace = 3 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		begin := time.Now()
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 8*time.Second {
+			t.Errorf("Run returned %v after %v, want the deadline after 8s", err, time.Since(begin))
+		}
+	})
+}
+
+// A recorder counts the records of each page.
+type recorder map[string]int
+
+func (r recorder) Record(v *crawler.Visit) error {
+	r[v.URL().String()]++
+	return nil
+}
+
+// TestHaltKeepsWhatWasRead: a page that was answered, read and recorded is done,
+// and its links are kept.
+func TestHaltKeepsWhatWasRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/next")})
+		store, records := memory(), recorder{}
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Recorder = records
+		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			c.Halt()
+			return c.FollowLinks(ctx, v)
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Fatal(err)
+		}
+		again := newCrawl(t, web, store)
+		again.Recorder = records
+		if err := again.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if records["http://a.test/"] != 1 || records["http://a.test/next"] != 1 {
+			t.Errorf("records %v, want each page once", records)
+		}
+	})
+}
+
+// TestBadLinksOfAHandler are left out, and the crawl goes on.
+func TestBadLinksOfAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		good, err := decorum.ParseURL("http://a.test/good")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+			return []crawler.Link{{}, {URL: good, Context: make([]byte, storage.MaxContext+1)}, {URL: good}}, nil
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/good"] != 1 {
+			t.Errorf("requests %v, want the good link", times)
+		}
+	})
+}
+
+// TestOddURLs are requested as they are.
+func TestOddURLs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		c := newCrawl(t, web, memory())
+		var want []string
+		for _, odd := range []string{"/a|b", "/a'b", "/a%2fb", "/a//b", "/!$&'()*+,;=", "/é", "/%E9", "/?q=100%", "/a:b@c", "/%00", "/[x]", "/{y}", "/a%5Eb"} {
+			u, err := decorum.ParseURL("http://a.test" + odd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, u.String())
+			if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Hooks.Visited = func(v *crawler.Visit) {
+			if v.Err != nil {
+				t.Errorf("%s: %v", v.URL(), v.Err)
+			}
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Stats().Pages; int(n) != len(want) {
+			t.Errorf("%d pages, want %d", n, len(want))
+		}
+	})
+}
+
+// TestBudgetCountsRequests, not URLs that are not requested.
+func TestBudgetCountsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var links []string
+		for i := range 1000 {
+			links = append(links, fmt.Sprintf("/private/%d", i))
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(links...),
+			Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, nil)})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Limits = politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+		begin := time.Now()
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("2 requests at 1 a second took %v", took)
+		}
+	})
+}
+
+// TestBackoffGrows with each failure in a row, and the host rests.
+func TestBackoffGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Status(500))})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Attempts = 4
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var gaps []time.Duration
+		log := web.Log()
+		for i := 2; i < len(log); i++ {
+			gaps = append(gaps, log[i].Start.Sub(log[i-1].End))
+		}
+		if want := []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second}; !slices.Equal(gaps, want) {
+			t.Errorf("rests %v, want %v", gaps, want)
+		}
+	})
+}
+
+// TestBlockedHop (FETCH-05): a robots.txt that redirects to where the rules of
+// that host do not let us go counts as none.
+func TestBlockedHop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
+			crawltest.Site{Host: "b.test", Others: pageOf("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
+				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
+		c := newCrawl(t, web, memory(), "http://b.test/")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://b.test/private/r.txt"] != 0 || times["http://a.test/"] != 1 {
+			t.Errorf("requests %v: want a's page, and not the hop", times)
+		}
+	})
+}
+
+// TestRulesChange: what a robots.txt closed is parked, and visited when a later
+// one opens it.
+func TestRulesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/closed"), Robots: func(at time.Time) crawltest.Robots {
+			if at.Sub(begin) < 20*time.Hour {
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed\n"), Disallow: func(p string) bool { return p == "/closed" }}
+			}
+			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /other\n")}
+		}})
+		store := memory()
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := store.Counts(t.Context()); err != nil || n.Parked != 1 {
+			t.Fatalf("%+v, %v: want one URL parked", n, err)
+		}
+		time.Sleep(25 * time.Hour)
+		if err := newCrawl(t, web, store, "http://a.test/new").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/closed"] != 1 {
+			t.Errorf("requests %v: want the page that is open now", times)
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestHopThatArrivesEarly: the worker that queues a hop is held up, and the hop
+// is visited meanwhile. The origin does not stay closed.
+func TestHopThatArrivesEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/r.txt")})},
+			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))})
+		store := &slowAdd{memory()}
+		begin := time.Now()
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("took %v, want some seconds", took)
+		}
+	})
+}
+
+// A slowAdd holds up whoever adds a hop.
+type slowAdd struct{ storage.Store }
+
+func (s *slowAdd) Add(ctx context.Context, es []storage.Entry) (int, error) {
+	n, err := s.Store.Add(ctx, es)
+	if !es[0].For.IsZero() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return n, err
+}

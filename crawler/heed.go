@@ -1,0 +1,160 @@
+package crawler
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// remembered is how many origins or hosts the hallway keeps something of in
+// memory; what it forgets it reads again.
+const remembered = 10_000
+
+// heededNote is the note, in the frontier's store, that says which robots.txt
+// of an origin has been acted upon.
+const heededNote = "heeded"
+
+// A heeded robots.txt is one whose sitemaps are queued, and by which parked
+// URLs have been judged again.
+type heeded struct {
+	mu    sync.Mutex
+	files map[decorum.Origin]string
+}
+
+func (h *heeded) is(o decorum.Origin, file string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.files[o] == file
+}
+
+func (h *heeded) set(o decorum.Origin, file string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.files == nil || len(h.files) >= remembered {
+		h.files = map[decorum.Origin]string{}
+	}
+	h.files[o] = file
+}
+
+// heed acts on an origin's robots.txt when a URL is judged by it for the first
+// time: its sitemaps are queued, and parked URLs that it allows are revived.
+// That this was done is noted in the same store, after it: a crash in between
+// repeats it. So it does not matter which crawl learnt the file, or when.
+func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
+	id := file.SHA256
+	if id == "" {
+		id = file.Outcome.String()
+	}
+	if c.heeded.is(o, id) {
+		return nil
+	}
+	note, err := c.Frontier.Note(ctx, o, heededNote)
+	if err != nil {
+		return err
+	}
+	if string(note) != id {
+		if err := c.act(ctx, o); err != nil {
+			return err
+		}
+		if err := c.Frontier.SetNote(ctx, o, heededNote, []byte(id)); err != nil {
+			return err
+		}
+	}
+	c.heeded.set(o, id)
+	return nil
+}
+
+// act queues the sitemaps that the origin's robots.txt names, whatever their
+// host (SMAP-04): each is checked against the rules of its own origin
+// (SMAP-07). And it revives the parked URLs that the rules allow.
+func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
+	if !c.Settings.NoSitemaps {
+		sitemaps, err := c.Gate.Sitemaps(ctx, o)
+		if err != nil {
+			return err
+		}
+		entries := make([]storage.Entry, len(sitemaps))
+		for i, u := range sitemaps {
+			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early, Referrer: o.RobotsURL().String()}
+		}
+		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
+			return err
+		}
+	}
+	rules, err := c.Gate.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return err
+	}
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(u).Allowed })
+}
+
+// delays are the Crawl-delays in force, by host and origin.
+type delays struct {
+	mu    sync.Mutex
+	hosts map[string]map[decorum.Origin]time.Duration
+}
+
+// crawlDelay returns the longest Crawl-delay that the origins of o's host ask
+// for: they share one server, and so one clock.
+func (c *Crawler) crawlDelay(ctx context.Context, o decorum.Origin) (longest time.Duration, err error) {
+	own, err := c.delayOf(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	host := o.Host()
+	c.delays.mu.Lock()
+	defer c.delays.mu.Unlock()
+	known := c.delays.hosts[host]
+	if known == nil {
+		if known, err = c.delaysOf(ctx, host); err != nil {
+			return 0, err
+		}
+		if c.delays.hosts == nil || len(c.delays.hosts) >= remembered {
+			c.delays.hosts = map[string]map[decorum.Origin]time.Duration{}
+		}
+		c.delays.hosts[host] = known
+	}
+	if own > 0 {
+		known[o] = own
+	} else {
+		delete(known, o)
+	}
+	for _, d := range known {
+		longest = max(longest, d)
+	}
+	return longest, nil
+}
+
+// delaysOf returns what is known of a host's http and https origins, which the
+// gate may have learnt in an earlier run.
+func (c *Crawler) delaysOf(ctx context.Context, host string) (map[decorum.Origin]time.Duration, error) {
+	known := map[decorum.Origin]time.Duration{}
+	for _, scheme := range []string{"http", "https"} {
+		u, err := decorum.ParseURL(scheme + "://" + host + "/")
+		if err != nil {
+			continue // a host that only has a meaning for another scheme
+		}
+		d, err := c.delayOf(ctx, u.Origin())
+		if err != nil {
+			return nil, err
+		}
+		if d > 0 {
+			known[u.Origin()] = d
+		}
+	}
+	return known, nil
+}
+
+// delayOf returns the Crawl-delay of one origin, 0 if it is not known or none.
+func (c *Crawler) delayOf(ctx context.Context, o decorum.Origin) (time.Duration, error) {
+	rules, err := c.Gate.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return 0, err
+	}
+	d, _ := rules.CrawlDelay()
+	return d, nil
+}
