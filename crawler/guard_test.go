@@ -193,10 +193,11 @@ func TestStoreRemembersPace(t *testing.T) {
 	})
 }
 
-// TestLimiterDoesNotTrustTheStore: a store that forgets the hosts' clocks.
+// TestLimiterDoesNotTrustTheStore: a store that forgets the hosts' clocks. The
+// https origin's robots.txt is refused at first, and looked up when it is due.
 func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "/3"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "https://a.test/3"),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
 		store := &faulty{Store: memory(), ack: func(acks []storage.Ack) []storage.Ack {
 			for i := range acks {
@@ -206,10 +207,35 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 			}
 			return acks
 		}}
+		begin := time.Now()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if took := time.Since(begin); took > 90*time.Second {
+			t.Errorf("took %v for 8 requests, 10 s apart", took)
+		}
 		judged(t, web, time.Second)
+	})
+}
+
+// TestHaltOfARobotsLookup: what we broke off says nothing of the server; the
+// next run asks at once.
+func TestHaltOfARobotsLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		time.AfterFunc(time.Second, c.Halt)
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("the next run took %v, want some seconds", took)
+		}
 	})
 }
 
@@ -423,12 +449,12 @@ func TestBudgetCountsRequests(t *testing.T) {
 	})
 }
 
-// TestBackoffGrows with each failure in a row, and the host rests.
+// TestBackoffGrows with each failure of the host in a row, whatever the page.
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Status(500))})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Attempts = 4
+		c := newCrawl(t, web, memory(), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		c.Settings.Attempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -452,8 +478,12 @@ func TestBlockedHop(t *testing.T) {
 			crawltest.Site{Host: "b.test", Others: pageOf("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
 				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
 		c := newCrawl(t, web, memory(), "http://b.test/")
+		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("took %v: the origin stayed closed", took)
 		}
 		_, times := visited(web.Log())
 		if times["http://b.test/private/r.txt"] != 0 || times["http://a.test/"] != 1 {
