@@ -106,14 +106,6 @@ func (d stateDir) moveAside(now time.Time) error {
 	return nil
 }
 
-// output returns where the output of p goes.
-func (d stateDir) output(p Project) string {
-	if p.Output.JSONL == "" {
-		return d.path(outputFile)
-	}
-	return p.Output.JSONL
-}
-
 // save keeps p for a later --resume, which may be called from elsewhere.
 func (d stateDir) save(p Project) error {
 	var err error
