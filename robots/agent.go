@@ -10,7 +10,8 @@ import (
 // is addressed by "*" alone.
 type Agent struct {
 	tokens    []string
-	namedOnly bool // groups for "*" do not bind it (SYS-09, SYS-10)
+	name      string // as Named was given it; only GoogleOSS asks for it
+	namedOnly bool   // groups for "*" do not bind it (SYS-09, SYS-10)
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.
@@ -30,13 +31,12 @@ func NewAgent(token string, wider ...string) (Agent, error) {
 // read as. It is for questions about crawlers of others, whose tokens may have
 // digits (AGENT-02); a crawler of one's own is made by NewAgent.
 func Named(name string) Agent {
-	if a, ok := Preset(name); ok {
-		return a
+	a, ok := Preset(name)
+	if t := leadingToken(name); !ok && t != "" {
+		a.tokens = []string{t}
 	}
-	if t := leadingToken(name); t != "" {
-		return Agent{tokens: []string{t}}
-	}
-	return Agent{}
+	a.name = name
+	return a
 }
 
 // Preset returns the agent of a well-known crawler, named in any case, with

@@ -11,6 +11,10 @@ const (
 	// Google follows Google's documentation and RFC 9309. Crawl-delay, which
 	// Google ignores, is honoured as an extension.
 	Google Dialect = iota
+	// GoogleOSS is Google's published C++ parser (google/robotstxt) to the
+	// letter, quirks included, for comparing verdicts with it one to one. The
+	// extensions are read in it, too.
+	GoogleOSS
 )
 
 // ParseDialect returns the dialect of that name.
@@ -18,16 +22,21 @@ func ParseDialect(name string) (Dialect, error) {
 	switch name {
 	case "google":
 		return Google, nil
-	case "yandex", "google-oss":
+	case "google-oss":
+		return GoogleOSS, nil
+	case "yandex":
 		return Google, fmt.Errorf("robots dialect %q is not supported yet", name)
 	}
-	return Google, fmt.Errorf("unknown robots dialect %q: want google", name)
+	return Google, fmt.Errorf("unknown robots dialect %q: want google or google-oss", name)
 }
 
 // String returns the name of the dialect.
 func (d Dialect) String() string {
-	if d == Google {
+	switch d {
+	case Google:
 		return "google"
+	case GoogleOSS:
+		return "google-oss"
 	}
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }

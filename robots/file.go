@@ -24,7 +24,8 @@ type Options struct {
 	// rules do, so that those after it begin a group of their own.
 	DelayEndsRun bool
 	// Limit is how many bytes are read. What is less than the constant Limit,
-	// zero included, means that constant (FMT-09).
+	// zero included, means that constant (FMT-09); but GoogleOSS, which knows
+	// no limit, reads all of the body if Limit is zero.
 	Limit int
 }
 
@@ -34,12 +35,12 @@ func Parse(body []byte, d Dialect) *File { return Options{Dialect: d}.Parse(body
 
 // Parse reads body as the options say. The File keeps no reference to body.
 func (o Options) Parse(body []byte) *File {
-	rest := strings.TrimPrefix(string(cut(body, max(o.Limit, Limit))), "\ufeff")
-	f := &File{lines: make([]line, 0, len(rest)/usualLine), delayEndsRun: o.DelayEndsRun}
+	rest, parse := o.text(body)
+	f := &File{lines: make([]line, 0, len(rest)/usualLine), dialect: o.Dialect, delayEndsRun: o.DelayEndsRun}
 	for number := int32(1); rest != ""; number++ {
 		var text string
 		text, rest = cutLine(rest)
-		l, ok := parseLine(text)
+		l, ok := parse(text)
 		if !ok || o.NoExtensions && l.field == crawlDelay {
 			continue
 		}
@@ -47,6 +48,17 @@ func (o Options) Parse(body []byte) *File {
 		f.lines = append(f.lines, l)
 	}
 	return f
+}
+
+// text returns what of body is read, and how its lines are.
+func (o Options) text(body []byte) (string, func(string) (line, bool)) {
+	if o.Dialect != GoogleOSS {
+		return strings.TrimPrefix(string(cut(body, max(o.Limit, Limit))), "\ufeff"), parseLine
+	}
+	if o.Limit > 0 {
+		body = cut(body, max(o.Limit, Limit))
+	}
+	return skipMark(string(body)), parseOSSLine
 }
 
 // cut returns at most limit bytes of body. A line that the limit would cut in
@@ -65,6 +77,7 @@ func cut(body []byte, limit int) []byte {
 // is immutable and safe for concurrent use.
 type File struct {
 	lines        []line
+	dialect      Dialect
 	delayEndsRun bool
 }
 

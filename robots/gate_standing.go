@@ -94,5 +94,5 @@ func (g *Gate) parse(r *record) *File {
 	if r.Last == nil || !r.Last.IsFile {
 		return nil
 	}
-	return Options{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions}.Parse(r.Last.body)
+	return Options{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions, Limit: Limit}.Parse(r.Last.body)
 }

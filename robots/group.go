@@ -14,13 +14,21 @@ func (f *File) For(a Agent) *Rules {
 	best := unnamed
 	for _, l := range f.lines {
 		if l.field == userAgent {
-			best = min(best, a.rank(l.value))
+			best = min(best, f.rank(a, l.value))
 		}
 	}
 	if best == unnamed {
-		return AllowAll()
+		return &Rules{verbatim: f.dialect == GoogleOSS}
 	}
-	return compile(f.chosen(a, best))
+	return compile(f.chosen(a, best), f.dialect)
+}
+
+// rank returns how specifically a user-agent value names a in the dialect.
+func (f *File) rank(a Agent, value string) rank {
+	if f.dialect == GoogleOSS {
+		return a.ossRank(value)
+	}
+	return a.rank(value)
 }
 
 // A choice is what a file says to one agent, in the order of the file.
@@ -41,7 +49,7 @@ func (f *File) chosen(a Agent, best rank) choice {
 	for _, l := range f.lines {
 		switch l.field {
 		case userAgent:
-			named := a.rank(l.value) == best
+			named := f.rank(a, l.value) == best
 			if named {
 				c.names = append(c.names, l.value)
 			}

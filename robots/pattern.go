@@ -43,9 +43,11 @@ func trimStars(path string) (trimmed string, anchored bool) {
 	return strings.TrimRight(path, "*"), false
 }
 
-// prefix reports whether p is no more than the beginning of a path.
+// prefix reports whether p is no more than the beginning of a path. Of
+// prefixes the longest wins, so one that counts for more than its length, as
+// "/a**" does in the google-oss dialect, is none.
 func (p *pattern) prefix() bool {
-	return len(p.tail) == 0 && !p.anchored && !p.head.marks
+	return len(p.tail) == 0 && !p.anchored && !p.head.marks && p.length == len(p.head.text)
 }
 
 // match reports whether p matches path. Each literal is taken where it first

@@ -18,6 +18,7 @@ type Rules struct {
 	delay     time.Duration
 	slow      bool // a delay is given
 	closed    bool // what no rule decides is disallowed
+	verbatim  bool // CheckRaw compares URLs as they stand
 }
 
 // A Verdict says whether a URL may be visited, and why.
@@ -36,15 +37,37 @@ func DisallowAll() *Rules { return &Rules{closed: true} }
 
 // Check judges u: the longest rule that matches wins, allow wins a tie
 // (PREC-01, PREC-02), and without one u is allowed. /robots.txt is never
-// disallowed (FETCH-29), the zero URL always. Check allocates nothing. Its time
-// grows with the logarithm of the number of rules without wildcards, and at
-// worst with the length of each other rule times the length of u.
+// disallowed, whatever the dialect (FETCH-29), the zero URL always. Check allocates
+// nothing. Its time grows with the logarithm of the number of rules without
+// wildcards, and at worst with the length of each other rule times the length
+// of u.
 func (r *Rules) Check(u decorum.URL) Verdict {
 	path := u.Path()
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	best := r.wildcards.find(path, r.prefixes.find(path))
+	return r.verdict(r.wildcards.find(path, r.prefixes.find(path)))
+}
+
+// CheckRaw judges a URL as it is written. In the GoogleOSS dialect the string
+// is compared as it stands, whatever it is: the verdict is that of Google's
+// parser, which makes no exception for /robots.txt either. In others the URL
+// is brought into canonical form and checked as by Check; what is no URL is
+// disallowed.
+func (r *Rules) CheckRaw(url string) Verdict {
+	if r.verbatim {
+		path := ossPath(url)
+		return r.verdict(r.wildcards.find(path, r.prefixes.find(path)))
+	}
+	u, err := decorum.ParseURL(url)
+	if err != nil {
+		u = decorum.URL{}
+	}
+	return r.Check(u)
+}
+
+// verdict returns the verdict of the rule that wins, nil if none matches.
+func (r *Rules) verdict(best *rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.closed, Group: r.group}
 	}
@@ -85,18 +108,30 @@ func (r *rule) compare(o *rule) int {
 // compile builds the rules of a choice. They keep nothing of the file's text:
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
-func compile(c choice) *Rules {
-	r := &Rules{group: strings.Clone(c.label()), delay: c.delay, slow: c.slow}
+func compile(c choice, d Dialect) *Rules {
+	r := &Rules{group: strings.Clone(c.label()), delay: c.delay, slow: c.slow, verbatim: d == GoogleOSS}
 	rules := newRules(c.rules)
 	keys := make([]keyed, 0, len(rules))
-	for i := range rules {
-		made, l := &rules[i], &c.rules[i]
-		p := compilePattern(made.text[len(made.text)-len(l.value):])
+	add := func(p pattern, made *rule) {
 		made.length = p.length
 		if p.prefix() {
 			keys = append(keys, keyed{p.head.text, made})
 		} else {
 			r.wildcards = append(r.wildcards, wildcard{p.pairs(), made, p})
+		}
+	}
+	for i := range rules {
+		made := &rules[i]
+		path := made.text[len(made.text)-len(c.rules[i].value):]
+		if d != GoogleOSS {
+			add(compilePattern(path), made)
+			continue
+		}
+		p, folder := ossPatterns(path, made.allow)
+		add(p, made)
+		if folder != nil {
+			twin := *made
+			add(*folder, &twin)
 		}
 	}
 	r.prefixes = newPrefixes(keys)

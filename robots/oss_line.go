@@ -1,0 +1,86 @@
+package robots
+
+import "strings"
+
+// The google-oss dialect is Google's published C++ parser (google/robotstxt)
+// to the letter. This file reads lines as its RobotsTxtParser does: what it
+// takes for a field is wider than the standard, and how it treats odd bytes is
+// part of its verdicts.
+
+// ossLineBytes is how many bytes of a line are read; the rest of the line is
+// ignored.
+const ossLineBytes = 2083*8 - 1
+
+// ossBlank is what is trimmed off the ends of lines, names and values.
+const ossBlank = " \t\n\v\f\r"
+
+// ossFields are the beginnings of field names, in any case: what follows them
+// plays no part, so that "Disallowed" is Disallow. Common typos are among them.
+var ossFields = [...]struct {
+	start string
+	field field
+}{
+	{"user-agent", userAgent}, {"useragent", userAgent}, {"user agent", userAgent},
+	{"allow", allow},
+	{"disallow", disallow}, {"dissallow", disallow}, {"dissalow", disallow},
+	{"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},
+	{"sitemap", sitemap}, {"site-map", sitemap},
+}
+
+// skipMark skips a UTF-8 byte order mark at the start of text, or as much of
+// one as there is: each of its bytes is skipped for itself.
+func skipMark(text string) string {
+	const mark = "\ufeff"
+	n := 0
+	for n < len(mark) && n < len(text) && text[n] == mark[n] {
+		n++
+	}
+	return text[n:]
+}
+
+// parseOSSLine reads a line. A NUL ends it, as it ends every text in C.
+func parseOSSLine(s string) (line, bool) {
+	s = s[:min(len(s), ossLineBytes)]
+	s, _, _ = strings.Cut(s, "\x00")
+	s, _, _ = strings.Cut(s, "#")
+	s = strings.Trim(s, ossBlank)
+	name, value, ok := strings.Cut(s, ":")
+	if !ok {
+		name, value, ok = cutWords(s)
+	}
+	if !ok {
+		return line{}, false
+	}
+	f, ok := parseOSSField(strings.TrimRight(name, ossBlank))
+	return line{field: f, value: strings.Trim(value, ossBlank)}, ok
+}
+
+// cutWords cuts a line whose author forgot the colon: it has two words, no
+// more, with spaces and tabs between them. s is trimmed.
+func cutWords(s string) (name, value string, ok bool) {
+	i := strings.IndexAny(s, blank)
+	if i < 0 {
+		return "", "", false
+	}
+	value = strings.TrimLeft(s[i:], blank)
+	return s[:i], value, !strings.ContainsAny(value, blank)
+}
+
+// parseOSSField returns the field that name begins with. The extensions, which
+// that parser does not know, are spelt in full.
+func parseOSSField(name string) (field, bool) {
+	for _, known := range ossFields {
+		if n := len(known.start); len(name) >= n && foldEqual(name[:n], known.start) {
+			return known.field, true
+		}
+	}
+	return parseField(name)
+}
+
+// foldEqual reports whether s equals ascii, which has no other characters,
+// without regard to the case of ASCII letters. With equal lengths folding
+// stays within ASCII: no letter beyond it that folds to one of these is a
+// single byte.
+func foldEqual(s, ascii string) bool {
+	return len(s) == len(ascii) && strings.EqualFold(s, ascii)
+}

@@ -1,0 +1,142 @@
+package robots
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// ossReference decides as the published parser is built: it reads the file
+// once for one URL, line by line, and keeps for named and general groups the
+// longest match of either kind. It shares no code with what it is compared
+// with, but for the reading of lines.
+type ossReference struct {
+	agent, path                string
+	general, named, everNamed  bool // groups that the current line is in, and were met
+	ended                      bool // a rule has ended the run of user-agent lines
+	allowed, blocked           int  // lengths of the longest matches, of general groups
+	allowedNamed, blockedNamed int
+}
+
+func (r *ossReference) disallows(lines []line) bool {
+	for _, l := range lines {
+		switch l.field {
+		case userAgent:
+			r.userAgent(l.value)
+		case allow, disallow:
+			r.rule(l.field == allow, refOSSEscape(l.value))
+		}
+	}
+	if r.everNamed {
+		return r.blockedNamed > r.allowedNamed
+	}
+	return r.blocked > r.allowed
+}
+
+func (r *ossReference) userAgent(value string) {
+	if r.ended {
+		r.general, r.named, r.ended = false, false, false
+	}
+	if value == "*" || len(value) > 1 && value[0] == '*' && strings.Contains(" \t\v\f", value[1:2]) {
+		r.general = true
+		return
+	}
+	token := strings.TrimLeft(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-")
+	token = strings.TrimSuffix(value, token)
+	if refLower(token) == refLower(r.agent) {
+		r.named, r.everNamed = true, true
+	}
+}
+
+func (r *ossReference) rule(allow bool, pattern string) {
+	if !r.general && !r.named {
+		return
+	}
+	r.ended = true
+	if !refOSSMatch(pattern, r.path) {
+		if i := strings.LastIndex(pattern, "/"); allow && i >= 0 && strings.HasPrefix(pattern[i:], "/index.htm") {
+			r.rule(true, pattern[:i]+"/$")
+		}
+		return
+	}
+	longest := map[[2]bool]*int{
+		{true, true}: &r.allowedNamed, {true, false}: &r.allowed,
+		{false, true}: &r.blockedNamed, {false, false}: &r.blocked,
+	}[[2]bool{allow, r.named}]
+	*longest = max(*longest, len(pattern))
+}
+
+// refOSSMatch keeps all places of the path that the pattern may have led to.
+func refOSSMatch(pattern, path string) bool {
+	places := map[int]bool{0: true}
+	for i, c := range []byte(pattern) {
+		if c == '$' && i == len(pattern)-1 {
+			return places[len(path)]
+		}
+		next := map[int]bool{}
+		for p := range places {
+			for q := p; c == '*' && q <= len(path); q++ {
+				next[q] = true
+			}
+			if c != '*' && p < len(path) && path[p] == c {
+				next[p+1] = true
+			}
+		}
+		places = next
+	}
+	return len(places) > 0
+}
+
+func refOSSEscape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case refEscape(s[i:]):
+			b.WriteString(strings.ToUpper(s[i : i+3]))
+			i += 2
+		case s[i] >= 0x80:
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// refLower puts ASCII letters in lower case.
+func refLower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// FuzzOSS pins that compiled rules decide as the reference does.
+func FuzzOSS(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"", "", ""},
+		{"\xef\xbbuser-agent: *\ndisalow /a**$\nallow: /ab\r\n", "x", "//h/abc#d"},
+		{"useragent: x/2\nuser agent: *\tz\nallow: /%c3\xa9/index.html*\ndisallowed: /\n", "X", "http://h/%C3%A9/"},
+		{"user-agent: x\nsitemap: y\nuser-agent: *\nallow:\ndisallow: /?a\x00b\ndisallow: /*b*$", "y", "http://h?ab"},
+		{"user-agent: 9\ndisallow: *a$b*\nallow: $", "", "a?a$bc://"},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, body, agent, url string) {
+		if len(body) > 1<<12 || len(url) > 1<<10 {
+			return // the reference is slow
+		}
+		file := Parse([]byte(body), GoogleOSS)
+		got := file.For(Named(agent)).CheckRaw(url)
+		want := ossReference{agent: agent, path: ossPath(url)}
+		if got.Allowed == want.disallows(file.lines) {
+			t.Errorf("%q\nagent %q, URL %q: got %+v, want the other", body, agent, url, got)
+		}
+		if (got.Rule == "") != (got.Line == 0) || !got.Allowed && !strings.HasPrefix(got.Rule, "disallow: ") {
+			t.Errorf("%q\nagent %q, URL %q: %+v", body, agent, url, got)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package robots
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOSSLines(t *testing.T) {
+	room := ossLineBytes - len("allow:/")
+	for _, test := range []struct {
+		name, body string
+		want       []line
+	}{
+		{"ends", "allow:/a\rallow:/b\r\nallow:/c\n\r\rallow:/d", []line{
+			{"/a", 1, allow}, {"/b", 2, allow}, {"/c", 3, allow}, {"/d", 6, allow}}},
+		{"mark", "\ufeffallow:/a", []line{{"/a", 1, allow}}},
+		{"part of a mark", "\xefallow:/a", []line{{"/a", 1, allow}}},
+		{"only one mark", "\ufeff\ufeffallow:/a\nallow:/b", []line{{"/b", 2, allow}}},
+		{"mark, then the end", "\xef\xbb", nil},
+		{"typos", "dissallow:/a\ndissalow:/b\ndisalow:/c\ndiasllow:/d\ndisallaw:/e\nuseragent:x\nuser agent:y\nsite-map:z", []line{
+			{"/a", 1, disallow}, {"/b", 2, disallow}, {"/c", 3, disallow}, {"/d", 4, disallow}, {"/e", 5, disallow},
+			{"x", 6, userAgent}, {"y", 7, userAgent}, {"z", 8, sitemap}}},
+		{"unknown typos", "alow:/a\ndisllow:/b\nuser_agent:x\nagent:x", nil},
+		{"beginnings of names", "Disallowed:/a\nAllow-all:/b\nUSER-AGENTS:x\nsitemaps:y\nuser agent name:z", []line{
+			{"/a", 1, disallow}, {"/b", 2, allow}, {"x", 3, userAgent}, {"y", 4, sitemap}, {"z", 5, userAgent}}},
+		{"only ASCII folds", "di\u017fallow:/a", nil},
+		{"colon forgotten", "Disallow /a\nallow\t \t/b\nuser-agent *", []line{{"/a", 1, disallow}, {"/b", 2, allow}, {"*", 3, userAgent}}},
+		{"colon forgotten, three words", "Disallow /a /b\nuser agent x", nil},
+		{"colon forgotten, other white space", "Disallow\v/a\nDisallow \f/b", []line{{"/b", 2, disallow}}},
+		{"no name", ":/a\n : allow:/b\nallow\n:", nil},
+		{"white space", "\v\f disallow \f:\t\v/a b\f\n", []line{{"/a b", 1, disallow}}},
+		{"comments", "allow:/a#b\n#allow:/c\nallow#:/d\nallow /e #f", []line{{"/a", 1, allow}, {"/e", 4, allow}}},
+		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []line{{"/a", 1, allow}, {"/e", 4, allow}}},
+		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []line{
+			{"/" + strings.Repeat("a", room), 1, allow}, {"/b", 2, allow}}},
+		{"long white space", strings.Repeat(" ", ossLineBytes) + "allow:/a\n", nil},
+		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []line{{"5", 1, crawlDelay}}},
+	} {
+		t.Run("google-oss/"+test.name, func(t *testing.T) {
+			if got := Parse([]byte(test.body), GoogleOSS).lines; !slices.Equal(got, test.want) {
+				t.Errorf("lines of %q\n got %v\nwant %v", test.body, got, test.want)
+			}
+		})
+	}
+}
+
+func TestOSSLimit(t *testing.T) {
+	body := []byte("User-agent: *\n" + strings.Repeat("#", Limit) + "\nDisallow: /private")
+	for _, test := range []struct {
+		name  string
+		limit int
+		lines int
+	}{{"google-oss/none", 0, 2}, {"FMT-11/as set", Limit, 1}, {"FMT-09/raised", 2 * Limit, 2}} {
+		t.Run(test.name, func(t *testing.T) {
+			f := Options{Dialect: GoogleOSS, Limit: test.limit}.Parse(body)
+			if len(f.lines) != test.lines {
+				t.Errorf("%d lines, want %d", len(f.lines), test.lines)
+			}
+		})
+	}
+}
+
+func TestOSSGroup(t *testing.T) {
+	for _, test := range []struct {
+		name, body, agent string
+		blocks            string // the one of /a /b /c that is disallowed; empty if none is
+	}{
+		{"own group first", "user-agent: *\ndisallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
+		{"own group without rules", "user-agent: *\ndisallow: /a\nuser-agent: x", "x", ""},
+		{"own group with void rules", "user-agent: *\ndisallow: /a\nuser-agent: x\ndisallow:", "x", ""},
+		{"case", "user-agent: FOO-bar\ndisallow: /a", "foo-BAR", "/a"},
+		{"leading token", "user-agent: foo/1.0 bar\ndisallow: /a", "foo", "/a"},
+		{"digits are not read", "user-agent: foo2\ndisallow: /a", "foo", "/a"},
+		{"names with digits are never met", "user-agent: *\ndisallow: /a\nuser-agent: foo2\ndisallow: /b", "foo2", "/a"},
+		{"names with more than a token neither", "user-agent: *\ndisallow: /a\nuser-agent: foo\ndisallow: /b", "foo/1.0", "/a"},
+		{"names of other letters neither", "user-agent: *\ndisallow: /a\nuser-agent: slurp\ndisallow: /b", "\u017flurp", "/a"},
+		{"no wider tokens", "user-agent: *\ndisallow: /a\nuser-agent: googlebot\ndisallow: /b", "Googlebot-News", "/a"},
+		{"star binds all", "user-agent: *\ndisallow: /a", "YandexDirect", "/a"},
+		{"star and white space", "user-agent: *\vx\ndisallow: /a", "y", "/a"},
+		{"star and text", "user-agent: *x\ndisallow: /a", "x", ""},
+		{"no name meets no token", "user-agent: 9\ndisallow: /a", "", "/a"},
+		{"sitemap ends no run", "user-agent: x\nsitemap: z\nuser-agent: y\ndisallow: /a", "x", "/a"},
+		{"unknown line ends no run", "user-agent: x\nnoindex: z\ncrawl-delay: 1\nuser-agent: y\ndisallow: /a", "x", "/a"},
+		{"empty rule ends a run", "user-agent: x\nallow:\nuser-agent: y\ndisallow: /a", "x", ""},
+		{"own line in a run with a star", "user-agent: *\nuser-agent: x\ndisallow: /a\nuser-agent: *\ndisallow: /b", "x", "/a"},
+		{"rules before any group", "disallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
+	} {
+		t.Run("google-oss/"+test.name, func(t *testing.T) {
+			rules := Parse([]byte(test.body), GoogleOSS).For(Named(test.agent))
+			for _, path := range []string{"/a", "/b", "/c"} {
+				if v := rules.CheckRaw("http://h" + path); v.Allowed != (path != test.blocks) {
+					t.Errorf("%s: %+v", path, v)
+				}
+			}
+		})
+	}
+	own, err := NewAgent("examplebot", "wider")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := Parse([]byte("user-agent: ExampleBot\ncrawl-delay: 2\ndisallow: /a"), GoogleOSS).For(own)
+	if d, ok := rules.CrawlDelay(); rules.CheckRaw("/a").Allowed || !ok || d != 2*time.Second {
+		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.Group(), d)
+	}
+}
+
+func TestOSSCheckRaw(t *testing.T) {
+	for _, test := range []struct {
+		name, rules, url string
+		want             string // Verdict.Rule
+		line             int
+	}{
+		{"longest", "disallow: /a\nallow: /a/b", "http://h/a/b", "allow: /a/b", 3},
+		{"tie", "disallow: /a\nallow: /a", "http://h/a", "allow: /a", 3},
+		{"first of equals", "disallow: /*\ndisallow: /?", "http://h/?", "disallow: /*", 2},
+		{"trailing stars count", "disallow: /a**\nallow: /ab", "http://h/ab", "disallow: /a**", 2},
+		{"dollar counts after a star", "allow: /a*$\ndisallow: /ab", "http://h/abc", "allow: /a*$", 2},
+		{"escapes count as written", "disallow: /%61*\nallow: /*b", "http://h/%61b", "disallow: /%61*", 2},
+		{"escaping counts", "disallow: /é\nallow: /*****", "http://h/%C3%A9", "disallow: /é", 2},
+		{"escapes are not decoded", "disallow: /%61", "http://h/a", "", 0},
+		{"hex digits of a pattern", "disallow: /%aa", "http://h/%AA", "disallow: /%aa", 2},
+		{"not those of a URL", "disallow: /%aa", "http://h/%aa", "", 0},
+		{"stray percent sign", "disallow: /%%aa", "http://h/%%AA", "disallow: /%%aa", 2},
+		{"URLs are not escaped", "disallow: /é", "http://h/é", "", 0},
+		{"dot segments", "disallow: /b", "http://h/a/../b", "", 0},
+		{"dollar within", "disallow: /a$b", "http://h/a$b", "disallow: /a$b", 2},
+		{"dollar at the end", "disallow: /a$", "http://h/a?b", "", 0},
+		{"two dollars", "disallow: /*$$", "http://h/a$", "disallow: /*$$", 2},
+		{"no slash", "disallow: a\ndisallow: $\ndisallow: http://h/", "http://h/a", "", 0},
+		{"/robots.txt", "disallow: /", "http://h/robots.txt", "disallow: /", 2},
+		{"index page", "disallow: /\nallow: /a/index.html", "http://h/a/", "allow: /a/index.html", 3},
+		{"index page opens no more", "disallow: /\nallow: /a/index.html", "http://h/a/b", "disallow: /", 2},
+		{"index page itself", "disallow: /\nallow: /a/index.htm", "http://h/a/index.html", "allow: /a/index.htm", 3},
+		{"index page, more follows", "disallow: /\nallow: /*/index.htm*$", "http://h/a/", "allow: /*/index.htm*$", 3},
+		{"index page of another folder", "disallow: /\nallow: /index.html/b", "http://h/", "disallow: /", 2},
+		{"index page, length of the folder", "disallow: /a*/\nallow: /a/index.html", "http://h/a/", "allow: /a/index.html", 3},
+		{"index page, folder beaten", "disallow: /a***\nallow: /a/index.html", "http://h/a/", "disallow: /a***", 2},
+		{"index page disallowed", "disallow: /index.html", "http://h/", "", 0},
+		{"no URL", "disallow: /", "", "disallow: /", 2},
+	} {
+		t.Run("google-oss/"+test.name, func(t *testing.T) {
+			rules := Parse([]byte("user-agent: *\n"+test.rules), GoogleOSS).For(Agent{})
+			want := Verdict{!strings.HasPrefix(test.want, "disallow"), test.want, test.line, "*"}
+			if got := rules.CheckRaw(test.url); got != want {
+				t.Errorf("%s: got %+v, want %+v\n%s", test.url, got, want, test.rules)
+			}
+		})
+	}
+}
+
+func TestOSSPath(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                        "/",
+		"http://h":                "/",
+		"http://h/":               "/",
+		"http://h/a?b;c":          "/a?b;c",
+		"http://h?b":              "/?b",
+		"http://h;b/c":            "/;b/c",
+		"h/a":                     "/a",
+		"//h/a":                   "/a",
+		"///a":                    "/a",
+		"/a":                      "/a",
+		"//http://h/a":            "/a",
+		"h/http://x/a":            "/http://x/a",
+		"?u=http://x/a":           "/?u=http://x/a",
+		"http://h/a#b":            "/a",
+		"http://h/a#/b":           "/a",
+		"http://h#/a":             "/",
+		"a#://h/b":                "/",
+		"http://h/a://b/c":        "/a://b/c",
+		"http:///a":               "/a",
+		"http://h//a/../b":        "//a/../b",
+		"mailto:a@b":              "/",
+		"http://h/a\x00b":         "/a",
+		"http://h?\x00b":          "/?",
+		"http://\x00h/a":          "/a",
+		"http://h/%7Ea/\xff/\x01": "/%7Ea/\xff/\x01",
+	} {
+		if got := ossPath(url); got != want {
+			t.Errorf("path of %q = %q, want %q", url, got, want)
+		}
+	}
+}
+
+// TestCheckRaw pins what CheckRaw and Check make of the same URL.
+func TestCheckRaw(t *testing.T) {
+	for _, d := range []Dialect{Google, GoogleOSS} {
+		rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: /robots"), d).For(Agent{})
+		if v := rules.CheckRaw("HTTP://H:80/a"); v != rules.Check(mustURL(t, "http://h/a")) || v.Allowed {
+			t.Errorf("%v: %+v", d, v)
+		}
+		if !rules.Check(mustURL(t, "http://h/robots.txt")).Allowed {
+			t.Errorf("FETCH-29: %v: a crawl may not have /robots.txt", d)
+		}
+		if got := rules.CheckRaw("http://h/robots.txt").Allowed; got != (d == Google) {
+			t.Errorf("%v: /robots.txt allowed = %v", d, got)
+		}
+		if got := rules.CheckRaw("no URL").Allowed; got != (d == GoogleOSS) {
+			t.Errorf("%v: what is no URL allowed = %v", d, got)
+		}
+		unnamed := Parse([]byte("user-agent: y\ndisallow: /"), d).For(Named("x"))
+		if got := unnamed.CheckRaw("no URL").Allowed; got != (d == GoogleOSS) {
+			t.Errorf("%v: nobody is named: what is no URL allowed = %v", d, got)
+		}
+	}
+}
