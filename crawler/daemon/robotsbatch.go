@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+const robotsBatchHelp = `Answer many questions about robots.txt files, without the network. Questions come
+as JSON Lines, from FILE or standard input; each line gets one line of JSON for an
+answer, in the same order.
+
+A question has
+  robots         the file's text, or robots_base64 where that is no UTF-8
+  agent          product token or a well-known crawler; --agent if absent
+  url            the URL to judge; absent, only the file's own values are told
+  dialect        google or google-oss, Google's published C++ parser to the letter,
+                 which takes any text for a URL; --dialect if absent
+  extensions     false: without what the google dialect reads and Google does not
+Other fields are ignored.
+
+An answer has
+  allowed        the verdict, null without url
+  rule, line     what decided, null if no rule did
+  crawl_delay_seconds
+                 what the file asks of the agent, null for nothing
+  sitemaps       what the file names, in its order
+  host           null: it is not read yet
+  clean_url      the URL in canonical form, null if it has none
+  error          what is wrong with the question, only if something is
+A bad line gets an error for an answer, and the next line is read.
+
+Exit codes: 0 every line has its answer, 1 the questions could not be read or the
+answers not written, 2 wrong usage.`
+
+const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
+  decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
+
+// longestQuestion is how many bytes a line may have: a robots.txt of more than
+// 2 MiB fits in it however its bytes are escaped.
+const longestQuestion = 16 << 20
+
+var errLongQuestion = fmt.Errorf("the line is longer than %d bytes", longestQuestion)
+
+func (a *app) robotsBatchCommand() *cobra.Command {
+	var dialect, agent string
+	c := &cobra.Command{
+		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",
+		Long: robotsBatchHelp, Example: robotsBatchExample, Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, names []string) error {
+			d, err := robots.ParseDialect(dialect)
+			if err != nil {
+				return usage("--dialect: %w", err)
+			}
+			in, err := openQuestions(c.InOrStdin(), names)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
+			return answerAll(in, a.stdout, newClerk(d, agent))
+		},
+	}
+	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")
+	c.Flags().StringVar(&agent, "agent", "*", "`NAME` of the agent of questions that name none")
+	return c
+}
+
+// openQuestions opens the file that is named; "-" or no name is stdin.
+func openQuestions(stdin io.Reader, names []string) (io.ReadCloser, error) {
+	if len(names) == 0 || names[0] == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the questions: %w", err)
+	}
+	return f, nil
+}
+
+// answerAll answers each line of in by one of out. Answers wait for others
+// only while there are more questions to read at once, so that one can also
+// talk to it line by line.
+func answerAll(in io.Reader, out io.Writer, c *clerk) error {
+	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	var room []byte
+	for {
+		line, err := readLine(r, room[:0])
+		room = line
+		var ans answer
+		switch {
+		case errors.Is(err, errLongQuestion):
+			ans = answer{Error: err.Error()}
+		case errors.Is(err, io.EOF) && len(line) == 0:
+			return w.Flush()
+		case err != nil && !errors.Is(err, io.EOF):
+			return errors.Join(fmt.Errorf("cannot read the questions: %w", err), w.Flush())
+		default:
+			ans = c.answer(line)
+		}
+		err = enc.Encode(ans)
+		if err == nil && r.Buffered() == 0 {
+			err = w.Flush()
+		}
+		if err != nil {
+			return fmt.Errorf("cannot write the answers: %w", err)
+		}
+	}
+}
+
+// readLine appends the next line to room, without its end. A line that is too
+// long is read to its end and dropped.
+func readLine(r *bufio.Reader, room []byte) ([]byte, error) {
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(room)+len(part) > longestQuestion {
+			long, part = true, nil
+		}
+		room = append(room, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == nil && long, errors.Is(err, io.EOF) && long:
+			return room[:0], errLongQuestion
+		}
+		return room, err
+	}
+}

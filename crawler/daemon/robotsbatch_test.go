@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+func TestRobotsBatch(t *testing.T) {
+	const yes, no = `{"allowed":true,"rule":null,`, `{"allowed":false,"rule":"disallow: /",`
+	file := write(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
+{"robots":"user-agent: x\ndisalow: /","agent":"x","url":"http://h/"}
+bad
+{"robots":"user-agent: x\ndisallow: /","agent":"x","url":"http://h/"}`)
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want []string // how each line begins
+	}{
+		{"order", nil, ExitDone, []string{yes, yes, `{"allowed":null,`, no}},
+		{"dialect", []string{"--dialect=google-oss"}, ExitDone, []string{yes, no, `{"allowed":null,`, no}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := call(t, append([]string{"robots", "batch", file}, tt.args...)...)
+			r.want(t, tt.code)
+			lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+			if len(lines) != len(tt.want) {
+				t.Fatalf("%d answers, want %d:\n%s", len(lines), len(tt.want), r.stdout)
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("answer %d: %s, want %s", i+1, lines[i], want)
+				}
+			}
+		})
+	}
+	call(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
+	call(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: unknown robots dialect "bing"`)
+	call(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
+	call(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
+}
+
+func TestAnswerAllErrors(t *testing.T) {
+	const line = `{"robots":""}` + "\n"
+	broken := errors.New("broken")
+	var out bytes.Buffer
+	in := io.MultiReader(strings.NewReader(line+line[:5]), iotest.ErrReader(broken))
+	if err := answerAll(in, &out, newClerk(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("error = %v, answers %q", err, out.String())
+	}
+	if err := answerAll(strings.NewReader(line), refuser{broken}, newClerk(robots.Google, "*")); !errors.Is(err, broken) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+type refuser struct{ err error }
+
+func (r refuser) Write([]byte) (int, error) { return 0, r.err }
+
+// Whoever waits for an answer before the next question gets it.
+func TestAnswerAllAnswersAtOnce(t *testing.T) {
+	questions, ask := io.Pipe()
+	hear, answers := io.Pipe()
+	done := make(chan error)
+	go func() { done <- answerAll(questions, answers, newClerk(robots.Google, "*")) }()
+	for range 3 {
+		if _, err := io.WriteString(ask, `{"robots":""}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := hear.Read(make([]byte, 1000)); err != nil || n == 0 {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+	}
+	if err := errors.Join(ask.Close(), <-done); err != nil {
+		t.Error(err)
+	}
+}
+
+// Lines of any length are read whole, up to the longest, and what follows one
+// that is too long is read.
+func TestReadLine(t *testing.T) {
+	long := longestQuestion - len(`{"robots":""}`+"\n")
+	for _, tt := range []struct {
+		size int
+		ok   bool
+	}{{0, true}, {1 << 20, true}, {long, true}, {long + 1, false}, {3 * long, false}} {
+		var out strings.Builder
+		line := `{"robots":"` + strings.Repeat("#", tt.size) + `"}` + "\n"
+		if err := answerAll(strings.NewReader(line+"bad\n"), &out, newClerk(robots.Google, "*")); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if len(lines) != 3 || strings.Contains(lines[0], "error") == tt.ok || !strings.Contains(lines[1], "not a question") {
+			t.Errorf("%d bytes: %q", tt.size, lines)
+		}
+	}
+}
+
+// BenchmarkAnswerAll is of a thousand questions about a hundred files.
+func BenchmarkAnswerAll(b *testing.B) {
+	var in bytes.Buffer
+	for i := range 1000 {
+		file := fmt.Sprintf(`User-agent: *\nDisallow: /%d\n`, i/10) + strings.Repeat(`Disallow: /some/page\n`, 200)
+		fmt.Fprintf(&in, `{"robots":"%s","agent":"x","url":"https://example.com/page/%d","dialect":"google-oss"}`+"\n", file, i)
+	}
+	b.SetBytes(int64(in.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := answerAll(bytes.NewReader(in.Bytes()), io.Discard, newClerk(robots.Google, "*")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
