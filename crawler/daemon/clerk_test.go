@@ -111,3 +111,24 @@ func TestClerkIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// FuzzClerk pins that each line gets one line of JSON, whatever it is.
+func FuzzClerk(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `[`, `{"robots":"user-agent: *\ndisallow: /\ud800\u0000","url":"http://h/<&>"}`,
+		`{"robots_base64":"/w==","agent":"\ufeff","url":"","dialect":"google-oss","extensions":false}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		line = strings.ReplaceAll(line, "\n", " ") + "\n"
+		got := ask(t, newClerk(robots.Google, "*"), line)
+		var a answer
+		if err := json.Unmarshal([]byte(got), &a); err != nil || strings.Contains(got, "\n") {
+			t.Fatalf("%q: %s: %v", line, got, err)
+		}
+		if (a.Rule == nil) != (a.Line == nil) || a.Error != "" && a.Allowed != nil {
+			t.Errorf("%q: %s", line, got)
+		}
+	})
+}
