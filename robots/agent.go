@@ -29,7 +29,8 @@ func NewAgent(token string, wider ...string) (Agent, error) {
 // Named returns the agent that goes by name: the preset if there is one, else
 // an agent whose only token is what of the name a user-agent line would be
 // read as. It is for questions about crawlers of others, whose tokens may have
-// digits (AGENT-02); a crawler of one's own is made by NewAgent.
+// digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
+// dialect compares the name as it is given, and knows no presets.
 func Named(name string) Agent {
 	a, ok := Preset(name)
 	if t := leadingToken(name); !ok && t != "" {
