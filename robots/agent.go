@@ -10,7 +10,7 @@ import (
 // is addressed by "*" alone.
 type Agent struct {
 	tokens    []string
-	namedOnly bool // groups for "*" do not bind it (SYS-09, SYS-10)
+	namedOnly bool // rules for "*" do not bind it (EXC-03, EXC-10), only their delay does
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.

@@ -78,10 +78,12 @@ func TestNamed(t *testing.T) {
 }
 
 func TestParseDialect(t *testing.T) {
-	if d, err := ParseDialect("google"); err != nil || d != Google || d.String() != "google" {
-		t.Errorf(`ParseDialect("google") = %v, %v`, d, err)
+	for name, want := range map[string]Dialect{"google": Google, "yandex": Yandex} {
+		if d, err := ParseDialect(name); err != nil || d != want || d.String() != name {
+			t.Errorf("ParseDialect(%q) = %v, %v", name, d, err)
+		}
 	}
-	for _, name := range []string{"yandex", "google-oss", "bing", "", "Google"} {
+	for _, name := range []string{"google-oss", "bing", "", "Google"} {
 		if d, err := ParseDialect(name); err == nil {
 			t.Errorf("ParseDialect(%q) = %v, want an error", name, d)
 		}

@@ -8,9 +8,13 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// Google follows Google's documentation and RFC 9309. Crawl-delay, which
-	// Google ignores, is honoured as an extension.
+	// Google follows Google's documentation and RFC 9309. Crawl-delay, Host and
+	// Clean-param, which Google ignores, are honoured as extensions.
 	Google Dialect = iota
+	// Yandex follows Yandex's documentation: the 1994 format with wildcards,
+	// Crawl-delay, Host and Clean-param. What cannot be had restricts nobody
+	// (C-01 to C-15).
+	Yandex
 )
 
 // ParseDialect returns the dialect of that name.
@@ -18,16 +22,21 @@ func ParseDialect(name string) (Dialect, error) {
 	switch name {
 	case "google":
 		return Google, nil
-	case "yandex", "google-oss":
+	case "yandex":
+		return Yandex, nil
+	case "google-oss":
 		return Google, fmt.Errorf("robots dialect %q is not supported yet", name)
 	}
-	return Google, fmt.Errorf("unknown robots dialect %q: want google", name)
+	return Google, fmt.Errorf("unknown robots dialect %q: want google or yandex", name)
 }
 
 // String returns the name of the dialect.
 func (d Dialect) String() string {
-	if d == Google {
+	switch d {
+	case Google:
 		return "google"
+	case Yandex:
+		return "yandex"
 	}
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }

@@ -14,11 +14,15 @@ func (f *File) For(a Agent) *Rules {
 	best := unnamed
 	for _, l := range f.lines {
 		if l.field == userAgent {
-			best = min(best, a.rank(l.value))
+			best = min(best, f.rank(a, l.value))
 		}
 	}
 	if best == unnamed {
-		return AllowAll()
+		rules := AllowAll()
+		if a.namedOnly {
+			rules.delay, rules.slow = f.For(Agent{}).CrawlDelay() // EXC-09
+		}
+		return rules
 	}
 	return compile(f.chosen(a, best))
 }
@@ -41,7 +45,7 @@ func (f *File) chosen(a Agent, best rank) choice {
 	for _, l := range f.lines {
 		switch l.field {
 		case userAgent:
-			named := a.rank(l.value) == best
+			named := f.rank(a, l.value) == best
 			if named {
 				c.names = append(c.names, l.value)
 			}
