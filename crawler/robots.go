@@ -85,7 +85,7 @@ func (c *Crawler) revive(ctx context.Context, o decorum.Origin) error {
 	if err != nil || rules == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(u).Allowed })
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(c.Gate.Clean(u)).Allowed })
 }
 
 // discoverSitemaps queues the sitemaps that a robots.txt names, whatever their

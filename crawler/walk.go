@@ -44,6 +44,9 @@ func (c *Crawler) step(ctx, work context.Context) error {
 // earlier room.
 func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error) {
 	clearance, err := c.clear(ctx, l)
+	if clean, ok := c.alias(l, clearance, err); ok {
+		return c.replace(ctx, l, clean)
+	}
 	if err != nil {
 		return c.refuse(ctx, l, err)
 	}
