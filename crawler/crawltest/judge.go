@@ -27,10 +27,6 @@ type Options struct {
 	Restarts []time.Time
 	// Revisits lets pages be asked for more than once.
 	Revisits bool
-	// AsWritten takes URLs as they are written, for a crawler that does not know
-	// Clean-param: without it, URLs that differ only in parameters that it takes
-	// off are one page.
-	AsWritten bool
 }
 
 // Judge judges the web's own log: see JudgeLog.
@@ -66,8 +62,8 @@ func (w *Web) Judge(o Options) Report {
 //     read just before it may have died with it.
 //   - Overlap: more requests at a time than the site allows (Site.Concurrency), or
 //     than one where a Delay has been read.
-//   - Duplicate: a URL, without the parameters that Clean-param takes off (but see
-//     Options.AsWritten), was asked for again with the same method, though its last answer was whole and neither
+//   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked
+//     for again with the same method, though its last answer was whole and neither
 //     408, 425, 429 nor 5xx, and there was no restart in between. Robots.txt and its
 //     redirects may be asked for again.
 //   - Anonymous: the User-Agent does not begin with product/version, does not name
@@ -187,7 +183,7 @@ func (h *hearing) examineRobots(x Exchange, path string, law law) {
 
 // examineRepeat asks whether the page was asked for before, without need.
 func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
-	if law.rules.Clean != nil && !h.opts.AsWritten {
+	if law.rules.Clean != nil {
 		path = law.rules.Clean(path)
 	}
 	page := x.Method + " " + origin + path
