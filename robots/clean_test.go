@@ -217,3 +217,20 @@ func plainlyAbout(place, path string) bool {
 	}
 	return ok
 }
+
+func BenchmarkClean(b *testing.B) {
+	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"), Google).Cleaner()
+	for name, path := range map[string]string{
+		"no query":            "/catalog/page",
+		"nothing to take off": "/catalog?page=3&sort=price&id=17",
+		"two to take off":     "/catalog?orderby=price&page=3&oid=5",
+	} {
+		u := mustURL(b, "https://example.com"+path)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Clean(u)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package robots
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,20 @@ func TestHoldsName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzHoldsName compares holdsName with the same rule as a regular expression.
+func FuzzHoldsName(f *testing.F) {
+	const token = "yandex"
+	rule := regexp.MustCompile(`(?i:` + token + `)($|[^\p{L}\p{Nd}])`)
+	for _, seed := range []string{"Yandex", "yandexbot, YANDEX/1", "Yandexя", "yandex\xff", "yandexyandex1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if got, want := holdsName(value, token), rule.MatchString(value); got != want {
+			t.Errorf("%q holds the name %q = %v, want %v", value, token, got, want)
+		}
+	})
 }
 
 // TestYandexRank pins which of a file's records speaks to whom.
