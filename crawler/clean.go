@@ -3,11 +3,29 @@ package crawler
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
+
+// target returns what the visit of l is to: its URL, unless nothing was there,
+// and then what it was first found as.
+func target(l storage.Lease) decorum.URL {
+	if l.AsFound {
+		return l.Found
+	}
+	return l.URL
+}
+
+// missing reports whether nothing is at the clean URL that v went to: the one
+// that it was cleaned from is visited in its place, and stands for all others
+// (CLEAN-05, CLEAN-23).
+func missing(v *Visit) bool {
+	nothing := v.Status() == http.StatusNotFound || v.Status() == http.StatusGone
+	return nothing && !v.Lease.Found.IsZero() && !v.Lease.AsFound
+}
 
 // alias returns the page that l is by the Clean-param rules of its origin, and
 // false if it is that page already. They may not have been known when l was
@@ -16,7 +34,7 @@ import (
 // are as the site's robots.txt names them.
 func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.ForRobots()
-	if !judged || l.Source == storage.Robots {
+	if !judged || l.Source == storage.Robots || l.AsFound {
 		return decorum.URL{}, false
 	}
 	clean := c.Gate.Clean(l.URL)
@@ -29,6 +47,9 @@ func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decoru
 func (c *Crawler) replace(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
 	e.URL, e.Attempt = clean, 0
+	if e.Found.IsZero() {
+		e.Found = l.URL
+	}
 	if _, err := c.Frontier.Discover(ctx, e); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}

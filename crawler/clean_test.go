@@ -88,6 +88,42 @@ func TestCleanParam(t *testing.T) {
 	}
 }
 
+// TestCleanParamFallsBack: where nothing is at the clean URL, the one that was
+// found first is visited, and no other (CLEAN-05, CLEAN-23).
+func TestCleanParamFallsBack(t *testing.T) {
+	const links = "<a href='/p?ref=3&b=1'>1</a><a href='/p?ref=4&b=1'>2</a>"
+	found := []string{"/p?ref=1&b=1", "/p?ref=2&b=1"}
+	for _, test := range []struct {
+		name, robots string
+		status       int
+		seeds, want  []string
+	}{
+		{"CLEAN-23/found before the rules are known", "", 404, found, []string{"/p?b=1", "/p?ref=1&b=1"}},
+		{"CLEAN-23/found after", "", 410, []string{"/links"}, []string{"/links", "/p?b=1", "/p?ref=3&b=1"}},
+		{"CLEAN-24/the fall-back is disallowed", "Disallow: /*ref=", 404, found, []string{"/p?b=1"}},
+		{"CLEAN-23/another failure", "", 403, found, []string{"/p?b=1"}},
+		{"CLEAN-23/nothing was taken off", "", 404, []string{"/p?b=1"}, []string{"/p?b=1"}},
+		{"CLEAN-23/nothing is there either", "", 404, []string{"/gone?ref=1", "/gone?ref=2"}, []string{"/gone", "/gone?ref=1"}},
+	} {
+		for _, early := range []bool{false, true} {
+			t.Run(test.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					missing := crawltest.Always(crawltest.Status(test.status))
+					got := crawlCleaning(t, crawltest.Site{
+						Robots: robotsText("User-agent: *\nClean-param: ref\n"+test.robots, 0, nil),
+						Pages: map[string]crawltest.Page{"/links": crawltest.Always(crawltest.HTML(links)),
+							"/p?b=1": missing, "/gone": missing, "/gone?ref=1": missing, "/gone?ref=2": missing},
+						Others: crawltest.Always(crawltest.HTML("a page"))}, early, test.seeds...)
+					slices.Sort(got)
+					if !slices.Equal(got, test.want) {
+						t.Errorf("asked for %q, want %q", got, test.want)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestCleanParamRevives pins that a page parked under an address that the
 // rules close is visited when new rules take off what they close.
 func TestCleanParamRevives(t *testing.T) {

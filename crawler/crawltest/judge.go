@@ -65,7 +65,8 @@ func (w *Web) Judge(o Options) Report {
 //   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked
 //     for again with the same method, though its last answer was whole and neither
 //     408, 425, 429 nor 5xx, and there was no restart in between. Robots.txt and its
-//     redirects may be asked for again.
+//     redirects may be asked for again, and a page once more as it was found if the
+//     URL without the parameters answered 404 or 410.
 //   - Anonymous: the User-Agent does not begin with product/version, does not name
 //     Options.Product, or has no URL or mail address to complain to.
 func (w *Web) JudgeLog(log []Exchange, o Options) Report {
@@ -190,7 +191,7 @@ func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
 	before, again := h.seen[page]
 	h.seen[page] = x
 	switch {
-	case !again:
+	case !again, missing(before) && before.URL == origin+path && x.URL != before.URL:
 	case h.restart(x.Start).After(before.Start):
 		h.report.Redone++
 	case invitesRetry(before):
@@ -199,6 +200,9 @@ func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
 		h.blame(Duplicate, x, "first "+seconds(x.Start.Sub(before.Start))+" before")
 	}
 }
+
+// missing reports whether an answer says that nothing is there.
+func missing(x Exchange) bool { return x.Status == http.StatusNotFound || x.Status == http.StatusGone }
 
 // invitesRetry reports whether an answer speaks of the moment, not of the page.
 func invitesRetry(x Exchange) bool {
