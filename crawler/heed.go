@@ -89,7 +89,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 	if err != nil || rules == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(u).Allowed })
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(c.Gate.Clean(u)).Allowed })
 }
 
 // delays are the Crawl-delays in force, by host and origin.

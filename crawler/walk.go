@@ -24,6 +24,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	c.hand.take(lease)
 	ack, err := c.walk(work, lease)
 	c.hand.leave(lease)
+	lease.AsFound = lease.AsFound || ack.Lease.AsFound
 	ack.Lease = lease
 	if ack.Outcome == storage.Later {
 		ack.Lease.Attempt++
@@ -44,6 +45,9 @@ func (c *Crawler) step(ctx, work context.Context) error {
 // earlier room.
 func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error) {
 	clearance, err := c.clear(ctx, l)
+	if clean, ok := c.alias(l, clearance, err); ok {
+		return c.replace(ctx, l, clean)
+	}
 	if err != nil {
 		return c.refuse(ctx, l, err)
 	}
@@ -80,7 +84,7 @@ func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance,
 	if !l.For.IsZero() {
 		return c.Gate.CheckHop(ctx, time.Now(), l.URL, l.For)
 	}
-	return c.Gate.Check(ctx, time.Now(), l.URL)
+	return c.Gate.Check(ctx, time.Now(), target(l))
 }
 
 // isPage reports whether a visit is to a page, and not to a file for robots.

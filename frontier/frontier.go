@@ -75,7 +75,7 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 	in := entries[:0:0]
 	for _, e := range entries {
 		if f.cfg.Clean != nil && e.Source != storage.Robots {
-			e.URL = f.cfg.Clean(e.URL)
+			f.clean(&e)
 		}
 		if err := f.InScope(e); err != nil {
 			if f.cfg.Refused != nil {
@@ -93,6 +93,16 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 		f.nudge()
 	}
 	return added, err
+}
+
+// clean gives e its clean URL, and keeps the one that it was found under first:
+// there may be nothing at the clean one (CLEAN-05).
+func (f *Frontier) clean(e *storage.Entry) {
+	found := e.URL
+	e.URL = f.cfg.Clean(found)
+	if e.URL != found && e.Found.IsZero() {
+		e.Found = found
+	}
 }
 
 // InScope returns nil if e belongs to the crawl, else an error of Kind

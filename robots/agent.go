@@ -11,7 +11,7 @@ import (
 type Agent struct {
 	tokens    []string
 	name      string // as Named was given it; only GoogleOSS asks for it
-	namedOnly bool   // groups for "*" do not bind it (SYS-09, SYS-10)
+	namedOnly bool   // rules for "*" do not bind it (EXC-03, EXC-10), only their delay does
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.

@@ -78,12 +78,12 @@ func TestNamed(t *testing.T) {
 }
 
 func TestParseDialect(t *testing.T) {
-	for name, want := range map[string]Dialect{"google": Google, "google-oss": GoogleOSS} {
+	for name, want := range map[string]Dialect{"google": Google, "yandex": Yandex, "google-oss": GoogleOSS} {
 		if d, err := ParseDialect(name); err != nil || d != want || d.String() != name {
 			t.Errorf("ParseDialect(%q) = %v, %v", name, d, err)
 		}
 	}
-	for _, name := range []string{"yandex", "bing", "", "Google"} {
+	for _, name := range []string{"bing", "", "Google"} {
 		if d, err := ParseDialect(name); err == nil {
 			t.Errorf("ParseDialect(%q) = %v, want an error", name, d)
 		}

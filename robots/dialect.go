@@ -8,9 +8,13 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// Google follows Google's documentation and RFC 9309. Crawl-delay, which
-	// Google ignores, is honoured as an extension.
+	// Google follows Google's documentation and RFC 9309. Crawl-delay, Host and
+	// Clean-param, which Google ignores, are honoured as extensions.
 	Google Dialect = iota
+	// Yandex follows Yandex's documentation: the 1994 format with wildcards,
+	// Crawl-delay, Host and Clean-param. What cannot be had restricts nobody
+	// (C-01 to C-15).
+	Yandex
 	// GoogleOSS is Google's published C++ parser (google/robotstxt) to the
 	// letter, quirks included, for comparing verdicts with it one to one. The
 	// extensions are read in it, too.
@@ -22,12 +26,12 @@ func ParseDialect(name string) (Dialect, error) {
 	switch name {
 	case "google":
 		return Google, nil
+	case "yandex":
+		return Yandex, nil
 	case "google-oss":
 		return GoogleOSS, nil
-	case "yandex":
-		return Google, fmt.Errorf("robots dialect %q is not supported yet", name)
 	}
-	return Google, fmt.Errorf("unknown robots dialect %q: want google or google-oss", name)
+	return Google, fmt.Errorf("unknown robots dialect %q: want google, yandex or google-oss", name)
 }
 
 // String returns the name of the dialect.
@@ -35,6 +39,8 @@ func (d Dialect) String() string {
 	switch d {
 	case Google:
 		return "google"
+	case Yandex:
+		return "yandex"
 	case GoogleOSS:
 		return "google-oss"
 	}

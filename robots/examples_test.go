@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,72 +29,122 @@ type example struct {
 	Rule       *string
 	CrawlDelay json.RawMessage `json:"crawl_delay_seconds"` // a number or null
 	Sitemaps   *[]string
+	Host       json.RawMessage // a string or null
+	CleanURL   *string         `json:"clean_url"`
+	Note       string
 }
 
-// TestExamples runs the examples of the google dialect that are about rules,
-// Crawl-delay and sitemaps. A requirement that
-// fails must be listed in testdata/known-gaps.txt, one that passes must not.
+// classic is the dialect of examples of how the format of 1994 reads. They are
+// for lint, and not run here.
+const classic = "classic"
+
+// dialects returns those in which an example of the named one is run.
+func dialects(t *testing.T, name string) []Dialect {
+	t.Helper()
+	switch name {
+	case classic:
+		return nil
+	case "both":
+		return []Dialect{Google, Yandex}
+	}
+	d, err := ParseDialect(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []Dialect{d}
+}
+
+// decodeExample reads a line of an example file, and fails if there is a field
+// that nobody would check.
+func decodeExample(t *testing.T, text string, into any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// TestExamples runs the examples of rules, groups, delays, sitemaps, Host and
+// Clean-param, each in every dialect that it is for.
 func TestExamples(t *testing.T) {
-	gaps := readLines(t, "testdata/known-gaps.txt")
-	failed := make(map[string]bool) // by requirement, of those that ran
 	for i, text := range readLines(t, "testdata/robots-examples.jsonl") {
 		var e example
-		if err := json.Unmarshal([]byte(text), &e); err != nil {
-			t.Fatalf("line %d: %v", i+1, err)
-		}
-		if e.Dialect != "google" && e.Dialect != "both" || e.Allowed == nil && e.CrawlDelay == nil && e.Sitemaps == nil {
-			continue
-		}
-		t.Run(fmt.Sprintf("%s/%d", e.Req, i+1), func(t *testing.T) {
-			err := e.check()
-			failed[e.Req] = failed[e.Req] || err != nil
-			if err != nil && slices.Contains(gaps, e.Req) {
-				t.Skip("known gap:", err)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for _, req := range gaps {
-		if fails, ran := failed[req]; !ran {
-			t.Errorf("known gap %s: no example of that requirement ran", req)
-		} else if !fails {
-			t.Errorf("known gap %s: all its examples pass; take it off the list", req)
+		decodeExample(t, text, &e)
+		for _, d := range dialects(t, e.Dialect) {
+			t.Run(fmt.Sprintf("%s/%d/%s", e.Req, i+1, d), func(t *testing.T) {
+				if err := e.check(d); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
 }
 
-func (e *example) check() error {
+func (e *example) check(d Dialect) error {
 	body := e.Base64
 	if body == nil {
 		body = []byte(e.Robots)
 	}
-	o := Options{NoExtensions: e.Extensions != nil && !*e.Extensions}
-	file := o.Parse(body)
-	rules := file.For(Named(e.Agent))
-	if e.Allowed != nil {
-		u, err := decorum.ParseURL(e.URL)
-		if err != nil {
-			return err
-		}
-		v := rules.Check(u)
-		if v.Allowed != *e.Allowed {
-			return fmt.Errorf("%s: allowed = %v by %q, want %v\n%s", e.URL, v.Allowed, v.Rule, *e.Allowed, body)
-		}
-		if e.Rule != nil && v.Rule != *e.Rule {
-			return fmt.Errorf("%s: rule = %q, want %q\n%s", e.URL, v.Rule, *e.Rule, body)
-		}
+	file := Options{Dialect: d, NoExtensions: e.Extensions != nil && !*e.Extensions}.Parse(body)
+	if err := e.checkFile(file); err != nil {
+		return fmt.Errorf("%w\n%s", err, body)
 	}
+	if err := e.checkRules(file.For(Named(e.Agent))); err != nil {
+		return fmt.Errorf("%w\n%s", err, body)
+	}
+	return nil
+}
+
+// checkRules checks what the file says to the agent.
+func (e *example) checkRules(rules *Rules) error {
 	if e.CrawlDelay != nil {
 		if got := seconds(rules.CrawlDelay()); got != string(e.CrawlDelay) {
-			return fmt.Errorf("Crawl-delay = %s, want %s\n%s", got, e.CrawlDelay, body)
+			return fmt.Errorf("Crawl-delay = %s, want %s", got, e.CrawlDelay)
 		}
 	}
+	if e.Allowed == nil {
+		return nil
+	}
+	u, err := decorum.ParseURL(e.URL)
+	if err != nil {
+		return err
+	}
+	v := rules.Check(u)
+	if v.Allowed != *e.Allowed {
+		return fmt.Errorf("%s: allowed = %v by %q, want %v", e.URL, v.Allowed, v.Rule, *e.Allowed)
+	}
+	if e.Rule != nil && v.Rule != *e.Rule {
+		return fmt.Errorf("%s: rule = %q, want %q", e.URL, v.Rule, *e.Rule)
+	}
+	return nil
+}
+
+// checkFile checks what the file says to everybody.
+func (e *example) checkFile(file *File) error {
 	if e.Sitemaps != nil {
 		if got := urls(file.Sitemaps()); !slices.Equal(got, *e.Sitemaps) {
-			return fmt.Errorf("sitemaps = %q, want %q\n%s", got, *e.Sitemaps, body)
+			return fmt.Errorf("sitemaps = %q, want %q", got, *e.Sitemaps)
 		}
+	}
+	if e.Host != nil {
+		got := "null"
+		if host, ok := file.Host(); ok {
+			got = strconv.Quote(host)
+		}
+		if got != string(e.Host) {
+			return fmt.Errorf("Host = %s, want %s", got, e.Host)
+		}
+	}
+	if e.CleanURL == nil {
+		return nil
+	}
+	found, err := decorum.ParseURL(e.URL)
+	if err != nil {
+		return err
+	}
+	if got := file.Cleaner().Clean(found); got.String() != *e.CleanURL {
+		return fmt.Errorf("%v is cleaned to %v, want %s", found, got, *e.CleanURL)
 	}
 	return nil
 }

@@ -17,15 +17,16 @@ const usualLine = 32
 // its extensions.
 type Options struct {
 	Dialect Dialect
-	// NoExtensions ignores the lines that the Google dialect itself does not
-	// know, such as Crawl-delay (DELAY-07).
+	// NoExtensions ignores the lines that Google does not know: Crawl-delay, Host
+	// and Clean-param (DELAY-07, HOST-15, CLEAN-25). To Yandex they are none.
 	NoExtensions bool
 	// DelayEndsRun makes a Crawl-delay line end a run of user-agent lines, as
 	// rules do, so that those after it begin a group of their own.
 	DelayEndsRun bool
 	// Limit is how many bytes are read. What is less than the constant Limit,
 	// zero included, means that constant (FMT-09); but GoogleOSS, which knows
-	// no limit, reads all of the body if Limit is zero.
+	// no limit, reads all of the body if Limit is zero. Of a file that is longer
+	// than YandexLimit the Yandex dialect reads nothing.
 	Limit int
 }
 
@@ -35,14 +36,23 @@ func Parse(body []byte, d Dialect) *File { return Options{Dialect: d}.Parse(body
 
 // Parse reads body as the options say. The File keeps no reference to body.
 func (o Options) Parse(body []byte) *File {
+	if o.Dialect == Yandex && len(body) > YandexLimit {
+		body = nil // FMT-10
+	}
 	rest, parse := o.text(body)
-	f := &File{lines: make([]line, 0, len(rest)/usualLine), dialect: o.Dialect, delayEndsRun: o.DelayEndsRun}
+	f := &File{
+		lines: make([]line, 0, len(rest)/usualLine), dialect: o.Dialect,
+		delayEndsRun: o.DelayEndsRun || o.Dialect == Yandex, // GRP-15
+	}
 	for number := int32(1); rest != ""; number++ {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && l.field == crawlDelay {
+		if !ok || o.NoExtensions && o.Dialect != Yandex && l.field.extension() {
 			continue
+		}
+		if o.Dialect == Yandex {
+			l = l.turned()
 		}
 		l.number = number
 		f.lines = append(f.lines, l)

@@ -121,6 +121,16 @@ func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, e
 	return file.Sitemaps(), nil
 }
 
+// Clean returns u without the parameters that its origin's robots.txt says to
+// ignore, as far as the file is in mind: it does no I/O. After Check has judged
+// a URL, it is.
+func (g *Gate) Clean(u decorum.URL) decorum.URL {
+	if s := g.memory.find(u.Origin()); s != nil {
+		return s.cleaner.Clean(u)
+	}
+	return u
+}
+
 // CrawlDelay returns the pause that the origin's rules ask for, and false if
 // they are not known or ask for none. A delay holds on while its rules are
 // too old or the origin is closed.

@@ -38,6 +38,9 @@ const longestWish = day
 // read says what a response means, in the order of the FETCH requirements.
 // What is not known to mean anything else is a failure.
 func (g *Gate) read(now time.Time, c Clearance, res *decorum.Response, err error) reading {
+	if g.cfg.Dialect == Yandex {
+		return g.readYandex(now, res, err)
+	}
 	if err != nil || res == nil {
 		return reading{failed: &failure{why: failedDownload(err), backoff: g.cfg.Retry}} // FETCH-18, FETCH-19
 	}

@@ -14,6 +14,11 @@ type GateConfig struct {
 	// Dialect and NoExtensions say how files are read: see Options.
 	Dialect      Dialect
 	NoExtensions bool
+	// Session is when the session began, such as one run of a crawl: what was
+	// learnt before is asked for anew, whatever its age (CACHE-08, SESS-01). The
+	// Yandex dialect must have one; in others zero means that answers hold until
+	// they are too old (SESS-03).
+	Session time.Time
 	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
 	MinTTL, MaxTTL time.Duration
 	// MaxHops is how many redirects of a robots.txt are followed, at least 5
@@ -70,6 +75,8 @@ func (c GateConfig) Validate() error {
 	}
 	c = c.withDefaults()
 	switch {
+	case c.Dialect == Yandex && c.Session.IsZero():
+		return fmt.Errorf("robots gate: the yandex dialect needs to know when the session began")
 	case c.MinTTL > c.MaxTTL:
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
 	case c.MaxHops < leastHops:

@@ -2,7 +2,6 @@ package robots
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +22,7 @@ type lookupExample struct {
 	Cached          *scripted
 	UnreachableDays *int     `json:"unreachable_days"`
 	KnownBlocked    []string `json:"known_blocked"`
+	SessionStart    bool     `json:"session_start"`
 	MaxTTLHours     float64  `json:"max_ttl_hours"`
 	Want            string
 	Requests        *int
@@ -30,6 +30,7 @@ type lookupExample struct {
 		Agent, URL string
 		Allowed    bool
 	}
+	Note string
 }
 
 // A scripted response is what a server is to answer.
@@ -46,49 +47,32 @@ type scripted struct {
 	AgeHours float64 `json:"age_hours"` // of a cached copy
 }
 
-// TestLookupExamples runs the examples of the google dialect. A requirement
-// that fails must be listed in testdata/known-gaps-fetch.txt, one that passes
-// must not.
+// TestLookupExamples runs the examples of how robots.txt files are had.
 func TestLookupExamples(t *testing.T) {
-	gaps := readLines(t, "testdata/known-gaps-fetch.txt")
-	failed := make(map[string]bool) // by requirement, of those that ran
 	for i, text := range readLines(t, "testdata/fetch-examples.jsonl") {
 		var x lookupExample
-		if err := json.Unmarshal([]byte(text), &x); err != nil {
-			t.Fatalf("line %d: %v", i+1, err)
-		}
-		if x.Dialect != "google" && x.Dialect != "both" {
-			continue
-		}
-		t.Run(fmt.Sprintf("%s/%d", x.Req, i+1), func(t *testing.T) {
-			err := x.run(t)
-			failed[x.Req] = failed[x.Req] || err != nil
-			if err != nil && slices.Contains(gaps, x.Req) {
-				t.Skip("known gap:", err)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for _, req := range gaps {
-		if fails, ran := failed[req]; !ran {
-			t.Errorf("known gap %s: no example of that requirement ran", req)
-		} else if !fails {
-			t.Errorf("known gap %s: all its examples pass; take it off the list", req)
+		decodeExample(t, text, &x)
+		for _, d := range dialects(t, x.Dialect) {
+			t.Run(fmt.Sprintf("%s/%d/%s", x.Req, i+1, d), func(t *testing.T) {
+				if err := x.run(t, d); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
 }
 
 // run sets the scene, makes the lookup, and compares.
-func (x *lookupExample) run(t *testing.T) error {
-	cfg := GateConfig{MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))}
-	s := newScene(t, cfg)
+func (x *lookupExample) run(t *testing.T, d Dialect) error {
+	s := newScene(t, GateConfig{Dialect: d, MaxTTL: time.Duration(x.MaxTTLHours * float64(time.Hour))})
 	page := mustURL(t, "https://example.com/")
 	if x.RobotsURL != "" {
 		page = mustURL(t, x.RobotsURL)
 	}
 	x.prepare(s, page)
+	if x.SessionStart && d == Yandex { // to others a session means nothing
+		s.newSession()
+	}
 
 	outcome, requests := Unknown, 0
 	c, err := s.check(page)
@@ -194,8 +178,15 @@ type scene struct {
 	now   time.Time
 }
 
+// sceneTime is when scenes begin.
+var sceneTime = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// newScene sets a scene. In the Yandex dialect its session began a month ago.
 func newScene(t testing.TB, cfg GateConfig) *scene {
 	t.Helper()
+	if cfg.Dialect == Yandex && cfg.Session.IsZero() {
+		cfg.Session = sceneTime.Add(-30 * day)
+	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,11 +194,17 @@ func newScene(t testing.TB, cfg GateConfig) *scene {
 		cfg.Agent = Named("anybot")
 	}
 	notes := newNotebook()
-	return &scene{t, NewGate(cfg, notes), notes, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)}
+	return &scene{t, NewGate(cfg, notes), notes, sceneTime}
 }
 
 // restart makes the process begin anew: only the notes remain.
 func (s *scene) restart() { s.gate = NewGate(s.gate.cfg, s.notes) }
+
+// newSession is a restart that begins a session.
+func (s *scene) newSession() {
+	s.gate.cfg.Session = s.now
+	s.restart()
+}
 
 func (s *scene) check(u decorum.URL) (Clearance, error) {
 	return s.gate.Check(s.t.Context(), s.now, u)

@@ -74,6 +74,9 @@ func (g *Gate) Learn(ctx context.Context, now time.Time, c Clearance, res *decor
 		return Lesson{}, refusal(c.url, decorum.Invalid, errNotRobots)
 	}
 	now = now.Round(0).UTC() // the wall clock: others do not stand still while we sleep
+	if now.Before(g.cfg.Session) {
+		now = g.cfg.Session.Round(0).UTC() // it was set back: what is learnt now is of this session all the same
+	}
 	e := g.memory.lock(c.origin, now)
 	defer e.mu.Unlock()
 	if e.claim.id != c.claim {

@@ -9,16 +9,22 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
+// noteAt is where a note is kept.
+type noteAt struct {
+	origin decorum.Origin
+	key    string
+}
+
 // A notebook keeps notes in memory, and counts.
 type notebook struct {
 	mu     sync.Mutex
-	notes  map[decorum.Origin][]byte
+	notes  map[noteAt][]byte
 	reads  int
 	writes int
 	broken bool
 }
 
-func newNotebook() *notebook { return &notebook{notes: make(map[decorum.Origin][]byte)} }
+func newNotebook() *notebook { return &notebook{notes: make(map[noteAt][]byte)} }
 
 var errBroken = errors.New("disk is gone")
 
@@ -29,7 +35,7 @@ func (n *notebook) Note(_ context.Context, o decorum.Origin, key string) ([]byte
 	if n.broken {
 		return nil, errBroken
 	}
-	return slices.Clone(n.notes[o]), nil
+	return slices.Clone(n.notes[noteAt{o, key}]), nil
 }
 
 func (n *notebook) SetNote(_ context.Context, o decorum.Origin, key string, value []byte) error {
@@ -39,6 +45,6 @@ func (n *notebook) SetNote(_ context.Context, o decorum.Origin, key string, valu
 	if n.broken {
 		return errBroken
 	}
-	n.notes[o] = slices.Clone(value)
+	n.notes[noteAt{o, key}] = slices.Clone(value)
 	return nil
 }

@@ -21,8 +21,14 @@ type Notes interface {
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
-// noteKey is the key of an origin's record.
-const noteKey = "robots"
+// noteKey returns the key of an origin's record. Yandex has a key of its own:
+// an answer that means no restriction there closes the origin to others.
+func (g *Gate) noteKey() string {
+	if g.cfg.Dialect == Yandex {
+		return "robots-yandex"
+	}
+	return "robots"
+}
 
 // A record is all that is kept of an origin's robots.txt (CACHE-09). It is
 // tied to no agent (CACHE-03).
@@ -166,7 +172,7 @@ func decodeRecord(note []byte) (record, error) {
 // load reads the origin's record. A damaged one is as good as none: the file
 // is fetched again, and until then nothing is allowed.
 func (g *Gate) load(ctx context.Context, o decorum.Origin) (record, error) {
-	note, err := g.notes.Note(ctx, o, noteKey)
+	note, err := g.notes.Note(ctx, o, g.noteKey())
 	if err != nil {
 		return record{}, fmt.Errorf("robots: read note of %s: %w", o, err)
 	}
@@ -181,7 +187,7 @@ func (g *Gate) load(ctx context.Context, o decorum.Origin) (record, error) {
 func (g *Gate) save(ctx context.Context, o decorum.Origin, r *record) error {
 	note, err := r.encode()
 	if err == nil {
-		err = g.notes.SetNote(ctx, o, noteKey, note)
+		err = g.notes.SetNote(ctx, o, g.noteKey(), note)
 	}
 	if err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)

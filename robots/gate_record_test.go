@@ -57,7 +57,7 @@ func FuzzRecord(f *testing.F) {
 	page := mustURL(f, "https://example.com/b")
 	c := s.claim(page)
 	s.learn(c, answers(200, someRules)(c.URL()))
-	f.Add(s.notes.notes[page.Origin()][notePrefix:])
+	f.Add(s.notes.notes[noteAt{page.Origin(), "robots"}][notePrefix:])
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		note := sealed(rest)
 		r, err := decodeRecord(note)
@@ -69,7 +69,7 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("%q is written as %q, which cannot be read", note, again)
 		}
 		s := newScene(t, GateConfig{})
-		s.notes.notes[page.Origin()] = bytes.Clone(note)
+		s.notes.notes[noteAt{page.Origin(), "robots"}] = bytes.Clone(note)
 		c, err := s.check(page)
 		if err == nil && !c.ForRobots() && r.Last == nil && (r.Outage == nil || !r.Outage.Over) {
 			t.Errorf("%q lets a page pass", note)

@@ -11,6 +11,7 @@ import (
 // agent, the body left behind. It is immutable.
 type standing struct {
 	rules    *Rules // that pages were last judged by; nil if none are known
+	cleaner  *Cleaner
 	file     Snapshot
 	until    time.Time // what is said below holds until then; after it, ask again
 	closed   bool      // pages wait
@@ -56,11 +57,14 @@ func (g *Gate) compile(r *record, file *File) *standing {
 		s.rules = AllowAll()
 		if a.IsFile {
 			s.file.Outcome = RulesKnown
-			s.rules = file.For(g.cfg.Agent)
+			s.rules, s.cleaner = file.For(g.cfg.Agent), file.Cleaner()
 		}
 		s.until = a.Expires
 		if latest := a.Fetched.Add(g.cfg.MaxTTL); latest.Before(s.until) {
 			s.until = latest // another Gate may let rules live longer
+		}
+		if a.Fetched.Before(g.cfg.Session) {
+			s.until = a.Fetched // CACHE-08
 		}
 	}
 	switch {

@@ -296,16 +296,16 @@ func TestDamagedNote(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	s := newScene(t, GateConfig{})
 	s.lookup(page, answers(200, someRules))
-	good := s.notes.notes[page.Origin()]
+	good := s.notes.notes[noteAt{page.Origin(), "robots"}]
 	for i := range good {
 		bad := append([]byte(nil), good...)
 		bad[i] ^= 0x10
-		s.notes.notes[page.Origin()] = bad
+		s.notes.notes[noteAt{page.Origin(), "robots"}] = bad
 		s.restart()
 		s.want(page, asks)
 	}
 	for n := range good {
-		s.notes.notes[page.Origin()] = good[:n]
+		s.notes.notes[noteAt{page.Origin(), "robots"}] = good[:n]
 		s.restart()
 		s.want(page, asks)
 	}

@@ -220,7 +220,7 @@ func TestNoteHoldsOneBody(t *testing.T) {
 	for range 3 {
 		s.now = s.now.Add(day)
 		s.lookup(page, fails)
-		if n := len(s.notes.notes[page.Origin()]); n < Limit || n > Limit+2000 {
+		if n := len(s.notes.notes[noteAt{page.Origin(), "robots"}]); n < Limit || n > Limit+2000 {
 			t.Errorf("note of %d bytes, want one body of at most 500 KiB", n)
 		}
 	}
@@ -235,7 +235,7 @@ func TestValidatorsAreKept(t *testing.T) {
 		return &decorum.Response{URL: u, Status: 200, Header: http.Header{
 			"Etag": {`"x"`}, "Last-Modified": {"Sun, 01 Mar 2026 12:00:00 GMT" + string(make([]byte, 5000))}}}
 	})
-	r, err := decodeRecord(s.notes.notes[page.Origin()])
+	r, err := decodeRecord(s.notes.notes[noteAt{page.Origin(), "robots"}])
 	if err != nil || r.Last.ETag != `"x"` || len(r.Last.LastModified) != 512 || r.Last.Status != 200 {
 		t.Errorf("record = %+v, %v", r.Last, err)
 	}

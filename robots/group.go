@@ -18,14 +18,21 @@ func (f *File) For(a Agent) *Rules {
 		}
 	}
 	if best == unnamed {
-		return &Rules{verbatim: f.dialect == GoogleOSS}
+		rules := &Rules{verbatim: f.dialect == GoogleOSS}
+		if a.namedOnly {
+			rules.delay, rules.slow = f.For(Agent{}).CrawlDelay() // EXC-09
+		}
+		return rules
 	}
 	return compile(f.chosen(a, best), f.dialect)
 }
 
 // rank returns how specifically a user-agent value names a in the dialect.
 func (f *File) rank(a Agent, value string) rank {
-	if f.dialect == GoogleOSS {
+	switch f.dialect {
+	case Yandex:
+		return a.rankWithin(value)
+	case GoogleOSS:
 		return a.ossRank(value)
 	}
 	return a.rank(value)

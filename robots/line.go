@@ -11,6 +11,8 @@ const (
 	disallow
 	sitemap
 	crawlDelay
+	mainHost
+	cleanParam
 )
 
 // fieldNames holds the fields as they are written, in lower case. Typos are
@@ -21,10 +23,15 @@ var fieldNames = [...]string{
 	disallow:   "disallow",
 	sitemap:    "sitemap",
 	crawlDelay: "crawl-delay",
+	mainHost:   "host",
+	cleanParam: "clean-param",
 }
 
 // String returns the name of the field, in lower case.
 func (f field) String() string { return fieldNames[f] }
+
+// extension reports whether Google does not know the field (SYN-07, SYN-15).
+func (f field) extension() bool { return f == crawlDelay || f == mainHost || f == cleanParam }
 
 // A line is one that means something: a known field and its value, without
 // comment and outer space.

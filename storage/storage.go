@@ -133,6 +133,8 @@ type Entry struct {
 	For      decorum.Origin // set on hops of a robots.txt redirect only
 	Attempt  int            // visits that failed so far
 	Context  []byte         // travels with the URL; at most 64 KiB
+	Found    decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
+	AsFound  bool           // Found is to be visited: nothing is at the URL
 }
 
 // A Host is the clock of one host and what politeness remembers of it.
@@ -213,6 +215,8 @@ func (e *Entry) Check() error {
 		return fmt.Errorf("%v: depth or attempt is negative", e.URL)
 	case len(e.Context) > MaxContext:
 		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContext)
+	case e.AsFound && e.Found.IsZero(), !e.Found.IsZero() && e.Found.Origin() != e.URL.Origin():
+		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Found)
 	}
 	return nil
 }

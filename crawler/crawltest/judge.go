@@ -27,10 +27,6 @@ type Options struct {
 	Restarts []time.Time
 	// Revisits lets pages be asked for more than once.
 	Revisits bool
-	// AsWritten takes URLs as they are written, for a crawler that does not know
-	// Clean-param: without it, URLs that differ only in parameters that it takes
-	// off are one page.
-	AsWritten bool
 }
 
 // Judge judges the web's own log: see JudgeLog.
@@ -66,10 +62,11 @@ func (w *Web) Judge(o Options) Report {
 //     read just before it may have died with it.
 //   - Overlap: more requests at a time than the site allows (Site.Concurrency), or
 //     than one where a Delay has been read.
-//   - Duplicate: a URL, without the parameters that Clean-param takes off (but see
-//     Options.AsWritten), was asked for again with the same method, though its last answer was whole and neither
+//   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked
+//     for again with the same method, though its last answer was whole and neither
 //     408, 425, 429 nor 5xx, and there was no restart in between. Robots.txt and its
-//     redirects may be asked for again.
+//     redirects may be asked for again, and a page once more as it was found if the
+//     URL without the parameters answered 404 or 410.
 //   - Anonymous: the User-Agent does not begin with product/version, does not name
 //     Options.Product, or has no URL or mail address to complain to.
 func (w *Web) JudgeLog(log []Exchange, o Options) Report {
@@ -187,14 +184,14 @@ func (h *hearing) examineRobots(x Exchange, path string, law law) {
 
 // examineRepeat asks whether the page was asked for before, without need.
 func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
-	if law.rules.Clean != nil && !h.opts.AsWritten {
+	if law.rules.Clean != nil {
 		path = law.rules.Clean(path)
 	}
 	page := x.Method + " " + origin + path
 	before, again := h.seen[page]
 	h.seen[page] = x
 	switch {
-	case !again:
+	case !again, missing(before) && before.URL == origin+path && x.URL != before.URL:
 	case h.restart(x.Start).After(before.Start):
 		h.report.Redone++
 	case invitesRetry(before):
@@ -203,6 +200,9 @@ func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
 		h.blame(Duplicate, x, "first "+seconds(x.Start.Sub(before.Start))+" before")
 	}
 }
+
+// missing reports whether an answer says that nothing is there.
+func missing(x Exchange) bool { return x.Status == http.StatusNotFound || x.Status == http.StatusGone }
 
 // invitesRetry reports whether an answer speaks of the moment, not of the page.
 func invitesRetry(x Exchange) bool {

@@ -235,6 +235,13 @@ var judged = []struct {
 	{"again under a noise parameter", Options{}, []Exchange{
 		x("noise.example/robots.txt", 0, s), x("noise.example/a?ref=1", s, 2*s), x("noise.example/a?ref=2", 2*s, 3*s),
 	}, map[Rule]int{Duplicate: 1}},
+	{"as it was found, since nothing is at the clean URL", Options{}, []Exchange{
+		x("noise.example/robots.txt", 0, s), x("noise.example/a", s, 2*s, status(404)), x("noise.example/a?ref=1", 2*s, 3*s),
+	}, nil},
+	{"under a second noise parameter, though nothing is at the clean URL", Options{}, []Exchange{
+		x("noise.example/robots.txt", 0, s), x("noise.example/a", s, 2*s, status(410)),
+		x("noise.example/a?ref=1", 2*s, 3*s, status(404)), x("noise.example/a?ref=2", 3*s, 4*s),
+	}, map[Rule]int{Duplicate: 1}},
 	{"404 asked for again", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s, status(404)), x("free.example/a", 2*s, 3*s, status(404)),
 	}, map[Rule]int{Duplicate: 1}},

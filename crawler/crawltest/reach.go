@@ -18,8 +18,6 @@ type Plan struct {
 	MaxDepth int           // links from a seed; 0: 32
 	Attempts int           // requests for a page that keeps failing; 0: 3
 	Timeout  time.Duration // of one request: some sites answer never. 0: 30 s
-	// AsWritten takes URLs as they are written, Clean-param or not.
-	AsWritten bool
 }
 
 func (p Plan) withDefaults() Plan {
@@ -100,7 +98,7 @@ func (e *explorer) discover(found string, depth int, sitemap bool) {
 	site := e.web.sites[host]
 	rules := site.robots(e.now)
 	origin, path := split(found)
-	if rules.Clean != nil && !e.plan.AsWritten {
+	if rules.Clean != nil {
 		path = rules.Clean(path)
 	}
 	found = origin + path

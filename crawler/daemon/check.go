@@ -124,6 +124,9 @@ func checkChoices(p *Project) *fault {
 			return faulty(f.field, "%q is not one of %s", f.value, f.choices)
 		}
 	}
+	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
+		return faulty("robots.dialect", "%v", err)
+	}
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (a *app) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
 	if err := server.Close(); err != nil {
 		return err
 	}
-	return a.printReport(web.Judge(crawltest.Options{AsWritten: true}))
+	return a.printReport(web.Judge(crawltest.Options{}))
 }
 
 // crawlDemo crawls the web, and prints what it saw.
@@ -83,7 +83,7 @@ func (a *app) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawlte
 	if end != nil && !errors.Is(end, errTime) && !errors.Is(end, errSignal) {
 		return end
 	}
-	report := a.printReport(web.Judge(crawltest.Options{MinDelay: demoDelay, Product: "decorum", AsWritten: true}))
+	report := a.printReport(web.Judge(crawltest.Options{MinDelay: demoDelay, Product: "decorum"}))
 	if errors.Is(end, errSignal) {
 		return &exit{ExitStopped, errSignal}
 	}

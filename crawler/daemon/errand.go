@@ -25,7 +25,7 @@ type errand struct {
 	due     map[string]time.Time // by host
 }
 
-func newErrand(q robotsCheck, agent robots.Agent) (*errand, error) {
+func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*errand, error) {
 	d := newDraft()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + modulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
@@ -42,7 +42,8 @@ func newErrand(q robotsCheck, agent robots.Agent) (*errand, error) {
 		return nil, err
 	}
 	return &errand{
-		gate:    robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{})),
+		gate: robots.NewGate(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()},
+			storage.NewMemory(storage.Config{})),
 		fetcher: fetcher, policy: d.policy(), limits: politeness.NewLimits(politeness.LimitsConfig{}),
 		due: map[string]time.Time{},
 	}, nil

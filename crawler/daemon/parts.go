@@ -55,10 +55,14 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 		return robots.GateConfig{}, err
 	}
 	longest := time.Duration(p.Robots.MaxTTL)
-	return robots.GateConfig{
+	cfg := robots.GateConfig{
 		Agent: agent, Dialect: dialect, NoExtensions: !p.Robots.Extensions,
 		MinTTL: min(time.Minute, longest), MaxTTL: longest,
-	}, nil
+	}
+	if dialect == robots.Yandex {
+		cfg.Session = time.Now() // a run of the crawl is a session
+	}
+	return cfg, cfg.Validate()
 }
 
 func (p *Project) scope() (frontier.ScopeConfig, error) {

@@ -220,7 +220,7 @@ func TestReadProjectRefusesAHugeFile(t *testing.T) {
 var supported = []string{
 	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
 	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_url_length",
-	"robots.extensions", "robots.max_ttl", "robots.meta",
+	"robots.dialect", "robots.extensions", "robots.max_ttl", "robots.meta",
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
 	"limits.workers", "limits.pages", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
@@ -263,7 +263,6 @@ func TestSampleIsCovered(t *testing.T) {
 func TestNotYet(t *testing.T) {
 	set := map[string]string{
 		"scope.max_pages_per_host": "scope: {max_pages_per_host: 5}",
-		"robots.dialect":           "robots: {dialect: yandex}",
 		"politeness.ip":            "politeness: {ip: {concurrency: 2, delay: 0s}}",
 		"politeness.window":        "politeness: {window: {hours: '22:00-06:00'}}",
 		"politeness.hosts":         "politeness: {hosts: {intranet.example: {delay: 0s}}}",

@@ -25,11 +25,13 @@ Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not b
 had, 2 wrong usage.`
 
 const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
-  decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg`
+  decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
+  decorum robots check --agent YandexBot --dialect yandex https://example.com/`
 
 // A robotsCheck is what somebody asks of robots.txt files.
 type robotsCheck struct {
 	file, agent, contact string
+	dialect              string
 	connectTo            []string
 	allowPrivate         bool
 }
@@ -44,6 +46,7 @@ func (a *app) robotsCheckCommand() *cobra.Command {
 	fs := c.Flags()
 	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
 	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
+	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google or yandex")
 	fs.StringVar(&q.contact, "contact", "https://"+modulePath, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
@@ -56,14 +59,17 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 	if agent.Token() == "" {
 		return usage("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
 	}
+	dialect, err := robots.ParseDialect(q.dialect)
+	if err != nil {
+		return usage("--dialect: %v", err)
+	}
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
-		var err error
 		if pages[i], err = decorum.ParseURL(s); err != nil || !fetchable(pages[i]) {
 			return usage("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
-	rulesOf, err := a.rulebook(q, agent)
+	rulesOf, err := a.rulebook(q, agent, dialect)
 	if err != nil {
 		return err
 	}
@@ -126,12 +132,12 @@ type rulesOf func(context.Context, decorum.URL) (*robots.Rules, error)
 
 // rulebook returns where the rules come from: a file, one origin, or the
 // origin of each URL.
-func (a *app) rulebook(q robotsCheck, agent robots.Agent) (rulesOf, error) {
+func (a *app) rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (rulesOf, error) {
 	if q.file != "" && !strings.Contains(q.file, "://") {
-		rules, err := readRules(q.file, agent)
+		rules, err := readRules(q.file, agent, dialect)
 		return func(context.Context, decorum.URL) (*robots.Rules, error) { return rules, nil }, err
 	}
-	e, err := newErrand(q, agent)
+	e, err := newErrand(q, agent, dialect)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +152,7 @@ func (a *app) rulebook(q robotsCheck, agent robots.Agent) (rulesOf, error) {
 }
 
 // readRules reads a robots.txt from a file.
-func readRules(name string, agent robots.Agent) (*robots.Rules, error) {
+func readRules(name string, agent robots.Agent, dialect robots.Dialect) (*robots.Rules, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
@@ -156,5 +162,5 @@ func readRules(name string, agent robots.Agent) (*robots.Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
-	return robots.Parse(body, robots.Google).For(agent), nil
+	return robots.Parse(body, dialect).For(agent), nil
 }

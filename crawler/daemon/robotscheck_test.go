@@ -22,6 +22,9 @@ func TestRobotsCheckFile(t *testing.T) {
 			"allowed\thttps://example.com/\tno rule\ndisallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
 		{"the agent's own group", []string{"--agent=ExampleBot", "https://example.com/"}, ExitNo,
 			"disallowed\thttps://example.com/\tdisallow: / (line 6, group examplebot)\n"},
+		{"dialect", []string{"--agent=YandexBot", "--dialect=yandex", "https://example.com/private/x"}, ExitNo,
+			"disallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
+		{"no such dialect", []string{"--agent=x", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: unknown robots dialect "bing"`},
 		{"no agent", []string{"https://example.com/"}, ExitUsage, `--agent: "" names no crawler`},
 		{"no URL", []string{"--agent=x", "example.com"}, ExitUsage, `"example.com" is not a URL`},
 	} {
@@ -50,6 +53,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 	check("--file=http://shop.example/robots.txt", "https://elsewhere.example/till").want(t, ExitNo, "disallowed\thttps://elsewhere.example/till")
 	check("http://down.example/", "http://free.example/").want(t, ExitFailed,
 		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
+	check("--dialect=yandex", "http://down.example/").want(t, ExitDone, "allowed\thttp://down.example/\tno rule\n")
 	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); r.Pages > 0 || r.Count(crawltest.Anonymous) > 0 {
 		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
 	}
@@ -62,6 +66,8 @@ func TestRobotsCheckRefusesPrivateAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	call(t, "robots", "check", "--agent=x", "http://"+l.Addr().String()+"/").want(t, ExitFailed,
-		"cannot have http://"+l.Addr().String()+"/robots.txt", "--allow-private")
+	for _, dialect := range []string{"google", "yandex"} { // no request left: nothing is known
+		call(t, "robots", "check", "--agent=x", "--dialect", dialect, "http://"+l.Addr().String()+"/").want(t, ExitFailed,
+			"cannot have http://"+l.Addr().String()+"/robots.txt", "--allow-private")
+	}
 }

@@ -89,12 +89,12 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if err := j.openStores(p); err != nil {
 		return nil, err
 	}
-	limits := politeness.NewLimits(p.limits())
+	limits, asked := politeness.NewLimits(p.limits()), robots.NewGate(gate, j.robots)
 	j.frontier = frontier.New(j.store, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Budget: limits, Refused: a.outOfScope(j),
+		Scope: frontier.NewScope(scope, roots), Clean: asked.Clean, Budget: limits, Refused: a.outOfScope(j),
 	})
 	j.crawler = &crawler.Crawler{
-		Frontier: j.frontier, Gate: robots.NewGate(gate, j.robots), Policy: policy, Limits: limits,
+		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,
 		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
 		Settings: p.settings(), Log: a.log,
 	}

@@ -22,27 +22,20 @@ const (
 	hasFor
 	hasContext
 	hasAttempt
+	hasFound
+	asFound
 )
 
 // appendEntry appends e but for its origin, which its key tells.
 func appendEntry(b []byte, e *storage.Entry) []byte {
 	base := e.URL.Origin().String()
-	referrer, flags := e.Referrer, byte(0)
+	referrer, flags := e.Referrer, flagsOf(e)
 	if referrer != "" {
 		flags |= hasReferrer
 		if path, near := strings.CutPrefix(referrer, base); near {
 			referrer = path
 			flags |= nearReferrer
 		}
-	}
-	if !e.For.IsZero() {
-		flags |= hasFor
-	}
-	if len(e.Context) > 0 {
-		flags |= hasContext
-	}
-	if e.Attempt > 0 {
-		flags |= hasAttempt
 	}
 	b = append(b, flags, byte(e.Source), byte(e.Class))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
@@ -59,7 +52,30 @@ func appendEntry(b []byte, e *storage.Entry) []byte {
 	if flags&hasAttempt != 0 {
 		b = binary.AppendUvarint(b, uint64(e.Attempt))
 	}
+	if flags&hasFound != 0 {
+		b = appendString(b, e.Found.Path())
+	}
 	return b
+}
+
+// flagsOf returns what of e is set, the referrer apart.
+func flagsOf(e *storage.Entry) (flags byte) {
+	if !e.For.IsZero() {
+		flags |= hasFor
+	}
+	if len(e.Context) > 0 {
+		flags |= hasContext
+	}
+	if e.Attempt > 0 {
+		flags |= hasAttempt
+	}
+	if !e.Found.IsZero() {
+		flags |= hasFound
+	}
+	if e.AsFound {
+		flags |= asFound
+	}
+	return flags
 }
 
 // parseEntry reads what appendEntry wrote for a URL of origin o.
@@ -83,6 +99,10 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	if flags&hasAttempt != 0 {
 		e.Attempt = r.int()
 	}
+	if flags&hasFound != 0 {
+		e.Found = r.url(o)
+	}
+	e.AsFound = flags&asFound != 0
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.err != nil || len(r.b) > 0 || u.Origin() != o {
 		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, errDamaged)
@@ -231,6 +251,16 @@ func (r *reader) origin() decorum.Origin {
 		r.fail()
 	}
 	return o
+}
+
+// url reads the path of a URL of origin o.
+func (r *reader) url(o decorum.Origin) decorum.URL {
+	u, err := decorum.ParseURL(o.String() + r.string())
+	if err != nil || u.Origin() != o {
+		r.fail()
+		return decorum.URL{}
+	}
+	return u
 }
 
 // parseOriginName returns the origin whose String is s. None is "".

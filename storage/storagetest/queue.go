@@ -50,6 +50,8 @@ var addTests = []test{
 			For:      origin("https://b.example:8443"),
 			Attempt:  2,
 			Context:  []byte("\x00context\xff"),
+			Found:    url("https://a.example/p?q=%20&sid=1"),
+			AsFound:  true,
 		}
 		near := page("https://a.example/near")
 		near.Referrer = "https://a.example/from"
@@ -80,10 +82,12 @@ var addTests = []test{
 		good, big := page("https://a.example/"), page("https://a.example/big")
 		big.Context = make([]byte, storage.MaxContext+1)
 		for name, bad := range map[string]storage.Entry{
-			"context": big,
-			"no URL":  {},
-			"class":   of(storage.Classes, "https://a.example/class"),
-			"depth":   {URL: url("https://a.example/depth"), Depth: -1},
+			"context":  big,
+			"no URL":   {},
+			"class":    of(storage.Classes, "https://a.example/class"),
+			"as found": {URL: url("https://a.example/found"), AsFound: true},
+			"found":    {URL: url("https://a.example/found"), Found: url("http://a.example/found?sid=1")},
+			"depth":    {URL: url("https://a.example/depth"), Depth: -1},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}); err == nil {
 				f.Errorf("%s: Add returned no error", name)

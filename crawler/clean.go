@@ -1,0 +1,57 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// target returns what the visit of l is to: its URL, unless nothing was there,
+// and then what it was first found as.
+func target(l storage.Lease) decorum.URL {
+	if l.AsFound {
+		return l.Found
+	}
+	return l.URL
+}
+
+// missing reports whether nothing is at the clean URL that v went to: the one
+// that it was cleaned from is visited in its place, and stands for all others
+// (CLEAN-05, CLEAN-23).
+func missing(v *Visit) bool {
+	nothing := v.Status() == http.StatusNotFound || v.Status() == http.StatusGone
+	return nothing && !v.Lease.Found.IsZero() && !v.Lease.AsFound
+}
+
+// alias returns the page that l is by the Clean-param rules of its origin, and
+// false if it is that page already. They may not have been known when l was
+// discovered. The gate, asked about l, has just answered cl or err: only where
+// it has judged l are the rules known that hold now. The crawl's own errands
+// are as the site's robots.txt names them.
+func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
+	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.ForRobots()
+	if !judged || l.Source == storage.Robots || l.AsFound {
+		return decorum.URL{}, false
+	}
+	clean := c.Gate.Clean(l.URL)
+	return clean, clean != l.URL
+}
+
+// replace queues clean in the place of l, which is then given up without a
+// visit: clean is the page that is known, requested and judged (CLEAN-23,
+// CLEAN-24).
+func (c *Crawler) replace(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
+	e := l.Entry
+	e.URL, e.Attempt = clean, 0
+	if e.Found.IsZero() {
+		e.Found = l.URL
+	}
+	if _, err := c.Frontier.Discover(ctx, e); err != nil {
+		return storage.Ack{Outcome: storage.Again}, err
+	}
+	return storage.Ack{Outcome: storage.Gone}, nil
+}

@@ -1,0 +1,182 @@
+package crawler_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// crawlCleaning crawls a.test, which answers robots.txt so, from the paths,
+// and returns the paths that it was asked for. Where early, links are cleaned
+// when they are discovered too, as far as the rules are known by then.
+func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...string) []string {
+	t.Helper()
+	site.Host = "a.test"
+	web := crawltest.New(site)
+	store := storage.NewMemory(storage.Config{})
+	seeds := make([]string, len(paths))
+	for i, path := range paths {
+		seeds[i] = "http://a.test" + path
+	}
+	c := newCrawl(t, web, store, seeds...)
+	if early {
+		c.Frontier = frontier.New(store, frontier.Config{Clean: c.Gate.Clean})
+	}
+	run(t, c)
+	return asked(web)
+}
+
+func run(t *testing.T, c *crawler.Crawler) {
+	t.Helper()
+	c.Settings.Workers = 3
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asked returns the paths that a.test was asked for, robots.txt left out.
+func asked(web *crawltest.Web) []string {
+	var paths []string
+	for _, x := range web.Log() {
+		if path := x.URL[len("http://a.test"):]; path != "/robots.txt" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func TestCleanParam(t *testing.T) {
+	const links = "<a href='/p?b=2&sid=3'>1</a><a href='/p?sid=4&b=2'>2</a><a href='/p?b=3'>3</a>"
+	for _, test := range []struct {
+		name, robots string
+		seeds, want  []string
+	}{
+		{"CLEAN-03/found before the rules are known", "Clean-param: sid", []string{"/p?sid=1", "/p?sid=2", "/p"}, []string{"/p"}},
+		{"CLEAN-06/found after", "Clean-param: sid", []string{"/links"}, []string{"/links", "/p?b=2", "/p?b=3"}},
+		{"CLEAN-24", "User-agent: *\nDisallow: /*sid=\nClean-param: sid", []string{"/x?sid=1"}, []string{"/x"}},
+		{"CLEAN-24/the clean URL is disallowed", "User-agent: *\nAllow: /*sid=\nDisallow: /x\nClean-param: sid", []string{"/x?sid=1"}, nil},
+		{"SMAP-08/errands are as they are named", "Clean-param: sid\nSitemap: http://a.test/map?sid=1", nil, nil},
+		{"CLEAN-21/nothing to clean", "Clean-param: sid", []string{"/p?side=1"}, []string{"/p?side=1"}},
+	} {
+		for _, early := range []bool{false, true} {
+			t.Run(test.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					if test.seeds == nil { // the sitemap, and what it lists
+						test.seeds, test.want = []string{"/p?sid=7"}, []string{"/map?sid=1", "/p", "/q"}
+					}
+					got := crawlCleaning(t, crawltest.Site{
+						Robots: robotsText(test.robots, 0, nil),
+						Pages: map[string]crawltest.Page{
+							"/links":     crawltest.Always(crawltest.HTML(links)),
+							"/map?sid=1": crawltest.Always(crawltest.Text("http://a.test/q?sid=5\nhttp://a.test/p?sid=6\n")),
+						},
+						Others: crawltest.Always(crawltest.HTML("a page"))}, early, test.seeds...)
+					slices.Sort(got)
+					if !slices.Equal(got, test.want) {
+						t.Errorf("asked for %q, want %q", got, test.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCleanParamFallsBack: where nothing is at the clean URL, the one that was
+// found first is visited, and no other (CLEAN-05, CLEAN-23).
+func TestCleanParamFallsBack(t *testing.T) {
+	const links = "<a href='/p?ref=3&b=1'>1</a><a href='/p?ref=4&b=1'>2</a>"
+	found := []string{"/p?ref=1&b=1", "/p?ref=2&b=1"}
+	for _, test := range []struct {
+		name, robots string
+		status       int
+		seeds, want  []string
+	}{
+		{"CLEAN-23/found before the rules are known", "", 404, found, []string{"/p?b=1", "/p?ref=1&b=1"}},
+		{"CLEAN-23/found after", "", 410, []string{"/links"}, []string{"/links", "/p?b=1", "/p?ref=3&b=1"}},
+		{"CLEAN-24/the fall-back is disallowed", "Disallow: /*ref=", 404, found, []string{"/p?b=1"}},
+		{"CLEAN-23/another failure", "", 403, found, []string{"/p?b=1"}},
+		{"CLEAN-23/nothing was taken off", "", 404, []string{"/p?b=1"}, []string{"/p?b=1"}},
+		{"CLEAN-23/nothing is there either", "", 404, []string{"/gone?ref=1", "/gone?ref=2"}, []string{"/gone", "/gone?ref=1"}},
+	} {
+		for _, early := range []bool{false, true} {
+			t.Run(test.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					missing := crawltest.Always(crawltest.Status(test.status))
+					got := crawlCleaning(t, crawltest.Site{
+						Robots: robotsText("User-agent: *\nClean-param: ref\n"+test.robots, 0, nil),
+						Pages: map[string]crawltest.Page{"/links": crawltest.Always(crawltest.HTML(links)),
+							"/p?b=1": missing, "/gone": missing, "/gone?ref=1": missing, "/gone?ref=2": missing},
+						Others: crawltest.Always(crawltest.HTML("a page"))}, early, test.seeds...)
+					slices.Sort(got)
+					if !slices.Equal(got, test.want) {
+						t.Errorf("asked for %q, want %q", got, test.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCleanParamRevives pins that a page parked under an address that the
+// rules close is visited when new rules take off what they close.
+func TestCleanParamRevives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+			Robots: func(at time.Time) crawltest.Robots {
+				text := "User-agent: *\nDisallow: /*sid=\n"
+				if at.Sub(begin) > time.Hour {
+					text += "Clean-param: sid\n"
+				}
+				return crawltest.Robots{Answer: crawltest.Text(text)}
+			}})
+		store := storage.NewMemory(storage.Config{})
+		run(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
+		if got := asked(web); got != nil {
+			t.Fatalf("asked for %q, though it is disallowed", got)
+		}
+		time.Sleep(25 * time.Hour)
+		run(t, newCrawl(t, web, store, "http://a.test/y"))
+		got := asked(web)
+		slices.Sort(got)
+		if want := []string{"/x", "/y"}; !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+	})
+}
+
+// TestYandexSession pins that a crawl in the Yandex dialect begins with the
+// robots.txt, and that one which does not answer closes nothing.
+func TestYandexSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < time.Minute {
+					return crawltest.Robots{Answer: crawltest.Status(503)}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+			}})
+		store := storage.NewMemory(storage.Config{})
+		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
+			c := newCrawl(t, web, store, seeds...)
+			c.Gate = robots.NewGate(robots.GateConfig{Dialect: robots.Yandex, Session: time.Now()}, store)
+			run(t, c)
+			time.Sleep(10 * time.Minute)
+		}
+		urls, times := visited(web.Log())
+		if got, want := asked(web), []string{"/x", "/y"}; !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+		if times["http://a.test/robots.txt"] != 2 || urls[0] != "http://a.test/robots.txt" {
+			t.Errorf("requests %q, want each session to begin with robots.txt", urls)
+		}
+	})
+}

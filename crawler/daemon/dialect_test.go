@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestDialect: the yandex dialect is a setting of the crawl (DEF-08). Agents
+// are found within a line, and a run of the crawl is a session, which begins
+// with robots.txt (SESS-01) though the copy is young.
+func TestDialect(t *testing.T) {
+	site := shop()
+	site.Robots = crawltest.Lasting(crawltest.Robots{
+		Answer: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
+	for _, test := range []struct {
+		dialect string
+		pages   string
+		asked   int // for robots.txt, by the crawl and by its resumption
+	}{
+		{"google", "pages: 0 (", 1},
+		{"yandex", "pages: 4 (", 2},
+	} {
+		t.Run(test.dialect, func(t *testing.T) {
+			v := visitTo(t, site)
+			call(t, v.args("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
+			call(t, v.args("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
+			asked := 0
+			for _, x := range v.web.Log() {
+				if x.URL == "http://shop.example/robots.txt" {
+					asked++
+				}
+			}
+			if asked != test.asked {
+				t.Errorf("robots.txt was asked for %d times, want %d", asked, test.asked)
+			}
+		})
+	}
+}
+
+// TestCleanParam: Clean-param is heeded when links are discovered, unless
+// extensions are off (CLEAN-25).
+func TestCleanParam(t *testing.T) {
+	site := crawltest.Site{Host: "shop.example", Others: crawltest.Always(crawltest.HTML("a page")),
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Clean-param: sid\n")}),
+		Pages:  map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
+	for _, test := range []struct {
+		name, setting string
+		want          []string
+	}{
+		{"on", "", []string{"/", "/a", "/a?b=1"}},
+		{"off", "robots: {extensions: false}\n", []string{"/", "/a?sid=1", "/a?sid=2&b=1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := visitTo(t, site)
+			project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
+			call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitDone)
+			var got []string
+			for _, x := range v.web.Log() {
+				if path := x.URL[len("http://shop.example"):]; path != "/robots.txt" {
+					got = append(got, path)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, test.want) {
+				t.Errorf("asked for %q, want %q", got, test.want)
+			}
+		})
+	}
+}

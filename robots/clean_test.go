@@ -1,0 +1,236 @@
+package robots
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+func TestClean(t *testing.T) {
+	for _, test := range []struct{ name, lines, path, want string }{
+		{"CLEAN-02/a tab between the fields", "s\t/p", "/p?s=1", "/p"},
+		{"CLEAN-02/three fields", "s /p /q", "/p?s=1", "/p?s=1"},
+		{"CLEAN-02/no field", "", "/p?=1&", "/p?=1&"},
+		{"CLEAN-02/empty names", "&s&& /p", "/p?s=1&=2&&t", "/p?=2&&t"},
+		{"CLEAN-02/nothing but ampersands", "&&", "/p?=1&&", "/p?=1&&"},
+		{"CLEAN-09/one field that looks like a path", "/p", "/p?s=1&/p=2", "/p?s=1"},
+		{"CLEAN-10/an incorrect line among correct ones", "s /a?\nt", "/a?s=1&t=2", "/a?s=1"},
+		{"CLEAN-12/stars", "s /p**", "/p/q?s=1", "/p/q"},
+		{"CLEAN-14/characters, not bytes", "s&" + strings.Repeat("я", 496) + " /", "/p?s=1", "/p"},
+		{"CLEAN-14/one too many", "s&" + strings.Repeat("я", 497) + " /", "/p?s=1", "/p?s=1"},
+		{"CLEAN-21/name of no parameter", "s=1", "/p?s=1", "/p?s=1"},
+		{"CLEAN-21/value that looks like a name", "s", "/p?t=s&u=1=s", "/p?t=s&u=1=s"},
+		{"CLEAN-21/a question mark in the query", "s", "/p?t?s=1&s=?", "/p?t?s=1"},
+		{"CLEAN-21/letters outside ASCII", "имя", "/p?%D0%B8%D0%BC%D1%8F=1&t=2", "/p?t=2"},
+		{"CLEAN-21/escapes", "a%5b", "/p?a%5B=1&a[=2", "/p?a[=2"},
+		{"CLEAN-21/no parameters", "s", "/p?", "/p?"},
+		{"CLEAN-22/the query is not the path", "s /*x", "/p?s=1&x=2", "/p?s=1&x=2"},
+		{"CLEAN-22/wildcard first", "s *.php", "/a/b.php?s=1", "/a/b.php"},
+		{"CLEAN-22/wildcard alone", "s *", "/a?s=1", "/a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := Parse([]byte("Clean-param: "+strings.ReplaceAll(test.lines, "\n", "\nClean-param: ")), Google)
+			got := file.Cleaner().Clean(mustURL(t, "https://example.com"+test.path))
+			if want := "https://example.com" + test.want; got.String() != want {
+				t.Errorf("%s of %s = %s, want %s", test.lines, test.path, got, want)
+			}
+		})
+	}
+}
+
+func TestCleanNothing(t *testing.T) {
+	if c := Parse([]byte("User-agent: *\nClean-param: a /b?c\n"), Yandex).Cleaner(); c != nil {
+		t.Errorf("a file without a correct line has the Cleaner %v", c)
+	}
+	var none *Cleaner
+	u := mustURL(t, "https://example.com/?a=1")
+	if got := none.Clean(u); got != u {
+		t.Errorf("nil Cleaner: %v", got)
+	}
+	if got := Parse([]byte("Clean-param: a"), Yandex).Cleaner().Clean(decorum.URL{}); !got.IsZero() {
+		t.Errorf("zero URL: %v", got)
+	}
+}
+
+// TestCleanAllocates pins that a URL with nothing to take off costs nothing.
+func TestCleanAllocates(t *testing.T) {
+	c := Parse([]byte("Clean-param: s&ref /shop/*.php\nClean-param: sid /forum"), Google).Cleaner()
+	for _, path := range []string{"/shop/a.php", "/shop/a.php?page=1&sort=2", "/news?s=1&ref=2", "/forum/x?s=1"} {
+		u := mustURL(t, "https://example.com"+path)
+		if n := testing.AllocsPerRun(100, func() { c.Clean(u) }); n > 0 {
+			t.Errorf("%s: %v allocations", path, n)
+		}
+	}
+}
+
+// TestCleanManyLines pins that a file cannot make the work grow without bound
+// (CLEAN-08, MATCH-26).
+func TestCleanManyLines(t *testing.T) {
+	var b strings.Builder
+	for i := range 10 * mostClean {
+		fmt.Fprintf(&b, "Clean-param: p%d&s /*a*a*a*a*a*b%d\n", i, i)
+	}
+	c := Parse([]byte(b.String()), Google).Cleaner()
+	if len(c.places) != mostClean {
+		t.Errorf("%d lines are heeded, want %d", len(c.places), mostClean)
+	}
+	u := mustURL(t, "https://example.com/"+strings.Repeat("a", 4000)+"?"+strings.Repeat("s&", 4000))
+	start := time.Now()
+	c.Clean(u)
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestCleanProperties pins CLEAN-21 on random files and URLs: to clean twice is
+// to clean once; the order of parameters, and of lines, does not matter; what
+// is left is as it was.
+func TestCleanProperties(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "b", "ab", "A", "", "sid", "x%20y", "é"}
+	places := []string{"", " /", " /p", " /p/*.php", " *q", " /q"}
+	pick := func(from []string) string { return from[r.IntN(len(from))] }
+	for range 3000 {
+		lines := make([]string, r.IntN(5))
+		for i := range lines {
+			lines[i] = "Clean-param: " + pick(names) + "&" + pick(names) + pick(places)
+		}
+		parameters := make([]string, r.IntN(6))
+		for i := range parameters {
+			parameters[i] = pick(names) + pick([]string{"", "=", "=1", "=a&=", "=%"})
+		}
+		path := pick([]string{"/", "/p", "/p/a.php", "/a/q"})
+		c := Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner()
+		kept := cleaned(t, c, path, parameters)
+		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		if got := cleaned(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner(), path, parameters); !slices.Equal(got, kept) {
+			t.Fatalf("%q leaves %q of %q, in another order of lines %q", lines, kept, parameters, got)
+		}
+		r.Shuffle(len(parameters), func(i, j int) { parameters[i], parameters[j] = parameters[j], parameters[i] })
+		got := cleaned(t, c, path, parameters)
+		slices.Sort(got)
+		slices.Sort(kept)
+		if !slices.Equal(got, kept) {
+			t.Fatalf("%q leaves %q, but in the order %q of parameters %q", lines, kept, parameters, got)
+		}
+	}
+}
+
+// cleaned returns the parameters that are left of a URL. That must not change
+// when it is cleaned again, and must be what was there, in order.
+func cleaned(t *testing.T, c *Cleaner, path string, parameters []string) []string {
+	t.Helper()
+	u := mustURL(t, "https://example.com"+path+"?"+strings.Join(parameters, "&"))
+	clean := c.Clean(u)
+	if again := c.Clean(clean); again != clean {
+		t.Fatalf("%v is cleaned to %v, and that to %v", u, clean, again)
+	}
+	_, before, _ := strings.Cut(u.Path(), "?")
+	left, query, any := strings.Cut(clean.Path(), "?")
+	if left != path || u.Origin() != clean.Origin() {
+		t.Fatalf("%v is cleaned to %v", u, clean)
+	}
+	if !any {
+		return nil
+	}
+	kept := strings.Split(query, "&")
+	rest := strings.Split(before, "&")
+	for _, p := range kept {
+		i := slices.Index(rest, p)
+		if i < 0 {
+			t.Fatalf("%v is cleaned to %v: %q was not there", u, clean, p)
+		}
+		rest = rest[i+1:]
+	}
+	return kept
+}
+
+// FuzzClean checks, on any line and URL, what TestCleanProperties checks on
+// random ones, and the result against a plain reading of the line.
+func FuzzClean(f *testing.F) {
+	f.Add("s&ref /forum*/showthread.php", "/forum_old/showthread.php", "s=681498605&t=8243&ref=1311")
+	f.Add("a%", "/", "a%&41=2&a")
+	f.Add("имя\t*", "/p", "имя&%d0%b8")
+	f.Add("s /p /q", "/p", "s#t")
+	f.Fuzz(func(t *testing.T, value, path, query string) {
+		u, err := decorum.ParseURL("https://example.com/" + path + "?" + query)
+		if err != nil || strings.ContainsAny(value, "#\r\n") {
+			t.Skip()
+		}
+		c := Parse([]byte("Clean-param:"+value), Google).Cleaner()
+		clean := c.Clean(u)
+		if again := c.Clean(clean); again != clean {
+			t.Fatalf("%q: %v is cleaned to %v, and that to %v", value, u, clean, again)
+		}
+		if want := plainlyCleaned(value, u.String()); clean.String() != want {
+			t.Errorf("%q: %v is cleaned to %v, want %s", value, u, clean, want)
+		}
+	})
+}
+
+// plainlyCleaned is Clean, slow and obvious, for one line.
+func plainlyCleaned(value, url string) string {
+	fields := strings.Split(strings.Trim(strings.ReplaceAll(value, "\t", " "), " "), " ")
+	fields = slices.DeleteFunc(fields, func(s string) bool { return s == "" })
+	page, query, any := strings.Cut(url, "?")
+	path := strings.TrimPrefix(page, "https://example.com")
+	if len(fields) == 1 {
+		fields = append(fields, "/")
+	}
+	if !any || len(fields) != 2 || len([]rune(strings.Trim(value, " \t"))) > 500 || !plainlyAbout(fields[1], path) {
+		return url
+	}
+	var kept []string
+	for _, p := range strings.Split(query, "&") {
+		name, _, _ := strings.Cut(p, "=")
+		named := slices.ContainsFunc(strings.Split(fields[0], "&"), func(s string) bool {
+			u, err := decorum.ParseURL("https://example.com/?" + s)
+			return s != "" && err == nil && u.Path() == "/?"+name
+		})
+		if !named || name == "" {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return page
+	}
+	return page + "?" + strings.Join(kept, "&")
+}
+
+// plainlyAbout reports whether a path begins with the place that a line names.
+func plainlyAbout(place, path string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-/*_"
+	if strings.Trim(place, letters) != "" || place[0] != '/' && place[0] != '*' {
+		return false
+	}
+	parts := strings.Split(place, "*")
+	rest, ok := strings.CutPrefix(path, parts[0])
+	for _, part := range parts[1:] {
+		var found bool
+		_, rest, found = strings.Cut(rest, part)
+		ok = ok && found
+	}
+	return ok
+}
+
+func BenchmarkClean(b *testing.B) {
+	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"), Google).Cleaner()
+	for name, path := range map[string]string{
+		"no query":            "/catalog/page",
+		"nothing to take off": "/catalog?page=3&sort=price&id=17",
+		"two to take off":     "/catalog?orderby=price&page=3&oid=5",
+	} {
+		u := mustURL(b, "https://example.com"+path)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Clean(u)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package robots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const cleanRules = "User-agent: *\nDisallow: /a\nClean-param: sid\n"
+
+// TestYandexFailureHolds pins that "no restriction" after a failure is asked
+// about again soon, and after other answers like a file.
+func TestYandexFailureHolds(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(decorum.URL) *decorum.Response
+		holds  time.Duration
+	}{
+		{"FETCH-21", answers(http.StatusNotFound), day},
+		{"FETCH-22/503", answers(http.StatusServiceUnavailable), time.Hour},
+		{"FETCH-22/429 that asks for more", answers(http.StatusTooManyRequests, "Retry-After", "7200"), 2 * time.Hour},
+		{"FETCH-22/500 that asks for a week", answers(http.StatusInternalServerError, "Retry-After", "604800"), day},
+		{"FETCH-24", fails, time.Hour},
+		{"FETCH-25", answers(http.StatusFound, "Location", "/r.txt"), day},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene(t, GateConfig{Dialect: Yandex})
+			page := mustURL(t, "https://example.com/a")
+			if l := s.lookup(page, test.answer); !l.Open || l.Outcome != AllowedAll {
+				t.Fatalf("outcome = %v, open = %v", l.Outcome, l.Open)
+			}
+			s.now = s.now.Add(test.holds - time.Second)
+			if c, err := s.check(page); err != nil || c.ForRobots() {
+				t.Errorf("a second before %v: %v, %v", test.holds, c.URL(), err)
+			}
+			s.now = s.now.Add(time.Second)
+			s.claim(page)
+		})
+	}
+}
+
+// TestYandexUnsent pins that a request which never left opens nothing.
+func TestYandexUnsent(t *testing.T) {
+	for _, err := range []error{
+		decorum.Forbidden, decorum.Unticketed, decorum.Invalid,
+		fmt.Errorf("get: %w", context.Canceled), fmt.Errorf("dial: %w", decorum.Forbidden),
+	} {
+		s := newScene(t, GateConfig{Dialect: Yandex})
+		page := mustURL(t, "https://example.com/a")
+		l, learnErr := s.gate.Learn(t.Context(), s.now, s.claim(page), nil, err)
+		if learnErr != nil || l.Open || l.Outcome != DisallowedAll {
+			t.Errorf("after %v: outcome = %v, open = %v (%v)", err, l.Outcome, l.Open, learnErr)
+		}
+		if _, err := s.check(page); !errors.Is(err, decorum.Unreachable) {
+			t.Errorf("Check = %v, want Unreachable", err)
+		}
+	}
+}
+
+func TestIsText(t *testing.T) {
+	for _, test := range []struct {
+		media, body string
+		want        bool
+	}{
+		{"text/plain; charset=utf-8", "x", true},
+		{"TEXT/PLAIN", "x", true},
+		{" text/html", "x", true},
+		{"", "x", true},
+		{"plain", "x", true},
+		{"application/json", "x", false},
+		{"textual/plain", "x", false},
+		{"", "x\x00", false},
+	} {
+		t.Run("FMT-13/"+test.media, func(t *testing.T) {
+			res := &decorum.Response{Header: http.Header{"Content-Type": {test.media}}, Body: []byte(test.body)}
+			if got := isText(res); got != test.want {
+				t.Errorf("isText(%q, %q) = %v, want %v", test.media, test.body, got, test.want)
+			}
+		})
+	}
+}
+
+// TestDialectsKeepApart pins that Gates of different dialects, though they
+// share notes, do not share what an answer means: one that opens an origin to
+// Yandex closes it to Google.
+func TestDialectsKeepApart(t *testing.T) {
+	s := newScene(t, GateConfig{Dialect: Yandex})
+	page := mustURL(t, "https://example.com/b")
+	s.lookup(page, answers(http.StatusServiceUnavailable))
+	google := *s
+	google.gate = NewGate(GateConfig{}, s.notes)
+	if l := google.lookup(page, answers(http.StatusServiceUnavailable)); l.Open {
+		t.Error("the google dialect is open after a 503")
+	}
+	if _, err := s.check(page); err != nil {
+		t.Errorf("the yandex dialect is closed after a 503: %v", err)
+	}
+}
+
+func TestSession(t *testing.T) {
+	page := mustURL(t, "https://example.com/b")
+	for _, test := range []struct {
+		name string
+		cfg  GateConfig
+	}{
+		{"CACHE-08/yandex", GateConfig{Dialect: Yandex, Session: sceneTime.Add(-day)}},
+		{"SESS-03/google, asked for", GateConfig{Session: sceneTime.Add(-day)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene(t, test.cfg)
+			s.lookup(page, answers(http.StatusOK, cleanRules))
+			s.now = s.now.Add(time.Minute)
+			s.restart()
+			if c, err := s.check(page); err != nil || c.ForRobots() { // SESS-05
+				t.Errorf("in the same session: %v, %v", c.URL(), err)
+			}
+			s.newSession()
+			s.now = s.now.Add(time.Second)
+			s.lookup(page, answers(http.StatusOK, "User-agent: *\nDisallow: /b\n"))
+			if _, err := s.check(page); !errors.Is(err, decorum.Disallowed) {
+				t.Errorf("in the new session: %v, want Disallowed", err)
+			}
+		})
+	}
+	t.Run("SESS-03/google", func(t *testing.T) {
+		s := newScene(t, GateConfig{})
+		s.lookup(page, answers(http.StatusOK, cleanRules))
+		s.now = s.now.Add(time.Hour)
+		s.restart()
+		if c, err := s.check(page); err != nil || c.ForRobots() {
+			t.Errorf("%v, %v", c.URL(), err)
+		}
+	})
+	t.Run("CACHE-08/no session", func(t *testing.T) {
+		if err := (GateConfig{Dialect: Yandex}).Validate(); err == nil {
+			t.Error("valid")
+		}
+	})
+}
+
+// TestSessionClockSetBack pins that an answer of this session counts as such
+// when the clock shows a time before it began: else it would be asked for
+// without end.
+func TestSessionClockSetBack(t *testing.T) {
+	s := newScene(t, GateConfig{Dialect: Yandex, Session: sceneTime})
+	page := mustURL(t, "https://example.com/b")
+	s.now = s.now.Add(-30 * time.Minute)
+	if l := s.lookup(page, answers(http.StatusOK, cleanRules)); !l.Open {
+		t.Fatalf("closed: %v", l.Closed)
+	}
+	if c, err := s.check(page); err != nil || c.ForRobots() {
+		t.Errorf("asked for again: %v, %v", c.URL(), err)
+	}
+}
+
+// TestGateClean pins which rules clean a URL: those in mind, those of its own
+// origin, and those of the last good copy while the server fails.
+func TestGateClean(t *testing.T) {
+	s := newScene(t, GateConfig{})
+	found, clean := mustURL(t, "https://example.com/x?sid=1&b=2"), mustURL(t, "https://example.com/x?b=2")
+	want := func(when string, want decorum.URL) {
+		t.Helper()
+		if got := s.gate.Clean(found); got != want {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	want("unknown", found)
+	s.lookup(found, answers(http.StatusOK, cleanRules))
+	want("known", clean)
+	if other := mustURL(t, "http://example.com/x?sid=1"); s.gate.Clean(other) != other {
+		t.Error("the rules of another origin are applied")
+	}
+	s.restart()
+	want("not in mind", found)
+	if _, err := s.check(found); err != nil {
+		t.Fatal(err)
+	}
+	want("in mind again", clean)
+	s.now = s.now.Add(2 * day)
+	s.lookup(found, fails)
+	want("in an outage", clean)
+	if s.gate.Clean(decorum.URL{}) != (decorum.URL{}) {
+		t.Error("the zero URL is cleaned to something")
+	}
+	off := newScene(t, GateConfig{NoExtensions: true})
+	off.lookup(found, answers(http.StatusOK, cleanRules))
+	if off.gate.Clean(found) != found {
+		t.Error("CLEAN-25: extensions are switched off, and yet it is cleaned")
+	}
+}

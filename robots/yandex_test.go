@@ -1,0 +1,158 @@
+package robots
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHoldsName(t *testing.T) {
+	for _, test := range []struct {
+		req, value, token string
+		want              bool
+	}{
+		{"AGENT-03", "YANDEX", "yandex", true},
+		{"AGENT-09", "Mozilla/5.0 (compatible; YandexBot/3.0)", "yandexbot", true},
+		{"AGENT-09", "NotYandex", "yandex", true},
+		{"AGENT-09", "Yand", "yandex", false},
+		{"AGENT-09", "", "yandex", false},
+		{"AGENT-13", "YandexBot", "yandex", false},
+		{"AGENT-13", "Yandex2", "yandex", false},
+		{"AGENT-13", "Yandexя", "yandex", false},
+		{"AGENT-13", "Yandex-Images", "yandex", true},
+		{"AGENT-13", "YandexBot and Yandex", "yandex", true},
+		{"AGENT-13", "yandexyandex", "yandex", true},
+		{"AGENT-13", "Yandex\xff", "yandex", true},
+		{"AGENT-03", "\u212aiwi", "kiwi", false}, // the Kelvin sign folds to k
+	} {
+		t.Run(test.req+"/"+test.value, func(t *testing.T) {
+			if got := holdsName(test.value, test.token); got != test.want {
+				t.Errorf("%q holds the name %q = %v, want %v", test.value, test.token, got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzHoldsName compares holdsName with the same rule as a regular expression.
+func FuzzHoldsName(f *testing.F) {
+	const token = "yandex"
+	rule := regexp.MustCompile(`(?i:` + token + `)($|[^\p{L}\p{Nd}])`)
+	for _, seed := range []string{"Yandex", "yandexbot, YANDEX/1", "Yandexя", "yandex\xff", "yandexyandex1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if got, want := holdsName(value, token), rule.MatchString(value); got != want {
+			t.Errorf("%q holds the name %q = %v, want %v", value, token, got, want)
+		}
+	})
+}
+
+// TestYandexRank pins which of a file's records speaks to whom.
+func TestYandexRank(t *testing.T) {
+	for _, test := range []struct {
+		req, agent string
+		order, not []string
+	}{
+		{"AGENT-10", "YandexBot", []string{"YandexBot/3.0", "yandex", "*"}, []string{"", "YandexDirect", "bot"}},
+		{"AGENT-12", "anybot", []string{"anybot*", "SomeBot*"}, []string{"SomeBot"}},
+		{"SYN-19", "", []string{"*"}, []string{"", "x"}},
+		{"SYS-07", "Yandex", []string{"Yandex", "*"}, []string{"YandexBot"}},
+		{"SYS-09", "YandexDirect", []string{"YandexDirect", "Yandex*"}, []string{"*", "YandexBot", "YandexDirectFetcher"}},
+		{"SYS-10", "YandexCalendar", []string{"YandexCalendar", "Yandex"}, []string{"*", "SomeBot*"}},
+	} {
+		t.Run(test.req, func(t *testing.T) {
+			f, a := Parse(nil, Yandex), Named(test.agent)
+			var ranks []rank
+			for _, value := range test.order {
+				ranks = append(ranks, f.rank(a, value))
+			}
+			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, unnamed) {
+				t.Errorf("ranks of %q = %v, want rising ones", test.order, ranks)
+			}
+			for _, value := range test.not {
+				if f.rank(a, value) != unnamed {
+					t.Errorf("%q names %q", value, test.agent)
+				}
+			}
+		})
+	}
+}
+
+func TestYandexLines(t *testing.T) {
+	for _, test := range []struct {
+		name, body string
+		want       []line
+	}{
+		{"SYN-12", "Disallow:", []line{{"/", 1, allow}}},
+		{"SYN-12/comment", "Disallow: # nothing", []line{{"/", 1, allow}}},
+		{"SYN-13", "\nAllow:", []line{{"/", 2, disallow}}},
+		{"SYN-14", "Noindex: /a\nRequest-rate: 1/5", nil},
+		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []line{{"a.ru", 1, mainHost}, {"s", 2, cleanParam}, {"1", 3, crawlDelay}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			// Extensions to Google's format are none to Yandex's.
+			got := Options{Dialect: Yandex, NoExtensions: true}.Parse([]byte(test.body)).lines
+			if len(got) != len(test.want) || len(got) > 0 && !reflect.DeepEqual(got, test.want) {
+				t.Errorf("lines = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestYandexLimit(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /\nSitemap: https://a.ru/s.xml\n"
+	largest := []byte(file + strings.Repeat("#", YandexLimit-len(file)))
+	u := mustURL(t, "https://example.com/a")
+	t.Run("FMT-10/largest", func(t *testing.T) {
+		if Parse(largest, Yandex).For(Named("x")).Check(u).Allowed {
+			t.Error("its rules are not heeded")
+		}
+	})
+	t.Run("FMT-10/larger", func(t *testing.T) {
+		f := Options{Dialect: Yandex, Limit: 1 << 20}.Parse(append(largest, '#'))
+		if !f.For(Named("x")).Check(u).Allowed || len(f.Sitemaps()) > 0 {
+			t.Error("something of it is heeded")
+		}
+	})
+	t.Run("FMT-10/not in google", func(t *testing.T) {
+		if Parse(append(largest, '#'), Google).For(Named("x")).Check(u).Allowed {
+			t.Error("the limit of another dialect is applied")
+		}
+	})
+}
+
+// TestNamedOnly pins what binds an agent that rules for "*" do not bind.
+func TestNamedOnly(t *testing.T) {
+	u := mustURL(t, "https://example.com/a")
+	const star = "User-agent: *\nDisallow: /\nCrawl-delay: 3\n"
+	for _, test := range []struct {
+		name, file string
+		allowed    bool
+		delay      time.Duration
+	}{
+		{"EXC-03/no file", "", true, 0},
+		{"EXC-09/only for all", star, true, 3 * time.Second},
+		{"EXC-04/its own record", star + "User-agent: YandexDirect\nDisallow: /\n", false, 0},
+		{"EXC-05/its family's record", star + "User-agent: Yandex\nDisallow: /a\nCrawl-delay: 1\n", false, time.Second},
+		{"AGENT-15/the delay is of the chosen record", star + "User-agent: Yandex\nDisallow: /b\n", true, 0},
+	} {
+		for _, d := range []Dialect{Google, Yandex} {
+			t.Run(test.name+"/"+d.String(), func(t *testing.T) {
+				rules := Parse([]byte(test.file), d).For(Named("YandexDirect"))
+				delay, slow := rules.CrawlDelay()
+				if v := rules.Check(u); v.Allowed != test.allowed || delay != test.delay || slow != (test.delay > 0) {
+					t.Errorf("allowed = %v, delay %v; want %v, %v", v.Allowed, delay, test.allowed, test.delay)
+				}
+			})
+		}
+	}
+	t.Run("EXC-10", func(t *testing.T) {
+		a, err := NewAgent("newbot", "yandex")
+		if err != nil || a.namedOnly || Named("newbot").namedOnly {
+			t.Errorf("a new agent ignores the rules for all (%v)", err)
+		}
+	})
+}
