@@ -54,6 +54,8 @@ type source struct {
 // A folder is what a clerk knows of a file.
 type folder struct {
 	file     *robots.File
+	cleaner  *robots.Cleaner
+	host     *string // nil: the file names none
 	sitemaps []string
 	rules    map[string]*robots.Rules // by agent
 }
@@ -79,22 +81,22 @@ func (c *clerk) answer(line []byte) answer {
 	}
 	f := c.folder(s)
 	rules := c.rules(f, s, agent)
-	a := answer{Sitemaps: f.sitemaps}
+	a := answer{Sitemaps: f.sitemaps, Host: f.host}
 	if delay, ok := rules.CrawlDelay(); ok {
 		a.CrawlDelay = new(delay.Seconds())
 	}
 	if q.URL != nil {
-		a.judge(*q.URL, rules, s.dialect)
+		a.judge(*q.URL, rules, f.cleaner, s.dialect)
 	}
 	return a
 }
 
 // judge adds what the rules say of a URL.
-func (a *answer) judge(url string, rules *robots.Rules, d robots.Dialect) {
+func (a *answer) judge(url string, rules *robots.Rules, cleaner *robots.Cleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:
-		a.CleanURL = new(u.String())
+		a.CleanURL = new(cleaner.Clean(u).String())
 	case d != robots.GoogleOSS:
 		a.Error = fmt.Sprintf("%q is not a URL that robots.txt speaks of: expected https://host/path", url)
 		return
@@ -134,7 +136,10 @@ func (c *clerk) folder(s source) *folder {
 	}
 	c.keep(3 * len(s.text)) // the text, its lines and its sitemaps
 	file := robots.Options{Dialect: s.dialect, NoExtensions: !s.extensions}.Parse([]byte(s.text))
-	f := &folder{file: file, sitemaps: []string{}, rules: make(map[string]*robots.Rules)}
+	f := &folder{file: file, cleaner: file.Cleaner(), sitemaps: []string{}, rules: make(map[string]*robots.Rules)}
+	if host, ok := file.Host(); ok {
+		f.host = &host
+	}
 	for _, u := range file.Sitemaps() {
 		f.sitemaps = append(f.sitemaps, u.String())
 	}

@@ -23,7 +23,7 @@ var projectFlags = []projectFlag{
 	{"delay", "politeness.delay", "rest of a host between two visits, as 500ms or 10s"},
 	{"workers", "limits.workers", "visits at a time, over all hosts"},
 	{"concurrency", "politeness.concurrency", "visits at a time to one host"},
-	{"dialect", "robots.dialect", "how robots.txt is read: google or yandex"},
+	{"dialect", "robots.dialect", "how robots.txt is read: google, yandex or google-oss"},
 	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default DIR/pages.jsonl)"},
 	{"warc", "output.warc", "write WARC files to `DIR`"},
 	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`"},

@@ -23,8 +23,8 @@ A question has
   robots         the file's text, or robots_base64 where that is no UTF-8
   agent          product token or a well-known crawler; --agent if absent
   url            the URL to judge; absent, only the file's own values are told
-  dialect        google or google-oss, Google's published C++ parser to the letter,
-                 which takes any text for a URL; --dialect if absent
+  dialect        google, yandex, or google-oss: Google's published C++ parser to the
+                 letter, which takes any text for a URL; --dialect if absent
   extensions     false: without what the google dialect reads and Google does not
 Other fields are ignored.
 
@@ -34,8 +34,8 @@ An answer has
   crawl_delay_seconds
                  what the file asks of the agent, null for nothing
   sitemaps       what the file names, in its order
-  host           null: it is not read yet
-  clean_url      the URL in canonical form, null if it has none
+  host           the value of Host, null for none
+  clean_url      the URL in canonical form and after Clean-param, null if it has none
   error          what is wrong with the question, only if something is
 A bad line gets an error for an answer, and the next line is read.
 

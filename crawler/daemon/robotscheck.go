@@ -46,7 +46,7 @@ func (a *app) robotsCheckCommand() *cobra.Command {
 	fs := c.Flags()
 	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
 	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
-	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google or yandex")
+	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
 	fs.StringVar(&q.contact, "contact", "https://"+modulePath, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
