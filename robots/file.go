@@ -40,9 +40,10 @@ func (o Options) Parse(body []byte) *File {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parseLine(text)
-		if !ok || o.NoExtensions && l.field == crawlDelay {
+		if !ok || o.NoExtensions && l.field >= crawlDelay {
 			continue
 		}
+		f.signals = f.signals || l.field >= contentUsage
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
@@ -66,6 +67,7 @@ func cut(body []byte, limit int) []byte {
 type File struct {
 	lines        []line
 	delayEndsRun bool
+	signals      bool // some line is about the use of content
 }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.

@@ -20,12 +20,17 @@ func (f *File) For(a Agent) *Rules {
 	if best == unnamed {
 		return AllowAll()
 	}
-	return compile(f.chosen(a, best))
+	r := compile(f.chosen(a, best))
+	if f.signals {
+		r.signals = f.signalsFor(a, best)
+	}
+	return r
 }
 
 // A choice is what a file says to one agent, in the order of the file.
 type choice struct {
 	names []string // user-agent values that name the agent
+	lines []int    // where they stand
 	rules []line   // allow and disallow, void ones left out
 	delay time.Duration
 	slow  bool // a delay is given, if only of zero
@@ -43,7 +48,7 @@ func (f *File) chosen(a Agent, best rank) choice {
 		case userAgent:
 			named := a.rank(l.value) == best
 			if named {
-				c.names = append(c.names, l.value)
+				c.names, c.lines = append(c.names, l.value), append(c.lines, int(l.number))
 			}
 			group.add(named)
 			record.add(named)

@@ -2,7 +2,7 @@ package robots
 
 import "strings"
 
-// A field is what a line is about.
+// A field is what a line is about. Those from crawlDelay on are extensions.
 type field uint8
 
 const (
@@ -11,16 +11,20 @@ const (
 	disallow
 	sitemap
 	crawlDelay
+	contentUsage
+	contentSignal
 )
 
 // fieldNames holds the fields as they are written, in lower case. Typos are
 // not accepted (SYN-08).
 var fieldNames = [...]string{
-	userAgent:  "user-agent",
-	allow:      "allow",
-	disallow:   "disallow",
-	sitemap:    "sitemap",
-	crawlDelay: "crawl-delay",
+	userAgent:     "user-agent",
+	allow:         "allow",
+	disallow:      "disallow",
+	sitemap:       "sitemap",
+	crawlDelay:    "crawl-delay",
+	contentUsage:  "content-usage",
+	contentSignal: "content-signal",
 }
 
 // String returns the name of the field, in lower case.

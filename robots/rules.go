@@ -14,7 +14,10 @@ import (
 type Rules struct {
 	prefixes  prefixes
 	wildcards wildcards
+	all       []rule // in the order of the file, those that lose to an equal too
 	group     string
+	named     []int // the lines of the user-agent values in group
+	signals   []signalRule
 	delay     time.Duration
 	slow      bool // a delay is given
 	closed    bool // what no rule decides is disallowed
@@ -22,10 +25,10 @@ type Rules struct {
 
 // A Verdict says whether a URL may be visited, and why.
 type Verdict struct {
-	Allowed bool
-	Rule    string // the rule that decided, as in "disallow: /x"; empty if none did
-	Line    int    // its line in the file, counted from 1; 0 if none did
-	Group   string // as Rules.Group
+	Allowed bool   `json:"allowed"`
+	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
+	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
+	Group   string `json:"group"`          // as Rules.Group
 }
 
 // AllowAll returns rules that allow everything.
@@ -44,12 +47,15 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	best := r.wildcards.find(path, r.prefixes.find(path))
+	best := r.find(path)
 	if best == nil {
 		return Verdict{Allowed: !r.closed, Group: r.group}
 	}
 	return Verdict{Allowed: best.allow, Rule: best.text, Line: best.line, Group: r.group}
 }
+
+// find returns the rule that decides on a path, nil if none matches.
+func (r *Rules) find(path string) *rule { return r.wildcards.find(path, r.prefixes.find(path)) }
 
 // CrawlDelay returns the pause that the file asks the agent to make, and false
 // if it asks for none. It is never negative and at most a year.
@@ -86,8 +92,9 @@ func (r *rule) compare(o *rule) int {
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
 func compile(c choice) *Rules {
-	r := &Rules{group: strings.Clone(c.label()), delay: c.delay, slow: c.slow}
+	r := &Rules{group: strings.Clone(c.label()), named: c.lines, delay: c.delay, slow: c.slow}
 	rules := newRules(c.rules)
+	r.all = rules
 	keys := make([]keyed, 0, len(rules))
 	for i := range rules {
 		made, l := &rules[i], &c.rules[i]
