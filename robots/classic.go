@@ -38,8 +38,8 @@ func parseClassic(text string) classic {
 		case !ok:
 		case l.field == userAgent && !ruled:
 			r.agents = append(r.agents, l.value)
-		case l.field == disallow:
-			ruled = len(r.agents) > 0
+		case l.field == disallow && len(r.agents) > 0:
+			ruled = true
 			if l.value != "" {
 				path, _ := newLiteral(l.value) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
 				r.closed = append(r.closed, path)
