@@ -9,7 +9,7 @@ import (
 // Changes are how two versions of a robots.txt differ.
 type Changes struct {
 	// Agents are those that either file names, and "*", that now have other
-	// rules or another delay, in the order of the new file and then the old.
+	// rules or another delay: "*", then in the order of the new file and the old.
 	Agents          []AgentChange `json:"agents,omitempty"`
 	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`
 	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"`
@@ -69,7 +69,7 @@ func (c RulesChange) Empty() bool {
 func Diff(old, new *File) Changes {
 	var c Changes
 	for _, token := range diffAgents(old, new) {
-		a := agentOf(token)
+		a := Named(token)
 		if change := DiffRules(old.For(a), new.For(a)); !change.Empty() {
 			c.Agents = append(c.Agents, AgentChange{token, change})
 		}
@@ -90,8 +90,7 @@ func DiffRules(old, new *Rules) RulesChange {
 
 // diffAgents returns the tokens that either file names and "*", each once.
 func diffAgents(old, new *File) []string {
-	tokens := append([]string{"*"}, new.agents(len(new.lines))...)
-	tokens = append(tokens, old.agents(len(old.lines))...)
+	tokens := slices.Concat([]string{"*"}, new.Agents(), old.Agents())
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(tokens, func(t string) bool {
 		again := seen[t]

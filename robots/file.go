@@ -87,3 +87,24 @@ func (f *File) Sitemaps() []decorum.URL {
 	}
 	return found
 }
+
+// Agents returns the product tokens that user-agent lines name, in lower case
+// and the order of the file, each once; "*" as such. Named makes an Agent of one.
+func (f *File) Agents() []string {
+	var tokens []string
+	seen := make(map[string]bool)
+	for _, l := range f.lines {
+		if l.field != userAgent {
+			continue
+		}
+		token := strings.ToLower(leadingToken(l.value))
+		if l.value == "*" {
+			token = l.value
+		}
+		if token != "" && !seen[token] {
+			seen[token] = true
+			tokens = append(tokens, token)
+		}
+	}
+	return tokens
+}

@@ -30,7 +30,6 @@ func (l *linter) lintGroups() {
 type groupLint struct {
 	started bool           // a user-agent line has been seen
 	inRun   bool           // the next user-agent line joins the group
-	group   int            // its number
 	agent   string         // the value of the last user-agent line
 	last    int            // its line
 	delay   int            // the line of a Crawl-delay in this run, 0 if none
@@ -77,7 +76,7 @@ func (l *linter) lintGroupRule(g *groupLint, s *source) {
 	}
 	if g.all && !g.advised && s.name == "disallow" && (s.value == "/" || s.value == "/*") {
 		g.advised = true
-		l.say(s.number, LintHint, "LINT-08", "the whole site is closed to all crawlers", "its pages are not fetched; their URLs may stay in search",
+		l.say(s.number, LintHint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
 			"to pause crawling for a while answer 503 to every URL, neither 401 nor 403 (LINT-07)")
 	}
 	g.inRun, g.delay = false, 0

@@ -2,7 +2,10 @@ package robots
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -35,6 +38,8 @@ func (l *linter) lintLines() {
 				l.say(s.number, LintError, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", fault), ignored,
 					"parameters joined by &, and a path after a space if need be, as in \"sid&sort /forum/*.php\"")
 			}
+		case s.name == "content-usage", s.name == "content-signal":
+			l.lintSignal(s)
 		default:
 			l.lintUnknown(s)
 		}
@@ -145,11 +150,28 @@ func (l *linter) lintDelay(s *source) {
 	l.say(s.number, LintError, "DELAY-11", fmt.Sprintf("crawl-delay %q is not a number", clip(s.value)), ignored, advice)
 }
 
-// clip shortens s to what fits in a message.
+// lintSignal looks for preferences that say nothing.
+func (l *linter) lintSignal(s *source) {
+	made := newSignalRule(line{value: s.value, field: contentUsage})
+	wishes := made.wishes()
+	stated := slices.ContainsFunc(wishes, func(w Signal) bool { return w.Preference != UseUnset })
+	if !stated {
+		l.say(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.name), "whoever uses the content reads nothing into it",
+			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")
+	}
+}
+
+// clip shortens s to what fits in a message, without what a terminal would act on.
 func clip(s string) string {
 	const most = 60
-	if len(s) <= most {
-		return s
+	end := ""
+	if len(s) > most {
+		s, end = s[:most], "…"
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s) + end
 }

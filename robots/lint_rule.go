@@ -20,8 +20,9 @@ func (l *linter) lintRules(body []byte) {
 	r := ruleLint{old: parseClassic(l.text), lines: l.lines, dead: make(map[int]Finding), alive: make(map[int]bool)}
 	judged := make(map[string]bool) // sets of rules
 	rest := mostRules
-	for _, token := range file.agents(mostAgents) {
-		rules := file.For(agentOf(token))
+	tokens := file.Agents()
+	for _, token := range tokens[:min(len(tokens), mostAgents)] {
+		rules := file.For(Named(token))
 		key := fmt.Sprint(lineNumbers(rules.all))
 		if judged[key] {
 			continue
@@ -64,35 +65,6 @@ func (l *ruleLint) judge(token string, rules *Rules, made *rule) {
 	if allowed := best == nil || best.allow; allowed != l.old.allows(token, path) {
 		l.other[made.classicReason()].add(&l.lines[made.line-1])
 	}
-}
-
-// agents returns what agents the file names, in lower case and each once, "*"
-// as such; at most so many.
-func (f *File) agents(most int) []string {
-	seen := make(map[string]bool)
-	var tokens []string
-	for _, l := range f.lines {
-		if l.field != userAgent {
-			continue
-		}
-		token := strings.ToLower(leadingToken(l.value))
-		if l.value == "*" {
-			token = "*"
-		}
-		if token != "" && !seen[token] && len(tokens) < most {
-			seen[token] = true
-			tokens = append(tokens, token)
-		}
-	}
-	return tokens
-}
-
-// agentOf returns the plain agent of a token, without wider ones.
-func agentOf(token string) Agent {
-	if token == "*" {
-		return Agent{}
-	}
-	return Agent{tokens: []string{token}}
 }
 
 func lineNumbers(rules []rule) []int {

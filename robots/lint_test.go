@@ -42,6 +42,7 @@ func TestLint(t *testing.T) {
 		{"GRP-04/empty group", star + "Disallow: /a\n\nUser-agent: bot", []string{"4 hint GRP-04"}},
 		{"GRP-06/listed twice", "User-agent: Bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b", []string{"4 warning GRP-06", "5 hint COMPAT-04"}},
 		{"GRP-12/before any group", "Disallow: /a\nDisallow: /b\n" + star + "Disallow: /c", []string{"1 error GRP-12", "3 hint LINT-02"}},
+		{"LINT-05/signals", star + "Content-Usage: /a train-ai=n\nContent-Signal: search\nDisallow: /a", []string{"3 warning LINT-05"}},
 		{"HOST-10", star + "Disallow: /a\nHost: http://h", []string{"3 error HOST-10"}},
 		{"CLEAN-10", "Clean-param: sid /a?b", []string{"1 error CLEAN-10"}},
 		{"LINT-02/blank lines", "User-agent: bot\n\nDisallow: /a\n# why\n\nDisallow: /b\nUser-agent: x\nDisallow: /",
