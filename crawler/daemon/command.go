@@ -72,7 +72,7 @@ func (a *app) root() *cobra.Command {
 		Use: "robots", Short: "Ask robots.txt files", Args: noCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	robots.AddCommand(a.robotsCheckCommand())
+	robots.AddCommand(a.robotsCheckCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
 	root.AddCommand(a.crawlCommand(), a.demoCommand(), robots, a.versionCommand())
 	addNotYet(root, "")
 	addNotYet(robots, "robots ")
