@@ -11,7 +11,7 @@ import (
 const Limit = 500 << 10
 
 // usualLine is about how long lines are, in bytes.
-const usualLine = 32
+const usualLine = 24
 
 // Options say how a file is read. The zero value reads the Google dialect with
 // its extensions.

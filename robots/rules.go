@@ -116,17 +116,24 @@ func compile(c choice) *Rules {
 func newRules(lines []line) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(l.field.String()) + len(": ") + len(l.value)
+		size += len(ruleStart(l.field)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(l.field.String())
-		b.WriteString(": ")
+		b.WriteString(ruleStart(l.field))
 		b.WriteString(l.value)
 		rules[i] = rule{text: b.String()[start:], line: int(l.number), allow: l.field == allow}
 	}
 	return rules
+}
+
+// ruleStart returns what stands before the path in the text of a rule.
+func ruleStart(f field) string {
+	if f == allow {
+		return "allow: "
+	}
+	return "disallow: "
 }
