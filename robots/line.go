@@ -57,13 +57,15 @@ func cutLine(text string) (first, rest string) {
 
 // parseLine reads "field: value # comment" (SYN-01 to SYN-05).
 func parseLine(s string) (line, bool) {
-	s, _, _ = strings.Cut(s, "#")
-	name, value, ok := strings.Cut(s, ":")
-	if !ok {
+	if comment := strings.IndexByte(s, '#'); comment >= 0 {
+		s = s[:comment]
+	}
+	colon := strings.IndexByte(s, ':')
+	if colon < 0 {
 		return line{}, false
 	}
-	f, ok := parseField(trim(name))
-	return line{field: f, value: trim(value)}, ok
+	f, ok := parseField(trim(s[:colon]))
+	return line{field: f, value: trim(s[colon+1:])}, ok
 }
 
 // trim removes outer space. strings.Trim would do, at three times the cost.
