@@ -16,7 +16,7 @@ func sortKeys(entries []keyed, order []keyWord, depth int) {
 	for i := range order {
 		order[i].bytes = eight(entries[order[i].entry].key, depth)
 	}
-	slices.SortFunc(order, keyWord.compare)
+	sortWords(order)
 	for len(order) > 0 {
 		n := 1
 		for n < len(order) && order[n].bytes == order[0].bytes {
@@ -31,6 +31,39 @@ func sortKeys(entries []keyed, order []keyWord, depth int) {
 		}
 		order = order[n:]
 	}
+}
+
+// manyWords is from how many on sorting by counting pays.
+const manyWords = 100
+
+// sortWords sorts by the eight bytes: many by counting, from the last byte to
+// the first, as no branch of that depends on the data.
+func sortWords(order []keyWord) {
+	if len(order) < manyWords {
+		slices.SortFunc(order, keyWord.compare)
+		return
+	}
+	from, to := order, make([]keyWord, len(order))
+	for shift := 0; shift < 64; shift += 8 {
+		var next [256]int // where the next word with this byte goes
+		for _, w := range from {
+			next[byte(w.bytes>>shift)]++
+		}
+		if next[byte(from[0].bytes>>shift)] == len(from) {
+			continue // they all have the same
+		}
+		sum := 0
+		for b, n := range next {
+			next[b], sum = sum, sum+n
+		}
+		for _, w := range from {
+			b := byte(w.bytes >> shift)
+			to[next[b]] = w
+			next[b]++
+		}
+		from, to = to, from
+	}
+	copy(order, from)
 }
 
 // compare is cmp.Compare, which costs more as it knows of NaN.
