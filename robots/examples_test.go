@@ -34,15 +34,15 @@ type example struct {
 	Note       string
 }
 
-// classic is the dialect of examples of how the format of 1994 reads. They are
+// oldFormat is the dialect of examples of how the format of 1994 reads. They are
 // for lint, and not run here.
-const classic = "classic"
+const oldFormat = "classic"
 
 // dialects returns those in which an example of the named one is run.
 func dialects(t *testing.T, name string) []Dialect {
 	t.Helper()
 	switch name {
-	case classic:
+	case oldFormat:
 		return nil
 	case "both":
 		return []Dialect{Google, Yandex}

@@ -11,7 +11,7 @@ import (
 const Limit = 500 << 10
 
 // usualLine is about how long lines are, in bytes.
-const usualLine = 32
+const usualLine = 24
 
 // Options say how a file is read. The zero value reads the Google dialect with
 // its extensions.
@@ -54,6 +54,7 @@ func (o Options) Parse(body []byte) *File {
 		if o.Dialect == Yandex {
 			l = l.turned()
 		}
+		f.signals = f.signals || l.field >= contentUsage
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
@@ -89,6 +90,7 @@ type File struct {
 	lines        []line
 	dialect      Dialect
 	delayEndsRun bool
+	signals      bool // some line is about the use of content
 }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.
@@ -107,4 +109,25 @@ func (f *File) Sitemaps() []decorum.URL {
 		}
 	}
 	return found
+}
+
+// Agents returns the product tokens that user-agent lines name, in lower case
+// and the order of the file, each once; "*" as such. Named makes an Agent of one.
+func (f *File) Agents() []string {
+	var tokens []string
+	seen := make(map[string]bool)
+	for _, l := range f.lines {
+		if l.field != userAgent {
+			continue
+		}
+		token := strings.ToLower(leadingToken(l.value))
+		if l.value == "*" {
+			token = l.value
+		}
+		if token != "" && !seen[token] {
+			seen[token] = true
+			tokens = append(tokens, token)
+		}
+	}
+	return tokens
 }

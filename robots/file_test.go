@@ -99,6 +99,13 @@ func TestSitemaps(t *testing.T) {
 	}
 }
 
+func TestAgents(t *testing.T) {
+	f := Parse([]byte("User-agent: Bot/1\nUser-agent: *\nDisallow: /\nUser-agent: bot\nUser-agent:\nUser-agent: (x)\nUser-agent: Bot2\n"), Google)
+	if got, want := f.Agents(), []string{"bot", "*", "bot2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // FuzzParse pins what holds of every file: no panic, the same result each
 // time, nothing that grows faster than the body, no effect of how lines end.
 func FuzzParse(f *testing.F) {

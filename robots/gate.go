@@ -97,14 +97,39 @@ func (g *Gate) Forget(c Clearance) {
 // Rules returns the rules that the origin's pages were last judged by, nil if
 // none are known.
 func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
+	s, err := g.lately(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.rules, nil
+}
+
+// Explain says how the rules that Rules returns judge u, with the hash of
+// their file. Nothing is allowed while none are known. Whether an outage closes
+// the origin is for Check to say.
+func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) {
+	s, err := g.lately(ctx, u.Origin())
+	if err != nil {
+		return Explanation{}, err
+	}
+	if s.rules == nil {
+		return DisallowAll().Explain(u), nil
+	}
+	e := s.rules.Explain(u)
+	e.SHA256 = s.file.SHA256
+	return e, nil
+}
+
+// lately returns how an origin last stood, however long ago.
+func (g *Gate) lately(ctx context.Context, o decorum.Origin) (*standing, error) {
 	if s := g.memory.find(o); s != nil {
-		return s.rules, nil
+		return s, nil
 	}
 	r, err := g.load(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return g.compile(&r, g.parse(&r)).rules, nil
+	return g.compile(&r, g.parse(&r)), nil
 }
 
 // Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a

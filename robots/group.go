@@ -24,7 +24,11 @@ func (f *File) For(a Agent) *Rules {
 		}
 		return rules
 	}
-	return compile(f.chosen(a, best), f.dialect)
+	r := compile(f.chosen(a, best), f.dialect)
+	if f.signals {
+		r.signals = f.signalsFor(a, best)
+	}
+	return r
 }
 
 // rank returns how specifically a user-agent value names a in the dialect.
@@ -41,6 +45,7 @@ func (f *File) rank(a Agent, value string) rank {
 // A choice is what a file says to one agent, in the order of the file.
 type choice struct {
 	names []string // user-agent values that name the agent
+	lines []int    // where they stand
 	rules []line   // allow and disallow, void ones left out
 	delay time.Duration
 	slow  bool // a delay is given, if only of zero
@@ -58,7 +63,7 @@ func (f *File) chosen(a Agent, best rank) choice {
 		case userAgent:
 			named := f.rank(a, l.value) == best
 			if named {
-				c.names = append(c.names, l.value)
+				c.names, c.lines = append(c.names, l.value), append(c.lines, int(l.number))
 			}
 			group.add(named)
 			record.add(named)

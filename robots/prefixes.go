@@ -1,9 +1,6 @@
 package robots
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // prefixes finds the longest of many keys that a path begins with, in time
 // logarithmic in their number.
@@ -28,30 +25,26 @@ type keyed struct {
 // newPrefixes makes the table; of rules with the same key it keeps the one
 // that wins.
 func newPrefixes(entries []keyed) prefixes {
-	order := make([]int32, len(entries)) // sorting numbers is faster than sorting pointers
+	order := make([]keyWord, len(entries)) // sorting numbers is faster than sorting pointers
 	for i := range order {
-		order[i] = int32(i)
+		order[i].entry = int32(i)
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		a, b := &entries[i], &entries[j]
-		if c := strings.Compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return a.rule.compare(b.rule)
-	})
-	order = slices.CompactFunc(order, func(i, j int32) bool { return entries[i].key == entries[j].key })
+	sortKeys(entries, order, 0)
 	p := prefixes{
-		keys:  make([]string, len(order)),
-		inner: make([]int32, len(order)),
-		rules: make([]*rule, len(order)),
+		keys:  make([]string, 0, len(order)),
+		inner: make([]int32, 0, len(order)),
+		rules: make([]*rule, 0, len(order)),
 	}
-	for i, e := range order {
-		key := entries[e].key
-		j := int32(i) - 1
-		for j >= 0 && !strings.HasPrefix(key, p.keys[j]) {
+	for _, o := range order {
+		e := &entries[o.entry]
+		j := int32(len(p.keys)) - 1
+		if j >= 0 && p.keys[j] == e.key {
+			continue
+		}
+		for j >= 0 && !strings.HasPrefix(e.key, p.keys[j]) {
 			j = p.inner[j]
 		}
-		p.keys[i], p.inner[i], p.rules[i] = key, j, entries[e].rule
+		p.keys, p.inner, p.rules = append(p.keys, e.key), append(p.inner, j), append(p.rules, e.rule)
 	}
 	return p
 }

@@ -14,7 +14,10 @@ import (
 type Rules struct {
 	prefixes  prefixes
 	wildcards wildcards
+	all       []rule // in the order of the file, those that lose to an equal too
 	group     string
+	named     []int // the lines of the user-agent values in group
+	signals   []signalRule
 	delay     time.Duration
 	slow      bool // a delay is given
 	closed    bool // what no rule decides is disallowed
@@ -23,10 +26,10 @@ type Rules struct {
 
 // A Verdict says whether a URL may be visited, and why.
 type Verdict struct {
-	Allowed bool
-	Rule    string // the rule that decided, as in "disallow: /x"; empty if none did
-	Line    int    // its line in the file, counted from 1; 0 if none did
-	Group   string // as Rules.Group
+	Allowed bool   `json:"allowed"`
+	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
+	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
+	Group   string `json:"group"`          // as Rules.Group
 }
 
 // AllowAll returns rules that allow everything.
@@ -46,7 +49,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	return r.verdict(r.wildcards.find(path, r.prefixes.find(path)))
+	return r.verdict(r.find(path))
 }
 
 // CheckRaw judges a URL as it is written. In the GoogleOSS dialect the string
@@ -56,8 +59,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 // disallowed.
 func (r *Rules) CheckRaw(url string) Verdict {
 	if r.verbatim {
-		path := ossPath(url)
-		return r.verdict(r.wildcards.find(path, r.prefixes.find(path)))
+		return r.verdict(r.find(ossPath(url)))
 	}
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -73,6 +75,9 @@ func (r *Rules) verdict(best *rule) Verdict {
 	}
 	return Verdict{Allowed: best.allow, Rule: best.text, Line: best.line, Group: r.group}
 }
+
+// find returns the rule that decides on a path, nil if none matches.
+func (r *Rules) find(path string) *rule { return r.wildcards.find(path, r.prefixes.find(path)) }
 
 // CrawlDelay returns the pause that the file asks the agent to make, and false
 // if it asks for none. It is never negative and at most a year.
@@ -109,8 +114,9 @@ func (r *rule) compare(o *rule) int {
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
 func compile(c choice, d Dialect) *Rules {
-	r := &Rules{group: strings.Clone(c.label()), delay: c.delay, slow: c.slow, verbatim: d == GoogleOSS}
+	r := &Rules{group: strings.Clone(c.label()), named: c.lines, delay: c.delay, slow: c.slow, verbatim: d == GoogleOSS}
 	rules := newRules(c.rules)
+	r.all = rules
 	keys := make([]keyed, 0, len(rules))
 	add := func(p pattern, made *rule) {
 		made.length = p.length
@@ -144,17 +150,24 @@ func compile(c choice, d Dialect) *Rules {
 func newRules(lines []line) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(l.field.String()) + len(": ") + len(l.value)
+		size += len(ruleStart(l.field)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(l.field.String())
-		b.WriteString(": ")
+		b.WriteString(ruleStart(l.field))
 		b.WriteString(l.value)
 		rules[i] = rule{text: b.String()[start:], line: int(l.number), allow: l.field == allow}
 	}
 	return rules
+}
+
+// ruleStart returns what stands before the path in the text of a rule.
+func ruleStart(f field) string {
+	if f == allow {
+		return "allow: "
+	}
+	return "disallow: "
 }

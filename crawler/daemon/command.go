@@ -73,7 +73,7 @@ func (a *app) root() *cobra.Command {
 		Use: "robots", Short: "Ask robots.txt files", Args: noCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand())
+	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
 	root.AddCommand(a.crawlCommand(), a.demoCommand(), robots, a.versionCommand())
 	addNotYet(root, "")
 	addNotYet(robots, "robots ")

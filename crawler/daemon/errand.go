@@ -23,6 +23,7 @@ type errand struct {
 	policy  politeness.Policy
 	limits  *politeness.Limits
 	due     map[string]time.Time // by host
+	last    *decorum.Response    // to the last visit; nil if there was none
 }
 
 func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*errand, error) {
@@ -73,6 +74,29 @@ func (e *errand) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, er
 	return e.gate.Rules(ctx, o)
 }
 
+// explain says what the robots.txt of an origin says of u.
+func (e *errand) explain(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+	rules, err := e.rules(ctx, o)
+	if err != nil {
+		return robots.Explanation{}, err
+	}
+	file, err := e.gate.Explain(ctx, o.RobotsURL())
+	x := rules.Explain(u)
+	x.SHA256 = file.SHA256
+	return x, err
+}
+
+// body returns the robots.txt of an origin as it came.
+func (e *errand) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
+	if _, err := e.rules(ctx, o); err != nil {
+		return nil, err
+	}
+	if e.last == nil || e.last.Status < 200 || e.last.Status > 299 {
+		return nil, fmt.Errorf("there is no %s", o.RobotsURL())
+	}
+	return e.last.Body, nil
+}
+
 // visit fetches one robots.txt, or what it was redirected to, when its host is
 // due.
 func (e *errand) visit(ctx context.Context, c robots.Clearance) (robots.Lesson, error) {
@@ -91,6 +115,7 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (robots.Lesson, 
 	visit := politeness.Visit{Start: time.Now()}
 	res, fetchErr := e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
+	e.last = res
 	if res != nil {
 		visit.Status = res.Status
 	}

@@ -2,14 +2,14 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
@@ -19,7 +19,10 @@ const robotsCheckHelp = `Say for each URL whether robots.txt allows an agent to 
 on which line decides. The robots.txt of each URL's origin is fetched, once and at
 a polite pace, unless --file names another to judge by.
 
-One line a URL: the verdict, the URL and the rule, separated by tabs.
+One line a URL: the verdict, the URL and the rule, separated by tabs. --explain
+adds the file, the group, every rule that matches with the part of the URL it takes
+("*" under what a wildcard stands for) and why it lost, and what the file asks of AI
+use. --json writes the same as one JSON object a line.
 
 Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
 had, 2 wrong usage.`
@@ -34,6 +37,7 @@ type robotsCheck struct {
 	dialect              string
 	connectTo            []string
 	allowPrivate         bool
+	explain, json        bool
 }
 
 func (a *app) robotsCheckCommand() *cobra.Command {
@@ -47,10 +51,17 @@ func (a *app) robotsCheckCommand() *cobra.Command {
 	fs.StringVar(&q.agent, "agent", "", "product token `NAME`, or a well-known crawler such as Googlebot-News; compulsory")
 	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
 	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
+	fs.BoolVar(&q.explain, "explain", false, "say for each URL all that led to the verdict")
+	fs.BoolVar(&q.json, "json", false, "write what --explain says as JSON, one object a line")
+	q.askFlags(fs)
+	return c
+}
+
+// askFlags adds the flags of a command that fetches robots.txt files.
+func (q *robotsCheck) askFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&q.contact, "contact", "https://"+modulePath, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
-	return c
 }
 
 // checkRobots prints a verdict for each URL.
@@ -69,7 +80,7 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 			return usage("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
-	rulesOf, err := a.rulebook(q, agent, dialect)
+	judge, err := rulebook(q, agent, dialect)
 	if err != nil {
 		return err
 	}
@@ -77,14 +88,13 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 	defer stop()
 	no, failed := false, error(nil)
 	for _, u := range pages {
-		rules, err := rulesOf(ctx, u)
+		e, err := judge(ctx, u)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		v := rules.Check(u)
-		no = no || !v.Allowed
-		if err := printVerdict(a.stdout, u, v); err != nil {
+		no = no || !e.Allowed
+		if err := q.print(a.stdout, u, e); err != nil {
 			return err
 		}
 	}
@@ -121,46 +131,44 @@ func printVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 		verdict = "allowed"
 	}
 	if v.Rule != "" {
-		why = fmt.Sprintf("%s (line %d, group %s)", v.Rule, v.Line, v.Group)
+		why = fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
 	}
 	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, why)
 	return err
 }
 
-// A rulesOf returns the rules that judge a URL.
-type rulesOf func(context.Context, decorum.URL) (*robots.Rules, error)
+// A judge says what robots.txt says of a URL.
+type judge func(context.Context, decorum.URL) (robots.Explanation, error)
 
-// rulebook returns where the rules come from: a file, one origin, or the
-// origin of each URL.
-func (a *app) rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (rulesOf, error) {
-	if q.file != "" && !strings.Contains(q.file, "://") {
-		rules, err := readRules(q.file, agent, dialect)
-		return func(context.Context, decorum.URL) (*robots.Rules, error) { return rules, nil }, err
+// rulebook returns a judge by a file, by one origin, or by the origin of each
+// URL.
+func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (judge, error) {
+	if !isAddress(q.file) && q.file != "" {
+		return fileJudge(q.file, agent, dialect)
 	}
 	e, err := newErrand(q, agent, dialect)
 	if err != nil {
 		return nil, err
 	}
 	if q.file == "" {
-		return func(ctx context.Context, u decorum.URL) (*robots.Rules, error) { return e.rules(ctx, u.Origin()) }, nil
+		return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+			return e.explain(ctx, u.Origin(), u)
+		}, nil
 	}
-	file, err := decorum.ParseURL(q.file)
-	if err != nil || file != file.Origin().RobotsURL() { // LOC-06
-		return nil, usage("--file: %q is not the place of a robots.txt; expected https://host/robots.txt", q.file)
-	}
-	return func(ctx context.Context, _ decorum.URL) (*robots.Rules, error) { return e.rules(ctx, file.Origin()) }, nil
+	o, err := robotsOrigin("--file", q.file)
+	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) { return e.explain(ctx, o, u) }, err
 }
 
-// readRules reads a robots.txt from a file.
-func readRules(name string, agent robots.Agent, dialect robots.Dialect) (*robots.Rules, error) {
-	f, err := os.Open(name)
+// fileJudge returns a judge by a robots.txt on disk.
+func fileJudge(name string, agent robots.Agent, dialect robots.Dialect) (judge, error) {
+	body, err := readRobots(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
+		return nil, err
 	}
-	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, robots.Limit))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
-	}
-	return robots.Parse(body, dialect).For(agent), nil
+	rules, sum := robots.Parse(body, dialect).For(agent), fmt.Sprintf("%x", sha256.Sum256(body))
+	return func(_ context.Context, u decorum.URL) (robots.Explanation, error) {
+		e := rules.Explain(u)
+		e.SHA256 = sum
+		return e, nil
+	}, nil
 }

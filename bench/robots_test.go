@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/temoto/robotstxt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A shelf is a set of generated robots.txt files.
+type shelf struct {
+	name      string
+	wildcards int // one rule in so many has a wildcard; 0: none has
+}
+
+var shelves = []shelf{{"plain", 0}, {"tenth-wildcards", 10}}
+
+// files returns 60 files of 0.5 to 80 KB, the sizes in even steps of ratio.
+func (s shelf) files() [][]byte {
+	files := make([][]byte, 60)
+	random := rand.New(rand.NewPCG(1, uint64(s.wildcards)))
+	for i, size := 0, 512.0; i < len(files); i, size = i+1, size*1.0895 {
+		files[i] = []byte(generate(random, int(size), s.wildcards))
+	}
+	return files
+}
+
+// generate writes a file of about size bytes, as shops and news sites have
+// them: groups for some crawlers, most rules in the one for all.
+func generate(random *rand.Rand, size, wildcards int) string {
+	agents := []string{"Googlebot", "bingbot", "AhrefsBot", "GPTBot", "SemrushBot", "CCBot", "Yandex", "Twitterbot"}
+	var b strings.Builder
+	b.WriteString("# robots.txt\n\n")
+	for _, agent := range agents[:1+random.IntN(len(agents))] {
+		if b.Len() > size/3 {
+			break
+		}
+		fmt.Fprintf(&b, "User-agent: %s\n", agent)
+		for range 1 + random.IntN(4) {
+			b.WriteString(ruleLine(random, wildcards))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("User-agent: *\nCrawl-delay: 1\n")
+	for n := 0; b.Len() < size; n++ {
+		if n%25 == 24 {
+			b.WriteString("\n# section\n")
+		}
+		b.WriteString(ruleLine(random, wildcards))
+	}
+	b.WriteString("\nSitemap: https://example.com/sitemap.xml\n")
+	return b.String()
+}
+
+var words = []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "images", "archive", "en", "checkout", "wp-admin", "feed"}
+
+// path returns a path of one to three parts, the last with a number.
+func path(random *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + random.IntN(3) {
+		b.WriteString("/" + words[random.IntN(len(words))])
+	}
+	fmt.Fprintf(&b, "-%d/", random.IntN(500))
+	return b.String()
+}
+
+func ruleLine(random *rand.Rand, wildcards int) string {
+	field := "Disallow"
+	if random.IntN(5) == 0 {
+		field = "Allow"
+	}
+	p := path(random)
+	if wildcards > 0 && random.IntN(wildcards) == 0 {
+		p = []string{"/*?" + p[1:len(p)-1] + "=", "/*" + p, p + "*.php$", p + "*/print"}[random.IntN(4)]
+	}
+	return field + ": " + p + "\n"
+}
+
+// pages are what is judged: some blocked, most not.
+func pages(b *testing.B) []decorum.URL {
+	random := rand.New(rand.NewPCG(2, 3))
+	all := make([]decorum.URL, 64)
+	for i := range all {
+		var err error
+		if all[i], err = decorum.ParseURL("https://example.com" + path(random) + []string{"", "a.php", "item?id=7&sort=price", "lamps/desk-lamp.html"}[i%4]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
+
+const agent = "decorumbot"
+
+// BenchmarkRobotsParse reads a file and compiles it for one agent, as a crawl
+// does when the file arrives. Both read the shelf in turn, so that their times
+// are taken side by side. A heap as small crawls have it is held meanwhile: with
+// next to none the collector would run all the time, and be what is measured.
+func BenchmarkRobotsParse(b *testing.B) {
+	for _, s := range shelves {
+		b.Run(s.name, func(b *testing.B) {
+			files, heap := s.files(), make([]byte, 64<<20)
+			defer runtime.KeepAlive(heap)
+			var r race
+			for b.Loop() {
+				r.run(func() {
+					for _, body := range files {
+						robots.Parse(body, robots.Google).For(robots.Named(agent))
+					}
+				}, func() {
+					for _, body := range files {
+						if _, err := robotstxt.FromBytes(body); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+			r.report(b, len(files))
+		})
+	}
+}
+
+// BenchmarkRobotsCheck judges URLs by files that have been compiled.
+func BenchmarkRobotsCheck(b *testing.B) {
+	for _, s := range shelves {
+		b.Run(s.name, func(b *testing.B) {
+			files, all := s.files(), pages(b)
+			ours, theirs := make([]*robots.Rules, len(files)), make([]*robotstxt.Group, len(files))
+			for i, body := range files {
+				ours[i] = robots.Parse(body, robots.Google).For(robots.Named(agent))
+				data, err := robotstxt.FromBytes(body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				theirs[i] = data.FindGroup(agent)
+			}
+			var r race
+			b.ReportAllocs()
+			for b.Loop() {
+				r.run(func() {
+					for _, rules := range ours {
+						for _, u := range all {
+							rules.Check(u)
+						}
+					}
+				}, func() {
+					for _, group := range theirs {
+						for _, u := range all {
+							group.Test(u.Path())
+						}
+					}
+				})
+			}
+			r.report(b, len(files)*len(all))
+		})
+	}
+}
+
+// A race takes the time of two that do the same in turn.
+type race struct {
+	ours, theirs time.Duration
+}
+
+func (r *race) run(ours, theirs func()) {
+	r.ours += lap(ours)
+	r.theirs += lap(theirs)
+}
+
+func lap(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+// report tells the times of one of n things, and how many times faster we are.
+func (r *race) report(b *testing.B, n int) {
+	each := float64(n) * float64(b.N)
+	b.ReportMetric(float64(r.ours.Nanoseconds())/each, "ours-ns")
+	b.ReportMetric(float64(r.theirs.Nanoseconds())/each, "temoto-ns")
+	b.ReportMetric(float64(r.theirs)/float64(r.ours), "times-faster")
+}
+
+// BenchmarkRobotsCheckGrowth shows how a check grows with the number of rules
+// that are prefixes: no faster than its logarithm.
+func BenchmarkRobotsCheckGrowth(b *testing.B) {
+	all := pages(b)
+	for _, n := range []int{50, 500, 5_000, 50_000} {
+		random := rand.New(rand.NewPCG(4, 5))
+		var file strings.Builder
+		file.WriteString("User-agent: *\n")
+		for range n {
+			file.WriteString(ruleLine(random, 0))
+		}
+		o := robots.Options{Limit: file.Len()}
+		rules := o.Parse([]byte(file.String())).For(robots.Named(agent))
+		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				rules.Check(all[i%len(all)])
+			}
+		})
+	}
+}
+
+// BenchmarkRobotsPathological tries to make a matcher go back on its choices.
+func BenchmarkRobotsPathological(b *testing.B) {
+	u, err := decorum.ParseURL("https://example.com/" + strings.Repeat("a", 2000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).For(robots.Named(agent))
+	b.ReportAllocs()
+	for b.Loop() {
+		rules.Check(u)
+	}
+}
+
+// BenchmarkRobotsLargest reads and compiles 500 KiB of 20,000 rules.
+func BenchmarkRobotsLargest(b *testing.B) {
+	random := rand.New(rand.NewPCG(6, 7))
+	var file strings.Builder
+	file.WriteString("User-agent: *\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&file, "Disallow: /%s/%d\n", words[random.IntN(len(words))], i)
+	}
+	body := []byte(file.String())
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		robots.Parse(body, robots.Google).For(robots.Named(agent))
+	}
+}

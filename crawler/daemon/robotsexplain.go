@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// print writes what is said of u as the flags ask.
+func (q robotsCheck) print(w io.Writer, u decorum.URL, e robots.Explanation) error {
+	if q.json {
+		return json.NewEncoder(w).Encode(struct {
+			URL string `json:"url"`
+			robots.Explanation
+		}{u.String(), e})
+	}
+	if err := printVerdict(w, u, e.Verdict); err != nil || !q.explain {
+		return err
+	}
+	_, err := w.Write(explanation(e))
+	return err
+}
+
+// explanation words what led to a verdict.
+func explanation(e robots.Explanation) []byte {
+	var b bytes.Buffer
+	if e.SHA256 != "" {
+		fmt.Fprintf(&b, "  file\tSHA-256 %s\n", e.SHA256)
+	}
+	if e.Group == "" {
+		b.WriteString("  group\tnone speaks to the agent\n")
+	} else {
+		fmt.Fprintf(&b, "  group\t%s (%s)\n", plain(e.Group), lines(e.GroupLines))
+	}
+	if e.Exempt {
+		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
+	}
+	for i, m := range e.Matches {
+		role := "loses"
+		if i == 0 {
+			role = "decides"
+		}
+		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, plain(m.Rule), m.Line, m.Octets, loss(m, e.Matches[0]))
+		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, underline(m))
+	}
+	for _, s := range e.Signals {
+		fmt.Fprintf(&b, "  asks\t%s: %s: %s (line %d)\n", s.Field, plain(s.Category), s.Preference, s.Line)
+	}
+	return b.Bytes()
+}
+
+// plain returns s without what a terminal would act on: files are written by
+// anybody.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// loss says why a rule does not decide.
+func loss(m, winner robots.Match) string {
+	switch m.Lost {
+	case robots.Shorter:
+		return fmt.Sprintf(": shorter than %d octets", winner.Octets)
+	case robots.Tie:
+		return ": as long, and allow wins a tie"
+	case robots.Repeated:
+		return fmt.Sprintf(": line %d does the same", winner.Line)
+	}
+	return ""
+}
+
+// underline marks the part of a path that a rule matches, wildcards by "*".
+func underline(m robots.Match) string {
+	marks := []byte(strings.Repeat("^", m.Span.End))
+	for _, w := range m.Wildcards {
+		for i := w.Start; i < w.End; i++ {
+			marks[i] = '*'
+		}
+	}
+	return string(marks)
+}
+
+// lines words line numbers.
+func lines(numbers []int) string {
+	word := "line "
+	if len(numbers) > 1 {
+		word = "lines "
+	}
+	return word + strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
+}

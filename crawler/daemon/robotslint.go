@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+const robotsLintHelp = `Look at a robots.txt for its author: what crawlers ignore, what does the opposite of
+what it seems, rules that can never win, and what other crawlers read otherwise.
+
+One line a finding, as compilers write it, with what is there, what a crawler does
+and what was probably meant. An error does not work, a warning works, though hardly
+as meant, a hint does not work everywhere. --json writes one JSON object a finding:
+file, line, severity, requirement, message, effect, advice.
+
+Exit codes: 0 nothing but hints, 3 an error or a warning, 1 the file could not be
+had, 2 wrong usage.`
+
+const robotsLintExample = `  decorum robots lint robots.txt
+  decorum robots lint --json https://example.com/robots.txt`
+
+// A robotsLint is what somebody asks of one robots.txt.
+type robotsLint struct {
+	robotsCheck
+	dialect string
+}
+
+func (a *app) robotsLintCommand() *cobra.Command {
+	var q robotsLint
+	c := &cobra.Command{
+		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
+		Long: robotsLintHelp, Example: robotsLintExample, Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error { return a.lintRobots(c.Context(), q, args[0]) },
+	}
+	c.Flags().BoolVar(&q.json, "json", false, "write findings as JSON, one object a line")
+	c.Flags().StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the file in")
+	q.askFlags(c.Flags())
+	return c
+}
+
+// lintRobots prints what is found in the robots.txt of that name.
+func (a *app) lintRobots(ctx context.Context, q robotsLint, name string) error {
+	dialect, err := robots.ParseDialect(q.dialect)
+	if err != nil {
+		return usage("--dialect: %w", err)
+	}
+	body, err := q.robotsBody(ctx, name)
+	if err != nil {
+		return err
+	}
+	bad := false
+	for _, f := range robots.Lint(body, robots.Options{Dialect: dialect}) {
+		bad = bad || f.Severity > robots.LintHint
+		if err := printFinding(a.stdout, q.json, name, f); err != nil {
+			return err
+		}
+	}
+	if bad {
+		return &exit{code: ExitNo}
+	}
+	return nil
+}
+
+func printFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(struct {
+			File string `json:"file"`
+			robots.Finding
+		}{name, f})
+	}
+	place := name
+	if f.Line > 0 {
+		place = fmt.Sprintf("%s:%d", name, f.Line)
+	}
+	advice := ""
+	if f.Advice != "" {
+		advice = "; " + f.Advice
+	}
+	_, err := fmt.Fprintf(w, "%s: %s: %s: %s%s [%s]\n", place, f.Severity, f.Message, f.Effect, advice, f.Requirement)
+	return err
+}

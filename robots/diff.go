@@ -1,0 +1,146 @@
+package robots
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Changes are how two versions of a robots.txt differ.
+type Changes struct {
+	// Agents are those that either file names, and "*", that now have other
+	// rules or another delay: "*", then in the order of the new file and the old.
+	Agents          []AgentChange `json:"agents,omitempty"`
+	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`
+	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"`
+}
+
+// An AgentChange is what changes for the agent with a token. What counts is
+// what binds it: an agent without a group of its own has the rules of "*".
+type AgentChange struct {
+	Agent string `json:"agent"` // product token in lower case, or "*"
+	RulesChange
+}
+
+// A RulesChange is how one set of rules differs from another.
+type RulesChange struct {
+	Added    []RuleLine `json:"added,omitempty"`   // as in the new file
+	Removed  []RuleLine `json:"removed,omitempty"` // as in the old file
+	OldDelay Delay      `json:"old_delay"`
+	NewDelay Delay      `json:"new_delay"`
+}
+
+// A RuleLine is a rule and where it stands.
+type RuleLine struct {
+	Rule string `json:"rule"` // as Verdict.Rule
+	Line int    `json:"line"`
+}
+
+// A Delay is a pause that rules may ask for.
+type Delay struct {
+	Pause time.Duration
+	Given bool
+}
+
+// MarshalText writes the pause as time.Duration does, "none" if none is given.
+func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// String returns what MarshalText writes.
+func (d Delay) String() string {
+	if !d.Given {
+		return "none"
+	}
+	return d.Pause.String()
+}
+
+// Empty reports whether nothing differs.
+func (c Changes) Empty() bool {
+	return len(c.Agents)+len(c.SitemapsAdded)+len(c.SitemapsRemoved) == 0
+}
+
+// Empty reports whether nothing differs.
+func (c RulesChange) Empty() bool {
+	return len(c.Added)+len(c.Removed) == 0 && c.OldDelay == c.NewDelay
+}
+
+// Diff compares two versions of a file by what they mean: order, comments and
+// spelling make no difference. Its time grows with the number of agents that
+// are named times the number of lines.
+func Diff(old, new *File) Changes {
+	var c Changes
+	for _, token := range diffAgents(old, new) {
+		a := Named(token)
+		if change := DiffRules(old.For(a), new.For(a)); !change.Empty() {
+			c.Agents = append(c.Agents, AgentChange{token, change})
+		}
+	}
+	before, after := sitemapSet(old), sitemapSet(new)
+	c.SitemapsAdded, c.SitemapsRemoved = without(after, before), without(before, after)
+	return c
+}
+
+// DiffRules compares what two files say to one agent. A rule that is spelt
+// otherwise and means the same is no change.
+func DiffRules(old, new *Rules) RulesChange {
+	c := RulesChange{Added: new.beyond(old), Removed: old.beyond(new)}
+	c.OldDelay.Pause, c.OldDelay.Given = old.CrawlDelay()
+	c.NewDelay.Pause, c.NewDelay.Given = new.CrawlDelay()
+	return c
+}
+
+// diffAgents returns the tokens that either file names and "*", each once.
+func diffAgents(old, new *File) []string {
+	tokens := slices.Concat([]string{"*"}, new.Agents(), old.Agents())
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(tokens, func(t string) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
+}
+
+// meaning is what two rules have in common that always do the same.
+type meaning struct {
+	allow    bool
+	length   int
+	skeleton string
+}
+
+func (r *rule) meaning() meaning { return meaning{r.allow, r.length, r.skeleton()} }
+
+// beyond returns the rules of r that o does not have, in the order of the file.
+func (r *Rules) beyond(o *Rules) []RuleLine {
+	has := make(map[meaning]bool, len(o.all))
+	for i := range o.all {
+		has[o.all[i].meaning()] = true
+	}
+	var lines []RuleLine
+	for i := range r.all {
+		made := &r.all[i]
+		if m := made.meaning(); !has[m] {
+			has[m] = true // once is enough
+			lines = append(lines, RuleLine{made.text, made.line})
+		}
+	}
+	return lines
+}
+
+func sitemapSet(f *File) []string {
+	var all []string
+	for _, u := range f.Sitemaps() {
+		all = append(all, u.String())
+	}
+	slices.SortFunc(all, strings.Compare)
+	return all
+}
+
+// without returns what sorted all has and sorted others has not.
+func without(all, others []string) []string {
+	var left []string
+	for _, s := range all {
+		if _, ok := slices.BinarySearch(others, s); !ok {
+			left = append(left, s)
+		}
+	}
+	return left
+}

@@ -1,0 +1,96 @@
+package robots
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestDiff(t *testing.T) {
+	const star = "User-agent: *\n"
+	for _, test := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"the same", star + "Disallow: /a\n", star + "Disallow: /a\n", nil},
+		{"PREC-09/order, comments and spelling", star + "Disallow: /%61\nAllow: /b\nDisallow: /c*", "# new\nuser-agent:*\nallow:/b\ndisallow:/c\nDisallow: /a", nil},
+		{"added and removed", star + "Disallow: /a\nDisallow: /b", star + "Disallow: /b\nAllow: /a", []string{"* + allow: /a (3)", "* - disallow: /a (2)"}},
+		{"an end is a change", star + "Disallow: /a", star + "Disallow: /a$", []string{"* + disallow: /a$ (2)", "* - disallow: /a (2)"}},
+		{"GRP-07/a group of its own", star + "Disallow: /a", star + "Disallow: /a\n\nUser-agent: Bot\nDisallow: /b",
+			[]string{"bot + disallow: /b (5)", "bot - disallow: /a (2)"}},
+		{"GRP-06/groups joined", "User-agent: bot\nDisallow: /a\nUser-agent: x\nUser-agent: bot\nDisallow: /b", "User-agent: bot\nDisallow: /b\nDisallow: /a\nUser-agent: x\nDisallow: /b", nil},
+		{"delays", star + "Disallow: /a", star + "Disallow: /a\nCrawl-delay: 1.5", []string{"* none -> 1.5s"}},
+		{"a delay of nothing is one", star + "Crawl-delay: 0\nDisallow: /a", star + "Disallow: /a", []string{"* 0s -> none"}},
+		{"sitemaps", "Sitemap: https://h/a\nSitemap: https://h/b", "Sitemap: https://h:443/b\nSitemap: https://h/c", []string{"+ https://h/c", "- https://h/a"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := Diff(Parse([]byte(test.old), Google), Parse([]byte(test.new), Google))
+			if got := changes(c); !slices.Equal(got, test.want) || c.Empty() != (len(test.want) == 0) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func changes(c Changes) []string {
+	var all []string
+	for _, a := range c.Agents {
+		for _, r := range a.Added {
+			all = append(all, fmt.Sprintf("%s + %s (%d)", a.Agent, r.Rule, r.Line))
+		}
+		for _, r := range a.Removed {
+			all = append(all, fmt.Sprintf("%s - %s (%d)", a.Agent, r.Rule, r.Line))
+		}
+		if a.OldDelay != a.NewDelay {
+			all = append(all, fmt.Sprintf("%s %s -> %s", a.Agent, a.OldDelay, a.NewDelay))
+		}
+	}
+	for _, s := range c.SitemapsAdded {
+		all = append(all, "+ "+s)
+	}
+	for _, s := range c.SitemapsRemoved {
+		all = append(all, "- "+s)
+	}
+	return all
+}
+
+func TestDiffAsJSON(t *testing.T) {
+	c := Diff(Parse([]byte("User-agent: *\nDisallow: /a\n"), Google), Parse([]byte("User-agent: *\nCrawl-delay: 2\n"), Google))
+	got, err := json.Marshal(c)
+	if want := `{"agents":[{"agent":"*","removed":[{"rule":"disallow: /a","line":2}],"old_delay":"none","new_delay":"2s"}]}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+// TestNoDiffNoChange pins that files without a difference judge alike.
+func TestNoDiffNoChange(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	same := 0
+	for range 4000 {
+		var files [2]*File
+		for i := range files {
+			var b strings.Builder
+			b.WriteString("User-agent: *\n")
+			for range 1 + random.IntN(2) {
+				b.WriteString([]string{"Allow: ", "Disallow: "}[random.IntN(2)] + []string{"/a", "/%61", "/a*", "/a$", "/", "/*a", "/**a"}[random.IntN(7)] + "\n")
+			}
+			files[i] = Parse([]byte(b.String()), Google)
+		}
+		if !Diff(files[0], files[1]).Empty() {
+			continue
+		}
+		same++
+		for _, path := range []string{"/", "/a", "/ab", "/ba", "/b"} {
+			u := mustURL(t, "http://h"+path)
+			if a, b := files[0].For(Agent{}).Check(u), files[1].For(Agent{}).Check(u); a.Allowed != b.Allowed {
+				t.Fatalf("%s: %+v and %+v without a difference", path, a, b)
+			}
+		}
+	}
+	if same < 100 {
+		t.Errorf("only %d pairs were the same", same)
+	}
+}

@@ -1,0 +1,39 @@
+package robots
+
+import "fmt"
+
+// A Finding is something in a robots.txt that its author should know.
+type Finding struct {
+	Line        int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
+	Severity    Severity `json:"severity"`
+	Requirement string   `json:"requirement"` // of the table of requirements, as in "LINT-05"
+	Message     string   `json:"message"`     // what is there
+	Effect      string   `json:"effect"`      // what a crawler does with it
+	Advice      string   `json:"advice,omitempty"`
+}
+
+// A Severity says how much a finding matters. More is worse.
+type Severity uint8
+
+// The severities.
+const (
+	LintHint    Severity = iota // works here, but not everywhere, or says nothing
+	LintWarning                 // works, though hardly as the author thinks
+	LintError                   // does not work, or does the opposite
+)
+
+// String returns "hint", "warning" or "error".
+func (s Severity) String() string {
+	switch s {
+	case LintHint:
+		return "hint"
+	case LintWarning:
+		return "warning"
+	case LintError:
+		return "error"
+	}
+	return fmt.Sprintf("Severity(%d)", uint8(s))
+}
+
+// MarshalText writes the severity as String does.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,93 @@
+package robots
+
+import "slices"
+
+// A keyWord is eight bytes of an entry's key.
+type keyWord struct {
+	bytes uint64
+	entry int32
+}
+
+// sortKeys sorts order by key, and equal keys by rank. It compares eight bytes
+// at a time, which it has at hand, and those after them only where they are
+// equal: that is faster than comparing strings, as the paths of a site begin
+// alike. All keys of order have their first depth bytes in common.
+func sortKeys(entries []keyed, order []keyWord, depth int) {
+	for i := range order {
+		order[i].bytes = eight(entries[order[i].entry].key, depth)
+	}
+	sortWords(order)
+	for len(order) > 0 {
+		n := 1
+		for n < len(order) && order[n].bytes == order[0].bytes {
+			n++
+		}
+		switch same := order[:n]; {
+		case n == 1:
+		case byte(same[0].bytes) == 0: // no key has this byte, so these end here
+			slices.SortFunc(same, func(a, b keyWord) int { return entries[a.entry].rule.compare(entries[b.entry].rule) })
+		default:
+			sortKeys(entries, same, depth+8)
+		}
+		order = order[n:]
+	}
+}
+
+// manyWords is from how many on sorting by counting pays.
+const manyWords = 100
+
+// sortWords sorts by the eight bytes: many by counting, from the last byte to
+// the first, as no branch of that depends on the data.
+func sortWords(order []keyWord) {
+	if len(order) < manyWords {
+		slices.SortFunc(order, keyWord.compare)
+		return
+	}
+	from, to := order, make([]keyWord, len(order))
+	for shift := 0; shift < 64; shift += 8 {
+		var next [256]int // where the next word with this byte goes
+		for _, w := range from {
+			next[byte(w.bytes>>shift)]++
+		}
+		if next[byte(from[0].bytes>>shift)] == len(from) {
+			continue // they all have the same
+		}
+		sum := 0
+		for b, n := range next {
+			next[b], sum = sum, sum+n
+		}
+		for _, w := range from {
+			b := byte(w.bytes >> shift)
+			to[next[b]] = w
+			next[b]++
+		}
+		from, to = to, from
+	}
+	copy(order, from)
+}
+
+// compare is cmp.Compare, which costs more as it knows of NaN.
+func (a keyWord) compare(b keyWord) int {
+	if a.bytes < b.bytes {
+		return -1
+	}
+	if a.bytes > b.bytes {
+		return 1
+	}
+	return 0
+}
+
+// eight returns the eight bytes of s from i on, as a number that compares as
+// they do; zeros where s ends.
+func eight(s string, i int) uint64 {
+	s = s[min(i, len(s)):]
+	if len(s) >= 8 {
+		return uint64(s[0])<<56 | uint64(s[1])<<48 | uint64(s[2])<<40 | uint64(s[3])<<32 |
+			uint64(s[4])<<24 | uint64(s[5])<<16 | uint64(s[6])<<8 | uint64(s[7])
+	}
+	var w uint64
+	for j := range len(s) {
+		w |= uint64(s[j]) << (56 - 8*j)
+	}
+	return w
+}

@@ -1,0 +1,32 @@
+package robots
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSortKeys pins the order against a plain sort, on keys that share up to
+// many words of eight bytes, are prefixes of each other, or the same.
+func TestSortKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for range 200 {
+		rules := make([]rule, random.IntN(200))
+		entries := make([]keyed, len(rules))
+		order := make([]keyWord, len(rules))
+		for i := range rules {
+			rules[i] = rule{line: i, length: 1, allow: random.IntN(2) == 0}
+			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff", random.IntN(3)) + strings.Repeat("a", random.IntN(10))
+			entries[i], order[i].entry = keyed{key, &rules[i]}, int32(i)
+		}
+		sortKeys(entries, order, 0)
+		if !slices.IsSortedFunc(order, func(a, b keyWord) int {
+			x, y := &entries[a.entry], &entries[b.entry]
+			return cmp.Or(cmp.Compare(x.key, y.key), x.rule.compare(y.rule))
+		}) {
+			t.Fatalf("out of order: %v", order)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package robots
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const sizeAdvice = "merge rules into wider ones and keep what is excluded in one directory"
+
+// lintEncoding looks at the bytes, and reports whether they are lines at all.
+func (l *linter) lintEncoding() bool {
+	if strings.HasPrefix(l.text, "\xff\xfe") || strings.HasPrefix(l.text, "\xfe\xff") ||
+		len(l.text) >= 4 && strings.Count(l.text, "\x00") >= len(l.text)/3 {
+		l.say(0, LintError, "FMT-15", "the file is in UTF-16", "no line is read: everything is allowed", "save it as UTF-8")
+		return false
+	}
+	if i := strings.IndexByte(l.text, 0); i >= 0 {
+		l.say(l.lineAt(i), LintError, "FMT-13", "there is a NUL byte", "Yandex takes the file for no text and allows everything", "save it as plain text")
+	}
+	start := strings.ToLower(strings.TrimLeft(l.text[:min(len(l.text), 1024)], " \t\r\n"))
+	if strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") {
+		l.html = true
+		l.say(1, LintError, "FMT-05", "this is an HTML page", "what happens to look like a rule is one, the rest is ignored",
+			"serve the robots.txt as plain text, or answer 404 if there is none")
+	}
+	l.lintUTF8()
+	return true
+}
+
+// lintUTF8 reports bytes that are not UTF-8, once.
+func (l *linter) lintUTF8() {
+	for i, r := range l.text {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(l.text[i:]); size == 1 {
+			l.say(l.lineAt(i), LintWarning, "FMT-07", "the file is not valid UTF-8 from here on",
+				"rules with such bytes match only URLs in the same old encoding", "save it as UTF-8")
+			return
+		}
+	}
+}
+
+// lintSize looks at how much of the file crawlers read (LINT-06). Sizes count
+// the BOM.
+func (l *linter) lintSize() {
+	size := l.skew + len(l.text)
+	limit := max(l.o.Limit, Limit)
+	switch {
+	case size > limit:
+		l.say(l.lineAt(limit-l.skew), LintError, "LINT-06", fmt.Sprintf("the file has %d bytes, more than %d KiB", size, limit>>10),
+			"Google ignores this line and all that follow", sizeAdvice)
+	case size > limit/10*9:
+		l.say(0, LintWarning, "LINT-06", fmt.Sprintf("the file has %d bytes, close to %d KiB", size, limit>>10),
+			"Google ignores what is beyond", sizeAdvice)
+	}
+	if size > YandexLimit {
+		severity := LintHint
+		if l.yandex() {
+			severity = LintError
+		}
+		l.say(0, severity, "LINT-06", fmt.Sprintf("the file has %d bytes, more than 32 KB", size),
+			"Yandex takes it for none and allows everything", sizeAdvice)
+	}
+}
+
+// lineAt returns the number of the line that the byte at offset i is in.
+func (l *linter) lineAt(i int) int {
+	before := l.text[:i]
+	return 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")
+}

@@ -1,0 +1,217 @@
+package robots
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLint pins findings as "line severity requirement", all that a file has.
+func TestLint(t *testing.T) {
+	const star = "User-agent: *\n"
+	for _, test := range []struct {
+		name, file string
+		want       []string
+	}{
+		{"nothing to say", star + "Disallow: /a\nCrawl-delay: 1\nHost: h.example\n\nUser-agent: bot\nDisallow: /b\n\nSitemap: https://h/s.xml\n", nil},
+		{"nothing", "", nil},
+		{"FMT-03/BOM", "\ufeff" + star + "Disallow: /a", nil},
+		{"FMT-05/HTML", " <!DOCTYPE html>\n<html><p>not found\n" + star + "Disallow: /a", []string{"1 error FMT-05"}},
+		{"FMT-07/not UTF-8", star + "Disallow: /a\nDisallow: /caf\xe9\nDisallow: /\xe9", []string{"3 warning FMT-07"}},
+		{"FMT-13/NUL", star + "Disallow: /a\x00", []string{"2 error FMT-13"}},
+		{"FMT-15/UTF-16", "\xff\xfeU\x00s\x00e\x00r\x00", []string{"0 error FMT-15"}},
+		{"FMT-15/UTF-16 without BOM", "U\x00s\x00e\x00r\x00", []string{"0 error FMT-15"}},
+		{"SYN-01/no colon", star + "Disallow /a\nhello", []string{"2 error SYN-01", "3 warning SYN-01", "1 hint GRP-04"}},
+		{"SYN-04/comment after the path", star + "Disallow: /a#b\nDisallow: /c # d", []string{"2 warning SYN-04"}},
+		{"SYN-08/typos", star + "Dissalow: /a\nUseragent: x\nsite map: https://h/\nDisallow: /a", []string{"2 error SYN-08", "3 error SYN-08", "4 error SYN-08"}},
+		{"SYN-10/no slash", star + "Disallow: a\nDisallow: $", []string{"2 error SYN-10", "3 error SYN-10"}},
+		{"SYN-10/absolute URL", star + "Disallow: https://h/a", []string{"2 error SYN-10"}},
+		{"SYN-11/leading star", star + "Allow: *.gif", nil},
+		{"SYN-15/unknown field", star + "Noindex: /a\nDisallow: /a", []string{"2 hint SYN-15"}},
+		{"SYN-01/space inside", star + "Disallow: /a /b", []string{"2 warning SYN-01"}},
+		{"SYN-19/no agent", "User-agent:\nDisallow: /a", []string{"1 error SYN-19"}},
+		{"AGENT-02/more than a name", "User-agent: Bot/1.0\nDisallow: /a\n\nUser-agent: (all)\nDisallow: /", []string{"1 hint AGENT-02", "4 error AGENT-02"}},
+		{"SMAP-02", "Sitemap: /s.xml", []string{"1 error SMAP-02"}},
+		{"DELAY-09/before any group", "Crawl-delay: 1", []string{"1 hint LINT-03", "1 error DELAY-09"}},
+		{"DELAY-11", star + "Disallow: /a\nCrawl-delay: 0,5\nCrawl-delay: fast", []string{"3 error DELAY-11", "4 error DELAY-11"}},
+		{"GRP-04/empty group", star + "Disallow: /a\n\nUser-agent: bot", []string{"4 hint GRP-04"}},
+		{"GRP-06/listed twice", "User-agent: Bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b", []string{"4 warning GRP-06", "5 hint COMPAT-04"}},
+		{"GRP-12/before any group", "Disallow: /a\nDisallow: /b\n" + star + "Disallow: /c", []string{"1 error GRP-12", "3 hint LINT-02"}},
+		{"LINT-05/signals", star + "Content-Usage: /a train-ai=n\nContent-Signal: search\nDisallow: /a", []string{"3 warning LINT-05"}},
+		{"HOST-10", star + "Disallow: /a\nHost: http://h", []string{"3 error HOST-10"}},
+		{"CLEAN-10", "Clean-param: sid /a?b", []string{"1 error CLEAN-10"}},
+		{"LINT-02/blank lines", "User-agent: bot\n\nDisallow: /a\n# why\n\nDisallow: /b\nUser-agent: x\nDisallow: /",
+			[]string{"3 hint COMPAT-04", "3 hint LINT-02", "7 hint LINT-02"}},
+		{"LINT-03/host on its own", star + "Disallow: /a\n\nHost: h.example", []string{"4 hint LINT-03"}},
+		{"LINT-04/delay ends no group", star + "Crawl-delay: 10\nUser-agent: badbot\nDisallow: /",
+			[]string{"2 warning LINT-04", "2 hint LINT-03", "3 hint LINT-02", "4 hint LINT-08"}},
+		{"LINT-04/no path", star + "Disallow:\n\nUser-agent: x\nAllow:", []string{"2 hint LINT-04", "5 warning LINT-04"}},
+		{"LINT-08/all is closed", star + "Disallow: /", []string{"2 hint LINT-08"}},
+		{"COMPAT-01", star + "Allow: /a/b\nDisallow: /a", []string{"2 hint COMPAT-01"}},
+		{"COMPAT-02", star + "Disallow: /*.php\nDisallow: /*.cgi\nDisallow: /x*", []string{"2 hint COMPAT-02"}},
+		{"COMPAT-03", star + "Disallow: /a$", []string{"2 hint COMPAT-03"}},
+		{"PREC-02/never wins", star + "Disallow: /a\nAllow: /a", []string{"2 error PREC-02", "3 hint COMPAT-01"}},
+		{"PREC-02/a longer one covers it", star + "Allow: *b\nDisallow: /*b", []string{"2 error PREC-02", "3 hint COMPAT-02"}},
+		{"PREC-09/twice", star + "Disallow: /a\nDisallow: /%61\nDisallow: /a*", []string{"3 hint PREC-09", "4 hint PREC-09"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, f := range Lint([]byte(test.file), Options{}) {
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Requirement))
+				if f.Message == "" || f.Effect == "" {
+					t.Errorf("%+v does not say what is there or what it does", f)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(test.want)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLintSize(t *testing.T) {
+	fill := func(size int) string {
+		head := "\ufeffUser-agent: *\nDisallow: /a\n"
+		return head + strings.Repeat("# 456789012345\n", (size-len(head))/15+1)[:size-len(head)]
+	}
+	for _, test := range []struct {
+		name string
+		size int
+		want []string
+	}{
+		{"FMT-10/32 KB", 32 << 10, nil},
+		{"FMT-10/more", 32<<10 + 1, []string{"0 hint LINT-06"}},
+		{"FMT-08/near 500 KiB", 490 << 10, []string{"0 warning LINT-06", "0 hint LINT-06"}},
+		{"FMT-08/beyond", 500<<10 + 1, []string{"0 hint LINT-06", "34134 error LINT-06"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, f := range Lint([]byte(fill(test.size)), Options{}) {
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Requirement))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestLintAdvises pins what authors probably meant.
+func TestLintAdvises(t *testing.T) {
+	for _, test := range []struct{ line, advice string }{
+		{"Disallow a", `probably "disallow: a"`},
+		{"disallow= /a", `probably "disallow: /a"`},
+		{"Dissalow: /a", `probably "disallow"`},
+		{"User agent: x", `probably "user-agent"`},
+		{"Site-map: x", `probably "sitemap"`},
+		{"\ufeffDisallow: /a", `probably "disallow"`},
+		{"Disallow: ./a", `probably "disallow: /a"`},
+		{"Allow: http://h.example/a?b", `probably "allow: /a?b"`},
+		{"Crawl-delay: 0,5", "probably 0.5"},
+		{"Allow:", `probably "Allow: /"`},
+	} {
+		found := Lint([]byte("User-agent: *\nDisallow: /x\n"+test.line), Options{})
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == test.advice }) {
+			t.Errorf("%q: no advice %q in %+v", test.line, test.advice, found)
+		}
+	}
+}
+
+// TestFaults pins the examples of Host and Clean-param that are ignored.
+func TestFaults(t *testing.T) {
+	for value, correct := range map[string]bool{
+		"www.myhost.ru": true, "https://myhost.ru": true, "myhost.ru:8080": true, "1host.ru": true,
+		"www.myhost-.ru": false, "www.-myhost.ru": false, "www.myhost.ru:100000": false, "www.my_host.ru": false,
+		".my-host.ru:8000": false, "my-host.ru.": false, "my..host.ru": false, "www.myhost.ru/": false,
+		"www.myhost.ru:8080/": false, "http://www.myhost.ru": false, "213.180.194.129": false,
+		"www.firsthost.ru,www.secondhost.ru": false, "www.firsthost.ru www.secondhost.ru": false, "": false, "h:": false, "h:0": false, "h:+1": false,
+	} {
+		if fault := hostFault(value); (fault == "") != correct {
+			t.Errorf("HOST-10: Host %q: %q", value, fault)
+		}
+	}
+	for value, correct := range map[string]bool{
+		"abc /forum/showthread.php": true, "sid&sort /forumt/*.php": true, "someTrash&otherTrash": true, strings.Repeat("ж", 500): true,
+		"sid /a?b": false, strings.Repeat("a", 501): false, "": false, "a&&b": true, "&": false, "/a sid": false, "sid a": false,
+	} {
+		if fault := cleanFault(value); (fault == "") != correct {
+			t.Errorf("CLEAN-10: Clean-param %q: %q", value, fault)
+		}
+	}
+}
+
+// TestClassicExamples runs the examples of the reader of 1994.
+func TestClassicExamples(t *testing.T) {
+	f, err := os.Open("testdata/robots-examples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ran := 0
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var e example
+		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Dialect != "classic" {
+			continue
+		}
+		ran++
+		t.Run(e.Req, func(t *testing.T) {
+			c := parseClassic(e.Robots)
+			if got := c.allows(e.Agent, mustURL(t, e.URL).Path()); got != *e.Allowed {
+				t.Errorf("%s: allowed = %v\n%s", e.URL, got, e.Robots)
+			}
+		})
+	}
+	if ran < 9 {
+		t.Errorf("%d examples ran, want 9 or more", ran)
+	}
+}
+
+// TestLintTime pins that a file made to be slow is not.
+func TestLintTime(t *testing.T) {
+	for name, line := range map[string]string{
+		"wildcards": "Disallow: /*a*b*%d\n", "agents": "User-agent: a%d\nDisallow: /\n", "prefixes": "Disallow: /%d\n", "typos": "Dissalow: /%d\n",
+		"agents in a run": "User-agent: b%d\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			b.WriteString("User-agent: *\n")
+			for i := 0; b.Len() < Limit; i++ {
+				fmt.Fprintf(&b, line, i)
+			}
+			b.WriteString("Disallow: /x\n")
+			start := time.Now()
+			Lint([]byte(b.String()), Options{})
+			if d := time.Since(start); d > 20*time.Second {
+				t.Errorf("took %v", d)
+			} else {
+				t.Log(d)
+			}
+		})
+	}
+}
+
+// FuzzLint pins that no file makes it fail, that lines are lines of the file,
+// and that what never wins has no effect on verdicts.
+func FuzzLint(f *testing.F) {
+	f.Add([]byte("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /*a$\nAllow: *a\nDisallow /b\nHost: x\nClean-param: a /b\n"))
+	f.Add([]byte("\ufeff<html>\n\nUser-agent: *\rDisallow: http://h/\r\nDissalow: #\nAllow:\nSitemap: x\n\xff"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		lines := len(strings.FieldsFunc(string(body), func(r rune) bool { return r == '\n' || r == '\r' }))
+		lines += strings.Count(string(body), "\n") + strings.Count(string(body), "\r")
+		for _, found := range Lint(body, Options{}) {
+			if found.Line < 0 || found.Line > lines+1 || found.Message == "" {
+				t.Errorf("%+v in a file of %d lines", found, lines)
+			}
+		}
+	})
+}

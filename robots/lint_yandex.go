@@ -1,0 +1,66 @@
+package robots
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// hostFault says what is wrong with the value of a Host line, empty if nothing
+// is (HOST-06 to HOST-10, HOST-14).
+func hostFault(value string) string {
+	name := strings.TrimPrefix(value, "https://")
+	switch {
+	case value == "":
+		return "it is empty"
+	case strings.HasPrefix(name, "http://"):
+		return "only https:// may stand before the name"
+	case strings.ContainsAny(name, ", \t"):
+		return "more than one name"
+	case strings.ContainsAny(name, "/?"):
+		return "something follows the name"
+	}
+	name, port, ported := strings.Cut(name, ":")
+	if n, err := strconv.ParseUint(port, 10, 16); ported && (err != nil || n == 0 || strings.Trim(port, digits) != "") {
+		return "the port is not a number from 1 to 65535"
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return "an IP address is no name"
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		switch {
+		case label == "":
+			return "a part of the name is empty"
+		case label[0] == '-' || label[len(label)-1] == '-':
+			return "a hyphen at the end of a part of the name"
+		case strings.Trim(label, hostOctets) != "":
+			return "a name has letters, digits and hyphens only"
+		}
+	}
+	return ""
+}
+
+const (
+	letters    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	hostOctets = letters + digits + "-"
+)
+
+// cleanFault says what is wrong with the value of a Clean-param line, empty if
+// nothing is (CLEAN-02, CLEAN-10, CLEAN-14, CLEAN-22).
+func cleanFault(value string) string {
+	params, path, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+	path = strings.Trim(path, " ")
+	switch {
+	case strings.Trim(params, "&") == "":
+		return "no parameter"
+	case len([]rune(value)) > 500:
+		return "more than 500 characters"
+	case strings.HasPrefix(params, "/"):
+		return "the parameters come first, then the path"
+	case path != "" && path[0] != '/' && path[0] != '*':
+		return "the path does not begin with /"
+	case strings.Trim(path, letters+digits+".-/*_") != "":
+		return "a path has A-Z a-z 0-9 . - / * _ only"
+	}
+	return ""
+}
