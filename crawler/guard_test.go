@@ -109,6 +109,31 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 	})
 }
 
+// TestSitemapsMayBeWantedLater: a run that reads no sitemaps does not keep a
+// later one from it.
+func TestSitemapsMayBeWantedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
+			Pages:  map[string]crawltest.Page{"/": pageOf(), "/2": pageOf(), "/listed": pageOf(), "/map.xml": sitemapOf("urlset", "http://a.test/listed")}})
+		store := memory()
+		for _, tt := range []struct {
+			seed   string
+			no     bool
+			listed int
+		}{{"http://a.test/", true, 0}, {"http://a.test/2", false, 1}} {
+			c := newCrawl(t, web, store, tt.seed)
+			c.Settings.NoSitemaps = tt.no
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, times := visited(web.Log()); times["http://a.test/listed"] != tt.listed {
+				t.Errorf("with NoSitemaps %v: requests %v", tt.no, times)
+			}
+		}
+	})
+}
+
 // TestOriginsOfAHostShareItsPace: http asks for 10 s, https for nothing; it is
 // one server.
 func TestOriginsOfAHostShareItsPace(t *testing.T) {

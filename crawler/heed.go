@@ -49,6 +49,9 @@ func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapsh
 	if id == "" {
 		id = file.Outcome.String()
 	}
+	if c.Settings.NoSitemaps {
+		id += ", no sitemaps" // a later run may want them
+	}
 	if c.heeded.is(o, id) {
 		return nil
 	}
