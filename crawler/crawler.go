@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -59,18 +60,10 @@ type Settings struct {
 }
 
 func (s Settings) withDefaults() Settings {
-	if s.Workers == 0 {
-		s.Workers = 64
-	}
-	if s.Sitemaps == 0 {
-		s.Sitemaps = 10_000
-	}
-	if s.Attempts == 0 {
-		s.Attempts = 3
-	}
-	if s.Grace == 0 {
-		s.Grace = 30 * time.Second
-	}
+	s.Workers = cmp.Or(s.Workers, 64)
+	s.Sitemaps = cmp.Or(s.Sitemaps, 10_000)
+	s.Attempts = cmp.Or(s.Attempts, 3)
+	s.Grace = cmp.Or(s.Grace, 30*time.Second)
 	return s
 }
 

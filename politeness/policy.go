@@ -1,6 +1,7 @@
 package politeness
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -53,25 +54,17 @@ func (p Policy) Validate() error {
 
 // WithDefaults returns the policy with each zero field set to what it means.
 func (p Policy) WithDefaults() Policy {
-	p.Delay = orDefault(p.Delay, time.Second)
-	p.Adaptive = orDefault(p.Adaptive, 1)
-	p.Concurrency = orDefault(p.Concurrency, 1)
-	p.MaxCrawlDelay = orDefault(p.MaxCrawlDelay, time.Hour)
-	p.Backoff = orDefault(p.Backoff, 5*time.Second)
-	p.MaxBackoff = orDefault(p.MaxBackoff, time.Hour)
-	p.MaxRetryAfter = orDefault(p.MaxRetryAfter, 24*time.Hour)
+	p.Delay = cmp.Or(p.Delay, time.Second)
+	p.Adaptive = cmp.Or(p.Adaptive, 1)
+	p.Concurrency = cmp.Or(p.Concurrency, 1)
+	p.MaxCrawlDelay = cmp.Or(p.MaxCrawlDelay, time.Hour)
+	p.Backoff = cmp.Or(p.Backoff, 5*time.Second)
+	p.MaxBackoff = cmp.Or(p.MaxBackoff, time.Hour)
+	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, 24*time.Hour)
 	if p.Jitter == nil {
 		p.Jitter = rand.Float64
 	}
 	return p
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // A Visit is what one request to a host was like.

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -93,22 +94,22 @@ func (c GateConfig) Validate() error {
 const leastHops = 5
 
 func (c GateConfig) withDefaults() GateConfig {
-	c.MinTTL = orDefault(c.MinTTL, time.Minute)
-	c.MaxTTL = orDefault(c.MaxTTL, day)
-	c.MaxHops = orDefault(c.MaxHops, leastHops)
-	c.Retry503.First = orDefault(c.Retry503.First, time.Minute)
-	c.Retry503.Max = orDefault(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
-	c.Retry.First = orDefault(c.Retry.First, 5*time.Minute)
-	c.Retry.Max = orDefault(c.Retry.Max, max(time.Hour, c.Retry.First))
-	c.Outage = orDefault(c.Outage, 30*day)
-	c.Patience = orDefault(c.Patience, 3)
+	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
+	c.MaxTTL = cmp.Or(c.MaxTTL, day)
+	c.MaxHops = cmp.Or(c.MaxHops, leastHops)
+	c.Retry503.First = cmp.Or(c.Retry503.First, time.Minute)
+	c.Retry503.Max = cmp.Or(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
+	c.Retry.First = cmp.Or(c.Retry.First, 5*time.Minute)
+	c.Retry.Max = cmp.Or(c.Retry.Max, max(time.Hour, c.Retry.First))
+	c.Outage = cmp.Or(c.Outage, 30*day)
+	c.Patience = cmp.Or(c.Patience, 3)
 	if c.NotFound == nil {
 		c.NotFound = notFoundPhrases
 	}
 	c.NotFound = lower(c.NotFound)
-	c.Claim = orDefault(c.Claim, 2*time.Minute)
-	c.Hop = orDefault(c.Hop, 15*time.Minute)
-	c.Origins = orDefault(c.Origins, 10_000)
+	c.Claim = cmp.Or(c.Claim, 2*time.Minute)
+	c.Hop = cmp.Or(c.Hop, 15*time.Minute)
+	c.Origins = cmp.Or(c.Origins, 10_000)
 	return c
 }
 
@@ -121,11 +122,3 @@ func lower(all []string) []string {
 }
 
 const day = 24 * time.Hour
-
-func orDefault[T comparable](v, byDefault T) T {
-	var zero T
-	if v == zero {
-		return byDefault
-	}
-	return v
-}
