@@ -1,11 +1,13 @@
 package crawler_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -177,6 +179,33 @@ func TestYandexSession(t *testing.T) {
 		}
 		if times["http://a.test/robots.txt"] != 2 || urls[0] != "http://a.test/robots.txt" {
 			t.Errorf("requests %q, want each session to begin with robots.txt", urls)
+		}
+	})
+}
+
+// TestFallBackKeepsToScope: where nothing is at the clean URL, the one that was
+// found is visited only if it belongs to the crawl.
+func TestFallBackKeepsToScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
+			Pages:  map[string]crawltest.Page{"/": pageOf("/x?sid=3"), "/x?sid=3": pageOf()}})
+		store := memory()
+		c := newCrawl(t, web, store)
+		seed, err := decorum.ParseURL("http://a.test/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Frontier = frontier.New(store, frontier.Config{Clean: c.Gate.Clean, Scope: frontier.NewScope(
+			frontier.ScopeConfig{Exclude: []*regexp.Regexp{regexp.MustCompile("sid=")}}, []decorum.URL{seed})})
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/x?sid=3"] != 0 || times["http://a.test/x"] != 1 {
+			t.Errorf("requests %v: want the clean URL only", times)
 		}
 	})
 }

@@ -49,6 +49,7 @@ func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapsh
 	if id == "" {
 		id = file.Outcome.String()
 	}
+	id += ", " + c.Gate.Dialect().String() // another may read other sitemaps in it
 	if c.Settings.NoSitemaps {
 		id += ", no sitemaps" // a later run may want them
 	}

@@ -78,7 +78,9 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 // clear asks scope again, and the robots gate: for the URL, or for its robots.txt if that must
 // come first, or for a hop of somebody's robots.txt.
 func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
-	if err := c.Frontier.InScope(l.Entry); err != nil { // it may be narrower than when the URL was found
+	visit := l.Entry
+	visit.URL = target(l)
+	if err := c.Frontier.InScope(visit); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
 	if !l.For.IsZero() {

@@ -13,6 +13,8 @@ type Changes struct {
 	Agents          []AgentChange `json:"agents,omitempty"`
 	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`
 	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"`
+	// Left is how many agents were not compared: only the first 100 are.
+	Left int `json:"agents_not_compared,omitempty"`
 }
 
 // An AgentChange is what changes for the agent with a token. What counts is
@@ -68,7 +70,10 @@ func (c RulesChange) Empty() bool {
 // are named times the number of lines.
 func Diff(old, new *File) Changes {
 	var c Changes
-	for _, token := range diffAgents(old, new) {
+	tokens := DiffAgents(old, new)
+	compared := min(len(tokens), mostAgents)
+	c.Left = len(tokens) - compared
+	for _, token := range tokens[:compared] {
 		a := Named(token)
 		if change := DiffRules(old.For(a), new.For(a)); !change.Empty() {
 			c.Agents = append(c.Agents, AgentChange{token, change})
@@ -88,8 +93,9 @@ func DiffRules(old, new *Rules) RulesChange {
 	return c
 }
 
-// diffAgents returns the tokens that either file names and "*", each once.
-func diffAgents(old, new *File) []string {
+// DiffAgents returns the tokens that either file names, in lower case, and "*",
+// each once: "*", then in the order of the new file and the old.
+func DiffAgents(old, new *File) []string {
 	tokens := slices.Concat([]string{"*"}, new.Agents(), old.Agents())
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(tokens, func(t string) bool {
@@ -106,18 +112,23 @@ type meaning struct {
 	skeleton string
 }
 
-func (r *rule) meaning() meaning { return meaning{r.allow, r.length, r.skeleton()} }
+func (r *Rules) meaning(made *rule) meaning {
+	if r.verbatim {
+		return meaning{made.allow, made.length, ossEscape(made.path())}
+	}
+	return meaning{made.allow, made.length, made.skeleton()}
+}
 
 // beyond returns the rules of r that o does not have, in the order of the file.
 func (r *Rules) beyond(o *Rules) []RuleLine {
 	has := make(map[meaning]bool, len(o.all))
 	for i := range o.all {
-		has[o.all[i].meaning()] = true
+		has[o.meaning(&o.all[i])] = true
 	}
 	var lines []RuleLine
 	for i := range r.all {
 		made := &r.all[i]
-		if m := made.meaning(); !has[m] {
+		if m := r.meaning(made); !has[m] {
 			has[m] = true // once is enough
 			lines = append(lines, RuleLine{made.text, made.line})
 		}

@@ -94,3 +94,35 @@ func TestNoDiffNoChange(t *testing.T) {
 		t.Errorf("only %d pairs were the same", same)
 	}
 }
+
+// TestDiffKnowsWhomADialectNames: a change for an agent that only this dialect
+// sees in the line.
+func TestDiffKnowsWhomADialectNames(t *testing.T) {
+	for _, tt := range []struct {
+		d        Dialect
+		old, new string
+		agent    string
+	}{
+		{GoogleOSS, "User-agent: bot2\nDisallow: /a\n", "User-agent: bot2\nDisallow: /b\n", "bot"},
+		{GoogleOSS, "User-agent: * x\nDisallow: /a\n", "User-agent: * x\nDisallow: /b\n", "*"},
+		{GoogleOSS, "User-agent: bot\nDisallow: /%41B\n", "User-agent: bot\nDisallow: /A%42\n", "bot"},
+		{Yandex, "User-agent: (compatible; SuperBot)\nDisallow: /a\n", "User-agent: (compatible; SuperBot)\nDisallow: /b\n", "superbot"},
+	} {
+		c := Diff(Parse([]byte(tt.old), tt.d), Parse([]byte(tt.new), tt.d))
+		if !slices.ContainsFunc(c.Agents, func(a AgentChange) bool { return a.Agent == tt.agent }) {
+			t.Errorf("%v: %q to %q: %+v, want a change for %s", tt.d, tt.old, tt.new, c.Agents, tt.agent)
+		}
+	}
+}
+
+// TestDiffIsBounded: a file of more agents than are compared.
+func TestDiffIsBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "User-agent: a%s\nDisallow: /%d\n", strings.Repeat("b", i), i)
+	}
+	c := Diff(Parse([]byte(b.String()), Google), Parse(nil, Google))
+	if len(c.Agents) > mostAgents || c.Left != 201 {
+		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.Left, mostAgents)
+	}
+}

@@ -17,8 +17,9 @@ const usualLine = 24
 // its extensions.
 type Options struct {
 	Dialect Dialect
-	// NoExtensions ignores the lines that Google does not know: Crawl-delay, Host
-	// and Clean-param (DELAY-07, HOST-15, CLEAN-25). To Yandex they are none.
+	// NoExtensions ignores the lines that Google does not know: Crawl-delay, Host,
+	// Clean-param (DELAY-07, HOST-15, CLEAN-25), Content-Usage and
+	// Content-Signal. It has no effect in the Yandex dialect.
 	NoExtensions bool
 	// DelayEndsRun makes a Crawl-delay line end a run of user-agent lines, as
 	// rules do, so that those after it begin a group of their own.
@@ -36,8 +37,8 @@ func Parse(body []byte, d Dialect) *File { return Options{Dialect: d}.Parse(body
 
 // Parse reads body as the options say. The File keeps no reference to body.
 func (o Options) Parse(body []byte) *File {
-	if o.Dialect == Yandex && len(body) > YandexLimit {
-		body = nil // FMT-10
+	if o.Dialect == Yandex && (len(body) > YandexLimit || bytes.IndexByte(body, 0) >= 0) {
+		body = nil // FMT-10, FMT-13
 	}
 	rest, parse := o.text(body)
 	f := &File{
@@ -120,14 +121,30 @@ func (f *File) Agents() []string {
 		if l.field != userAgent {
 			continue
 		}
-		token := strings.ToLower(leadingToken(l.value))
-		if l.value == "*" {
-			token = l.value
-		}
-		if token != "" && !seen[token] {
-			seen[token] = true
-			tokens = append(tokens, token)
+		for _, token := range f.dialect.names(l.value) {
+			if token = strings.ToLower(token); token != "" && !seen[token] {
+				seen[token] = true
+				tokens = append(tokens, token)
+			}
 		}
 	}
 	return tokens
+}
+
+// names returns the tokens that a user-agent value names in the dialect, and
+// "*" if it speaks to everybody.
+func (d Dialect) names(value string) []string {
+	switch {
+	case d == Yandex:
+		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !tokenByte(byte(r)) })
+		if strings.Contains(value, "*") {
+			names = append(names, "*")
+		}
+		return names
+	case value == "*", d == GoogleOSS && Agent{}.ossRank(value) == 1:
+		return []string{"*"}
+	case d == GoogleOSS:
+		return []string{ossToken(value)}
+	}
+	return []string{leadingToken(value)}
 }

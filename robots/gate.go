@@ -31,6 +31,9 @@ func NewGate(cfg GateConfig, notes Notes) *Gate {
 	}
 }
 
+// Dialect returns how the Gate reads files.
+func (g *Gate) Dialect() Dialect { return g.cfg.Dialect }
+
 // Check clears the visit to u, or to the robots.txt of its origin if that must
 // come first: the answer then goes to Learn, or the Clearance to Forget if the
 // visit is not made. Otherwise the error is a *decorum.Error of Kind

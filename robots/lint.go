@@ -13,7 +13,7 @@ import (
 // five thousand rules only, so that its time is bounded.
 func Lint(body []byte, o Options) []Finding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
-	l := linter{o: o, text: text, skew: len(body) - len(text)}
+	l := linter{o: o, text: text, skew: len(body) - len(text), said: map[string]int{}}
 	if l.lintEncoding() {
 		l.read()
 		l.lintSize()
@@ -34,6 +34,7 @@ type linter struct {
 	lines []source
 	html  bool // a page in place of a robots.txt
 	found []Finding
+	said  map[string]int // findings, by requirement
 }
 
 // A source is a line of the file, whether or not it means something. The
@@ -72,7 +73,17 @@ func (l *linter) read() {
 // yandex reports whether the file is looked at as Yandex reads it.
 func (l *linter) yandex() bool { return l.o.Dialect == Yandex }
 
-// say adds a finding.
+// mostAlike is how many findings of one requirement are told one by one.
+const mostAlike = 100
+
+// say adds a finding. Of many that are alike the last stands for the rest.
 func (l *linter) say(line int, s Severity, requirement, message, effect, advice string) {
+	switch n := l.said[requirement]; {
+	case n > mostAlike:
+		return
+	case n == mostAlike:
+		message, effect, advice = "more of this kind from here on", "as above", "see those above"
+	}
+	l.said[requirement]++
 	l.found = append(l.found, Finding{line, s, requirement, message, effect, advice})
 }

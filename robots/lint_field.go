@@ -7,11 +7,13 @@ var lintFields = [...]string{
 	"user-agent", "allow", "disallow", "sitemap", "crawl-delay", "host", "clean-param", "content-usage", "content-signal",
 }
 
+// squash takes out of a name what makes no difference to nearestField.
+var squash = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
+
 // nearestField returns the field that name probably is a misspelling of, empty
 // if it is like none. Space, "_" and "-" make no difference, nor do two letters
 // in a long name or one in a short.
 func nearestField(name string) string {
-	squash := strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
 	name = squash.Replace(name)
 	for _, f := range lintFields {
 		plain := squash.Replace(f)

@@ -9,6 +9,9 @@ import (
 // hostFault says what is wrong with the value of a Host line, empty if nothing
 // is (HOST-06 to HOST-10, HOST-14).
 func hostFault(value string) string {
+	if _, ok := parseMirror(value); ok {
+		return ""
+	}
 	name := strings.TrimPrefix(value, "https://")
 	switch {
 	case value == "":
@@ -37,7 +40,7 @@ func hostFault(value string) string {
 			return "a name has letters, digits and hyphens only"
 		}
 	}
-	return ""
+	return "no host could have this name"
 }
 
 const (

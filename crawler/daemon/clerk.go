@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
@@ -20,7 +21,7 @@ type question struct {
 }
 
 // An answer is a line of what decorum robots batch writes. What is nil is
-// written as null. Nothing fills Host yet.
+// written as null.
 type answer struct {
 	Allowed    *bool    `json:"allowed"`
 	Rule       *string  `json:"rule"`
@@ -67,6 +68,9 @@ func newClerk(d robots.Dialect, agent string) *clerk {
 // answer answers the question of one line. What is wrong with it is said in
 // the answer, beside all that can be answered.
 func (c *clerk) answer(line []byte) answer {
+	if !utf8.Valid(line) { // or json would put other bytes in their place
+		return answer{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
+	}
 	var q question
 	if err := json.Unmarshal(line, &q); err != nil {
 		return answer{Error: fmt.Sprintf("not a question: %v", err)}
@@ -134,7 +138,7 @@ func (c *clerk) folder(s source) *folder {
 	if f := c.folders[s]; f != nil {
 		return f
 	}
-	c.keep(3 * len(s.text)) // the text, its lines and its sitemaps
+	c.keep(5 * len(s.text)) // the text, its lines and its sitemaps
 	file := robots.Options{Dialect: s.dialect, NoExtensions: !s.extensions}.Parse([]byte(s.text))
 	f := &folder{file: file, cleaner: file.Cleaner(), sitemaps: []string{}, rules: make(map[string]*robots.Rules)}
 	if host, ok := file.Host(); ok {
@@ -151,7 +155,7 @@ func (c *clerk) folder(s source) *folder {
 func (c *clerk) rules(f *folder, s source, agent string) *robots.Rules {
 	r := f.rules[agent]
 	if r == nil {
-		c.keep(len(s.text) + len(agent))
+		c.keep(10*len(s.text) + len(agent)) // compiled rules are larger than their text
 		r = f.file.For(robots.Named(agent))
 		f.rules[agent] = r
 	}

@@ -36,9 +36,8 @@ const robotsDiffExample = `  decorum robots diff old.txt new.txt
 // A robotsDiff is what somebody asks of two versions of a robots.txt.
 type robotsDiff struct {
 	robotsCheck
-	urls    string
-	agents  []string
-	dialect string
+	urls   string
+	agents []string
 }
 
 func (a *app) robotsDiffCommand() *cobra.Command {
@@ -70,7 +69,7 @@ func (a *app) diffRobots(ctx context.Context, q robotsDiff, stdin io.Reader, nam
 			return usage("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
-	bodies, err := q.robotsBodies(ctx, names...)
+	bodies, err := q.robotsBodies(ctx, dialect, names...)
 	if err != nil {
 		return err
 	}
@@ -102,6 +101,9 @@ func (q robotsDiff) printChanges(w io.Writer, c robots.Changes) error {
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
 		}
+	}
+	if c.Left > 0 {
+		fmt.Fprintf(&b, "%d more agents were not compared\n", c.Left)
 	}
 	for _, s := range c.SitemapsAdded {
 		fmt.Fprintf(&b, "sitemap\n  + %s\n", s)
@@ -159,11 +161,15 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 	return turned, s.Err()
 }
 
+// mostAgents is for how many agents URLs are judged where none is asked for.
+const mostAgents = 100
+
 // asked returns the agents to judge for.
 func (q robotsDiff) asked(old, new *robots.File) []agentDiff {
 	names := q.agents
 	if len(names) == 0 {
-		names = append([]string{"*"}, append(new.Agents(), old.Agents()...)...)
+		names = robots.DiffAgents(old, new)
+		names = names[:min(len(names), mostAgents)]
 	}
 	var agents []agentDiff
 	seen := make(map[string]bool)

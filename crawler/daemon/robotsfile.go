@@ -43,18 +43,18 @@ func readRobots(name string) ([]byte, error) {
 }
 
 // robotsBodies reads robots.txt files by name, each from disk or from the web.
-func (q robotsCheck) robotsBodies(ctx context.Context, names ...string) ([][]byte, error) {
+func (q robotsCheck) robotsBodies(ctx context.Context, dialect robots.Dialect, names ...string) ([][]byte, error) {
 	bodies := make([][]byte, len(names))
 	for i, name := range names {
 		var err error
-		if bodies[i], err = q.robotsBody(ctx, name); err != nil {
+		if bodies[i], err = q.robotsBody(ctx, dialect, name); err != nil {
 			return nil, err
 		}
 	}
 	return bodies, nil
 }
 
-func (q robotsCheck) robotsBody(ctx context.Context, name string) ([]byte, error) {
+func (q robotsCheck) robotsBody(ctx context.Context, dialect robots.Dialect, name string) ([]byte, error) {
 	if !isAddress(name) {
 		return readRobots(name)
 	}
@@ -62,7 +62,7 @@ func (q robotsCheck) robotsBody(ctx context.Context, name string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	e, err := newErrand(q, robots.Agent{}, robots.Google)
+	e, err := newErrand(q, robots.Agent{}, dialect)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,6 @@ const robotsLintExample = `  decorum robots lint robots.txt
 // A robotsLint is what somebody asks of one robots.txt.
 type robotsLint struct {
 	robotsCheck
-	dialect string
 }
 
 func (a *app) robotsLintCommand() *cobra.Command {
@@ -50,7 +49,10 @@ func (a *app) lintRobots(ctx context.Context, q robotsLint, name string) error {
 	if err != nil {
 		return usage("--dialect: %w", err)
 	}
-	body, err := q.robotsBody(ctx, name)
+	if dialect == robots.GoogleOSS {
+		return usage("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
+	}
+	body, err := q.robotsBody(ctx, dialect, name)
 	if err != nil {
 		return err
 	}
