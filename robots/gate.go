@@ -77,6 +77,9 @@ func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
 	if !v.Allowed {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
 	}
+	if no, ok := s.rules.forbids(u, g.cfg.Purposes); ok && u != u.Origin().RobotsURL() {
+		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: no, File: s.file})
+	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
 }
 

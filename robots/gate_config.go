@@ -20,6 +20,10 @@ type GateConfig struct {
 	// Yandex dialect must have one; in others zero means that answers hold until
 	// they are too old (SESS-03).
 	Session time.Time
+	// Purposes are what the crawl is for: search, ai-input, ai-train. A page whose
+	// file asks, by Content-Usage or Content-Signal, not to be used for one of
+	// them is refused. Empty: such wishes are kept, and not enforced.
+	Purposes []string
 	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
 	MinTTL, MaxTTL time.Duration
 	// MaxHops is how many redirects of a robots.txt are followed, at least 5
@@ -73,6 +77,12 @@ func (c GateConfig) Validate() error {
 		if d.value < 0 {
 			return fmt.Errorf("robots gate: %s must not be negative", d.name)
 		}
+	}
+	if err := checkPurposes(c.Purposes); err != nil {
+		return fmt.Errorf("robots gate: %w", err)
+	}
+	if len(c.Purposes) > 0 && c.NoExtensions {
+		return fmt.Errorf("robots gate: purposes are judged by lines that NoExtensions ignores")
 	}
 	c = c.withDefaults()
 	switch {

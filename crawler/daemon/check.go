@@ -127,6 +127,14 @@ func checkChoices(p *Project) *fault {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
 		return faulty("robots.dialect", "%v", err)
 	}
+	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
+		return faulty("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
+	}
+	for i, purpose := range p.Robots.Purpose {
+		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
+			return faulty(item("robots.purpose", i), "%q is not one of search, ai-input, ai-train", purpose)
+		}
+	}
 	return nil
 }
 

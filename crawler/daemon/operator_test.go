@@ -104,6 +104,28 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	}
 }
 
+// A crawl that says what it is for keeps away from what may not be used for it.
+func TestPurpose(t *testing.T) {
+	for _, tt := range []struct{ robots, says string }{
+		{"", "pages: 1 ("},
+		{"robots: {purpose: [search]}\n", "pages: 1 ("},
+		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
+	} {
+		v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("x"))},
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
+		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
+		call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
+	}
+	v := visitTo(t, shop())
+	for text, says := range map[string]string{
+		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train`,
+		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
+	} {
+		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		call(t, v.args("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
+	}
+}
+
 // Seeds that lead nowhere are told of.
 func TestSeedsThatLeadNowhere(t *testing.T) {
 	v := visitTo(t, shop())

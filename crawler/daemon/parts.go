@@ -57,7 +57,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	longest := time.Duration(p.Robots.MaxTTL)
 	cfg := robots.GateConfig{
 		Agent: agent, Dialect: dialect, NoExtensions: !p.Robots.Extensions,
-		MinTTL: min(time.Minute, longest), MaxTTL: longest,
+		MinTTL: min(time.Minute, longest), MaxTTL: longest, Purposes: p.Robots.Purpose,
 	}
 	if dialect == robots.Yandex {
 		cfg.Session = time.Now() // a run of the crawl is a session

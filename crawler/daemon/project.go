@@ -47,6 +47,9 @@ type Robots struct {
 	Extensions bool     `yaml:"extensions"` // Crawl-delay, Clean-param, Host
 	MaxTTL     Duration `yaml:"max_ttl"`
 	Meta       bool     `yaml:"meta"` // robots meta elements, X-Robots-Tag, rel=nofollow
+	// Purpose is what the crawl is for: search, ai-input, ai-train. Pages whose
+	// robots.txt asks not to be used for it are not visited. Empty: not stated.
+	Purpose []string `yaml:"purpose"`
 }
 
 // Politeness says how gently hosts are visited.
@@ -135,7 +138,7 @@ type Output struct {
 
 // judgesAs reports whether p decides as q does which URLs may be visited.
 func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && p.Robots == q.Robots && reflect.DeepEqual(p.Scope, q.Scope)
+	return p.Agent.Product == q.Agent.Product && reflect.DeepEqual(p.Robots, q.Robots) && reflect.DeepEqual(p.Scope, q.Scope)
 }
 
 // DefaultProject returns what holds where nobody says otherwise. It lacks
