@@ -19,12 +19,18 @@ func target(l storage.Lease) decorum.URL {
 	return l.URL
 }
 
-// missing reports whether nothing is at the clean URL that v went to: the one
-// that it was cleaned from is visited in its place, and stands for all others
-// (CLEAN-05, CLEAN-23).
-func missing(v *Visit) bool {
-	nothing := v.Status() == http.StatusNotFound || v.Status() == http.StatusGone
-	return nothing && !v.Lease.Found.IsZero() && !v.Lease.AsFound
+// missing reports whether nothing is at the clean URL that v went to, or only a
+// redirect that puts a parameter back: the URL that it was cleaned from is
+// visited in its place, and stands for all others (CLEAN-05, CLEAN-23).
+func (c *Crawler) missing(v *Visit) bool {
+	if v.Lease.Found.IsZero() || v.Lease.AsFound || v.Response == nil {
+		return false
+	}
+	if v.Status() == http.StatusNotFound || v.Status() == http.StatusGone {
+		return true
+	}
+	to, redirects := v.Response.Location()
+	return redirects && to != v.URL() && c.Gate.Clean(to) == v.URL()
 }
 
 // alias returns the page that l is by the Clean-param rules of its origin, and

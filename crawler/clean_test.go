@@ -183,6 +183,21 @@ func TestYandexSession(t *testing.T) {
 	})
 }
 
+// TestSessionRedirect: the clean URL only leads back to one with a session.
+func TestSessionRedirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := crawlCleaning(t, crawltest.Site{
+			Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
+			Pages: map[string]crawltest.Page{
+				"/s":       crawltest.Always(crawltest.Redirect(302, "/s?sid=7")),
+				"/s?sid=1": crawltest.Always(crawltest.HTML("content")),
+			}}, true, "/s?sid=1")
+		if want := []string{"/s", "/s?sid=1"}; !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+	})
+}
+
 // TestFallBackKeepsToScope: where nothing is at the clean URL, the one that was
 // found is visited only if it belongs to the crawl.
 func TestFallBackKeepsToScope(t *testing.T) {

@@ -136,7 +136,7 @@ func (c *Crawler) judge(v *Visit, verdict error) storage.Ack {
 		return storage.Ack{Outcome: storage.Gone}
 	case verdict != nil, v.Response == nil, passing(v.Status()):
 		return c.again(v, c.Policy.RetryIn(v.Lease.Attempt+1))
-	case missing(v):
+	case c.missing(v):
 		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{AsFound: true}}}
 	}
 	return storage.Ack{Outcome: storage.Done}

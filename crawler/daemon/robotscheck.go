@@ -24,8 +24,11 @@ adds the file, the group, every rule that matches with the part of the URL it ta
 ("*" under what a wildcard stands for) and why it lost, and what the file asks of AI
 use. --json writes the same as one JSON object a line.
 
+A URL is judged in the form in which a crawl would ask for it. With --dialect
+google-oss decorum robots batch judges it as it is written.
+
 Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
-had, 2 wrong usage.`
+had, 2 wrong usage, 4 interrupted.`
 
 const robotsCheckExample = `  decorum robots check --agent examplebot https://example.com/ https://example.com/private/
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg

@@ -27,8 +27,8 @@ standard input.
 --json writes all changes of the files as one JSON object on the first line, then one
 object for each URL that opens or closes.
 
-Exit codes: 0 no difference, 3 a difference, 1 a file could not be had, 2 wrong
-usage.`
+Exit codes: 0 no difference in rules, delays and sitemaps, 3 a difference, 1 a file
+could not be had, 2 wrong usage.`
 
 const robotsDiffExample = `  decorum robots diff old.txt new.txt
   decorum robots diff https://example.com/robots.txt new.txt --urls urls.txt --agent Googlebot`
