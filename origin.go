@@ -20,6 +20,11 @@ func (o Origin) Scheme() string {
 	return scheme
 }
 
+// IsHTTP reports whether the scheme is http or https.
+func (o Origin) IsHTTP() bool {
+	return strings.HasPrefix(o.s, "http://") || strings.HasPrefix(o.s, "https://")
+}
+
 // HostPort returns the host, with :port if the port is not the scheme's own:
 // what a Host header says.
 func (o Origin) HostPort() string {

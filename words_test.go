@@ -181,3 +181,18 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("Drop says %v", err)
 	}
 }
+
+func TestIsHTTP(t *testing.T) {
+	for url, want := range map[string]bool{"http://a.test/": true, "https://a.test:81/": true, "ftp://http/": false} {
+		u, err := decorum.ParseURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.Origin().IsHTTP(); got != want {
+			t.Errorf("%s: %v, want %v", url, got, want)
+		}
+	}
+	if (decorum.Origin{}).IsHTTP() {
+		t.Error("the zero Origin is http")
+	}
+}

@@ -75,8 +75,8 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	return c.receive(ctx, v)
 }
 
-// clear asks scope again, and the robots gate: for the URL, or for its robots.txt if that must
-// come first, or for a hop of somebody's robots.txt.
+// clear asks scope again, and the robots gate: for the URL, or for its
+// robots.txt if that must come first, or for a hop of somebody's robots.txt.
 func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	visit := l.Entry
 	visit.URL = target(l)

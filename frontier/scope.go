@@ -85,9 +85,8 @@ var (
 
 func (s *Scope) refuse(e storage.Entry) error {
 	u := e.URL.String()
-	scheme := e.URL.Origin().Scheme()
 	switch {
-	case scheme != "http" && scheme != "https":
+	case !e.URL.Origin().IsHTTP():
 		return errScheme
 	case len(u) > s.cfg.MaxURLLength:
 		return fmt.Errorf("longer than %d bytes", s.cfg.MaxURLLength)

@@ -70,10 +70,9 @@ func (c RulesChange) Empty() bool {
 // are named times the number of lines.
 func Diff(old, new *File) Changes {
 	var c Changes
-	tokens := DiffAgents(old, new)
-	compared := min(len(tokens), mostAgents)
-	c.Left = len(tokens) - compared
-	for _, token := range tokens[:compared] {
+	tokens, left := DiffAgents(old, new)
+	c.Left = left
+	for _, token := range tokens {
 		a := Named(token)
 		if change := DiffRules(old.For(a), new.For(a)); !change.Empty() {
 			c.Agents = append(c.Agents, AgentChange{token, change})
@@ -93,16 +92,19 @@ func DiffRules(old, new *Rules) RulesChange {
 	return c
 }
 
-// DiffAgents returns the tokens that either file names, in lower case, and "*",
-// each once: "*", then in the order of the new file and the old.
-func DiffAgents(old, new *File) []string {
-	tokens := slices.Concat([]string{"*"}, new.Agents(), old.Agents())
+// DiffAgents returns the agents that Diff compares: the tokens that either file
+// names, in lower case, and "*", each once: "*", then in the order of the new
+// file and the old. There are at most 100; left is how many more there were.
+func DiffAgents(old, new *File) (tokens []string, left int) {
+	tokens = slices.Concat([]string{"*"}, new.Agents(), old.Agents())
 	seen := make(map[string]bool)
-	return slices.DeleteFunc(tokens, func(t string) bool {
+	tokens = slices.DeleteFunc(tokens, func(t string) bool {
 		again := seen[t]
 		seen[t] = true
 		return again
 	})
+	compared := min(len(tokens), mostAgents)
+	return tokens[:compared], len(tokens) - compared
 }
 
 // meaning is what two rules have in common that always do the same.

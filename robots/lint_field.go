@@ -2,11 +2,6 @@ package robots
 
 import "strings"
 
-// lintFields are the fields that some crawler knows.
-var lintFields = [...]string{
-	"user-agent", "allow", "disallow", "sitemap", "crawl-delay", "host", "clean-param", "content-usage", "content-signal",
-}
-
 // squash takes out of a name what makes no difference to nearestField.
 var squash = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
 
@@ -15,7 +10,7 @@ var squash = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", 
 // in a long name or one in a short.
 func nearestField(name string) string {
 	name = squash.Replace(name)
-	for _, f := range lintFields {
+	for _, f := range fieldNames {
 		plain := squash.Replace(f)
 		if distance(name, plain) <= len(plain)/4 {
 			return f

@@ -140,6 +140,6 @@ var classicReasons = [...]struct{ requirement, message, advice string }{
 
 // classicReason returns the index of the reason that fits the rule.
 func (r *rule) classicReason() int {
-	_, path, _ := strings.Cut(r.text, ": ")
+	path := r.path()
 	return slices.Index([]bool{r.allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
 }

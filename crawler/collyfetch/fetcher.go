@@ -125,7 +125,7 @@ var errScheme = errors.New("only http and https are fetched")
 // sendable returns why net/http cannot send a request for u, if it cannot: its
 // scheme, or a stray percent sign in the path, which hardly a server would take.
 func sendable(u decorum.URL) error {
-	if s := u.Origin().Scheme(); s != "http" && s != "https" {
+	if !u.Origin().IsHTTP() {
 		return errScheme
 	}
 	_, err := url.Parse(u.String())

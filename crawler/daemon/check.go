@@ -76,7 +76,7 @@ func checkSeeds(p *Project) *fault {
 		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if u, err := decorum.ParseURL(s); err != nil || !fetchable(u) {
+		if u, err := decorum.ParseURL(s); err != nil || !u.Origin().IsHTTP() { // LOC-18
 			return faulty(item("seeds", i), "%q is not a URL the crawl can visit: expected https://host/path", s)
 		}
 	}
@@ -86,12 +86,6 @@ func checkSeeds(p *Project) *fault {
 		}
 	}
 	return nil
-}
-
-// fetchable reports whether there is a fetcher for the URL's scheme (LOC-18).
-func fetchable(u decorum.URL) bool {
-	scheme := u.Origin().Scheme()
-	return scheme == "http" || scheme == "https"
 }
 
 // item names one item of a list.

@@ -161,15 +161,11 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 	return turned, s.Err()
 }
 
-// mostAgents is for how many agents URLs are judged where none is asked for.
-const mostAgents = 100
-
 // asked returns the agents to judge for.
 func (q robotsDiff) asked(old, new *robots.File) []agentDiff {
 	names := q.agents
 	if len(names) == 0 {
-		names = robots.DiffAgents(old, new)
-		names = names[:min(len(names), mostAgents)]
+		names, _ = robots.DiffAgents(old, new)
 	}
 	var agents []agentDiff
 	seen := make(map[string]bool)

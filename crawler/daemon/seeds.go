@@ -59,7 +59,7 @@ func readSeeds(name string, yield func(decorum.URL, error) bool) error {
 			continue
 		}
 		u, err := decorum.ParseURL(text)
-		if err != nil || !fetchable(u) {
+		if err != nil || !u.Origin().IsHTTP() {
 			return usage("%s:%d: %q is not a URL the crawl can visit: expected https://host/path", name, n, text)
 		}
 		if !yield(u, nil) {
