@@ -28,10 +28,10 @@ type Memory struct {
 	turns   schedule.Schedule[*memoryQueue]
 	hosts   map[string]*memoryHost
 	origins map[decorum.Origin]*memoryOrigin
-	seen    map[decorum.URL]struct{}
+	seen    map[decorum.URL]*waiting // where it waits, if it rests
 	leases  map[uint64]*memoryLease
 	parked  int
-	order   uint64 // the last number given: of leases, and of what was put off
+	order   uint64 // the last number given: of leases
 }
 
 type memoryHost = schedule.Host[*memoryQueue]
@@ -59,7 +59,7 @@ func NewMemory(cfg Config) *Memory {
 		maxURLs: cfg.MaxURLs,
 		hosts:   make(map[string]*memoryHost),
 		origins: make(map[decorum.Origin]*memoryOrigin),
-		seen:    make(map[decorum.URL]struct{}),
+		seen:    make(map[decorum.URL]*waiting),
 		leases:  make(map[uint64]*memoryLease),
 	}
 }
@@ -112,10 +112,10 @@ func (m *Memory) Add(ctx context.Context, entries []Entry) (added int, err error
 			if _, seen := m.seen[e.URL]; seen {
 				continue
 			}
-			m.seen[e.URL] = struct{}{}
+			m.seen[e.URL] = nil
 			added++
 		}
-		e.Context = bytes.Clone(e.Context)
+		e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
 		o := m.origin(e.URL.Origin())
 		o.Queue.add(e)
 		m.turns.Update(&o.Origin)
@@ -164,6 +164,9 @@ func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, ma
 
 // begin makes the lease of e, which was just taken out of the queue of o.
 func (m *Memory) begin(o *schedule.Origin[*memoryQueue], e Entry, now, expires time.Time) Lease {
+	if e.For.IsZero() {
+		m.seen[e.URL] = nil // it rests no more
+	}
 	m.order++
 	m.leases[m.order] = &memoryLease{
 		Lease:  m.turns.Begin(o, m.order, now, expires),
@@ -171,8 +174,16 @@ func (m *Memory) begin(o *schedule.Origin[*memoryQueue], e Entry, now, expires t
 		entry:  e,
 	}
 	l := Lease{Entry: e, Host: Host(o.Host.Clock), Token: m.order, Expires: expires}
-	l.Context = bytes.Clone(e.Context) // its holder may write to it
+	l.Context, l.Page = bytes.Clone(e.Context), clonePage(e.Page) // its holder may write to them
 	return l
+}
+
+func clonePage(p *Page) *Page {
+	if p == nil {
+		return nil
+	}
+	clone := *p
+	return &clone
 }
 
 // expire gives back the URLs of leases that ran out.
@@ -218,6 +229,7 @@ func (m *Memory) Counts(ctx context.Context) (Counts, error) {
 		Parked:  m.parked,
 		Seen:    len(m.seen),
 		Dormant: m.turns.Dormant,
+		Resting: m.turns.Resting,
 	}, nil
 }
 

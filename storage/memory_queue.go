@@ -2,6 +2,7 @@ package storage
 
 import (
 	"container/heap"
+	"math"
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
@@ -9,71 +10,120 @@ import (
 
 // memoryQueue is what waits for one origin in a Memory.
 type memoryQueue struct {
-	lines [schedule.Lanes / 2]line // the odd lanes: lane l is lines[l/2]
-	later [schedule.Lanes / 2]laterHeap
-	all   int
+	lines [schedule.Lanes]line
+	turns schedule.Turns
+	order int64 // the last number given
+	all   int   // without resting pages
 	hops  int
 }
 
 // Len implements schedule.Queue.
 func (q *memoryQueue) Len() (all, hops int) { return q.all, q.hops }
 
+// Resting implements schedule.Queue.
+func (q *memoryQueue) Resting() (n int, first time.Time) {
+	l := q.lines[schedule.Resting]
+	if len(l) == 0 {
+		return 0, first
+	}
+	return len(l), l[0].time()
+}
+
 // Ready implements schedule.Queue.
 func (q *memoryQueue) Ready(hops bool) (at time.Time, ok bool) {
 	for lane := range schedule.Lanes {
-		if lane.IsHop() != hops {
+		l := q.lines[lane]
+		if lane.IsHop() != hops || len(l) == 0 {
 			continue
 		}
-		if !lane.Timed() && q.lines[lane/2].len() > 0 {
+		if !lane.Timed() {
 			return time.Time{}, true
 		}
-		if l := q.later[lane/2]; lane.Timed() && len(l) > 0 && (!ok || l[0].at.Before(at)) {
-			at, ok = l[0].at, true
+		if first := l[0].time(); !ok || first.Before(at) {
+			at, ok = first, true
 		}
 	}
 	return at, ok
 }
 
-// add queues e behind its class.
+// add queues e behind those of its class and rank. Hops know no rank.
 func (q *memoryQueue) add(e Entry) {
-	q.lines[laneOf(&e)/2].push(e)
-	q.count(&e, 1)
+	lane, rank := laneOf(&e), int64(e.Rank)
+	if lane.IsHop() {
+		rank = 0
+	}
+	q.put(lane, rank, e)
 }
 
 // giveBack queues e before all others.
-func (q *memoryQueue) giveBack(e Entry) {
-	q.lines[laneOf(&e).Back()/2].push(e)
-	q.count(&e, 1)
+func (q *memoryQueue) giveBack(e Entry) { q.put(laneOf(&e).Back(), 0, e) }
+
+// putOff queues e to be handed out not before at.
+func (q *memoryQueue) putOff(e Entry, at time.Time) { q.put(laneOf(&e).Later(), nanos(at), e) }
+
+// rest queues e for its revisit, not before at.
+func (q *memoryQueue) rest(e Entry, at time.Time) *waiting {
+	return q.put(schedule.Resting, nanos(at), e)
 }
 
-// putOff queues e to be handed out not before at; order decides between equals.
-func (q *memoryQueue) putOff(e Entry, at time.Time, order uint64) {
-	heap.Push(&q.later[laneOf(&e).Later()/2], later{at, order, e})
-	q.count(&e, 1)
+func (q *memoryQueue) put(lane schedule.Lane, at int64, e Entry) *waiting {
+	q.order++
+	w := &waiting{at: at, order: q.order, Entry: e}
+	if lane.Stacked() {
+		w.order = -w.order
+	}
+	heap.Push(&q.lines[lane], w)
+	q.count(lane, 1)
+	return w
+}
+
+// recall brings the revisit of w forward to now if it was modified after its
+// last visit; false if it was not.
+func (q *memoryQueue) recall(w *waiting, modified, now time.Time) bool {
+	var page Page
+	if w.Page != nil {
+		page = *w.Page
+	}
+	if !page.Visited.Before(modified) {
+		return false
+	}
+	page.Listed = modified
+	w.Page, w.at = &page, min(w.at, nanos(now))
+	heap.Fix(&q.lines[schedule.Resting], w.index)
+	return true
 }
 
 // pop takes out the URL whose turn it is; false if there is none. Under a hold
 // it is asked only when a hop is due, and hops go first.
 func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
-	for lane := range schedule.Lanes {
-		line, put := &q.lines[lane/2], &q.later[lane/2]
-		switch {
-		case !lane.Timed() && line.len() > 0:
-			e, ok = line.pop(lane.Stacked()), true
-		case lane.Timed() && len(*put) > 0 && !(*put)[0].at.After(now):
-			e, ok = heap.Pop(put).(later).Entry, true
-		}
-		if ok {
-			q.count(&e, -1)
-			return e, true
+	first := schedule.Resting
+	for lane := range schedule.Resting {
+		if q.due(lane, now) {
+			first = lane
+			break
 		}
 	}
-	return Entry{}, false
+	if q.turns.Rest(first, first < schedule.Resting, q.due(schedule.Resting, now)) {
+		first = schedule.Resting
+	} else if first == schedule.Resting {
+		return Entry{}, false
+	}
+	q.count(first, -1)
+	return heap.Pop(&q.lines[first]).(*waiting).Entry, true
 }
 
-func (q *memoryQueue) count(e *Entry, n int) {
+// due reports whether the lane has a URL to hand out.
+func (q *memoryQueue) due(lane schedule.Lane, now time.Time) bool {
+	l := q.lines[lane]
+	return len(l) > 0 && (!lane.Timed() || l[0].at <= nanos(now))
+}
+
+func (q *memoryQueue) count(lane schedule.Lane, n int) {
+	if lane == schedule.Resting {
+		return
+	}
 	q.all += n
-	if laneOf(e).IsHop() {
+	if lane.IsHop() {
 		q.hops += n
 	}
 }
@@ -82,59 +132,55 @@ func laneOf(e *Entry) schedule.Lane {
 	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
 }
 
-// A line is a queue, or a stack.
-type line struct {
-	entries []Entry
-	head    int // before it, entries is spent
-}
-
-func (l *line) len() int     { return len(l.entries) - l.head }
-func (l *line) push(e Entry) { l.entries = append(l.entries, e) }
-
-func (l *line) pop(last bool) Entry {
-	if last {
-		end := len(l.entries) - 1
-		e := l.entries[end]
-		l.entries[end] = Entry{}
-		l.entries = l.entries[:end]
-		return e
-	}
-	e := l.entries[l.head]
-	l.entries[l.head] = Entry{}
-	l.head++
-	if 2*l.head >= len(l.entries) { // half of it is spent: move the rest to the front
-		n := copy(l.entries, l.entries[l.head:])
-		clear(l.entries[n:])
-		l.entries, l.head = l.entries[:n], 0
-	}
-	return e
-}
-
-// later is an entry that was put off.
-type later struct {
-	at    time.Time
-	order uint64
+// waiting is an entry in a line.
+type waiting struct {
+	at    int64 // rank, or not before, in nanoseconds, in lanes that are timed
+	order int64
+	index int // in its line
 	Entry
 }
 
-// laterHeap implements heap.Interface: the earliest first.
-type laterHeap []later
+func (w *waiting) time() time.Time { return time.Unix(0, w.at) }
 
-func (h laterHeap) Len() int      { return len(h) }
-func (h laterHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *laterHeap) Push(x any)   { *h = append(*h, x.(later)) }
+// A line implements heap.Interface: what goes first is first.
+type line []*waiting
 
-func (h laterHeap) Less(i, j int) bool {
-	if h[i].at.Equal(h[j].at) {
-		return h[i].order < h[j].order
-	}
-	return h[i].at.Before(h[j].at)
+func (l line) Len() int { return len(l) }
+
+func (l line) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].index, l[j].index = i, j
 }
 
-func (h *laterHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	(*h)[last] = later{}
-	*h = (*h)[:last]
+func (l *line) Push(x any) {
+	w := x.(*waiting)
+	w.index = len(*l)
+	*l = append(*l, w)
+}
+
+func (l line) Less(i, j int) bool {
+	if l[i].at == l[j].at {
+		return l[i].order < l[j].order
+	}
+	return l[i].at < l[j].at
+}
+
+func (l *line) Pop() any {
+	last := len(*l) - 1
+	x := (*l)[last]
+	(*l)[last] = nil
+	*l = (*l)[:last]
 	return x
+}
+
+// nanos returns t in nanoseconds since 1970. What an int64 cannot hold, years
+// before 1678 and after 2261, becomes the nearest it can.
+func nanos(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s <= math.MinInt64/int64(time.Second):
+		return math.MinInt64
+	case s >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }

@@ -14,7 +14,7 @@ import (
 // Ack implements Store.
 func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 	for i := range acks {
-		if err := acks[i].Lease.Check(); err != nil {
+		if err := acks[i].Check(); err != nil {
 			return fmt.Errorf("ack: %w", err)
 		}
 	}
@@ -40,13 +40,17 @@ func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 func (m *Memory) end(l *memoryLease, a *Ack) {
 	e := a.Lease.Entry
 	e.For = l.entry.For // what passed by the seen set stays a hop
-	e.Context = bytes.Clone(e.Context)
+	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
 	switch a.Outcome {
 	case Again:
 		l.origin.Queue.giveBack(e)
 	case Later:
-		m.order++
-		l.origin.Queue.putOff(e, a.At, m.order)
+		l.origin.Queue.putOff(e, a.At)
+	case Rest:
+		if !e.For.IsZero() {
+			break
+		}
+		m.seen[e.URL] = l.origin.Queue.rest(e, a.At)
 	case Parked:
 		l.origin.parked = append(l.origin.parked, e)
 		m.parked++
@@ -67,6 +71,26 @@ func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, do
 	origin.Origin.Hold, origin.Dormant = until, dormant
 	m.turns.Update(&origin.Origin)
 	return nil
+}
+
+// Recall implements Store.
+func (m *Memory) Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error) {
+	if err := m.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	for _, s := range sightings {
+		w := m.seen[s.URL]
+		if w == nil {
+			continue
+		}
+		o := m.origins[s.URL.Origin()]
+		if o.Queue.recall(w, s.Modified, now) {
+			recalled++
+			m.turns.Update(&o.Origin)
+		}
+	}
+	return recalled, nil
 }
 
 // Revive implements Store.

@@ -24,12 +24,17 @@ var (
 	ErrClosed = errors.New("store is closed")
 	// ErrFull refuses what would go beyond a limit of the Store.
 	ErrFull = errors.New("store is full")
+	// ErrStalled refuses leases while the Store cannot write: the disk is full,
+	// say. Nothing is lost, and it goes on by itself when it can write again.
+	ErrStalled = errors.New("nothing can be written for now")
 )
 
 // Limits of what a Store is given; a call that goes beyond is refused whole.
 const (
-	MaxContext = 64 << 10 // bytes of Entry.Context
-	MaxNote    = 16 << 20 // bytes of a note
+	MaxContext   = 64 << 10 // bytes of Entry.Context
+	MaxMemo      = 1 << 10  // bytes of Host.Memo
+	MaxValidator = 1 << 10  // bytes of Page.ETag, and of Page.LastModified
+	MaxNote      = 16 << 20 // bytes of a note
 )
 
 // A Store is the state of one crawl. A URL belongs to the queue of its
@@ -45,10 +50,12 @@ type Store interface {
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its
-	// Slots, longest due first, and within an origin by Class, then in the
-	// order of Add. A lease that is neither acked nor renewed within ttl runs
-	// out: its URL goes back to the head of its queue, and the host rests its
-	// Gap from then. If there is none, Next says when to ask again.
+	// Slots, longest due first, and within an origin by Class, then by Rank,
+	// then in the order of Add. Pages whose revisit has come take turns with
+	// URLs of class Usual and Late. A lease that is neither acked nor renewed
+	// within ttl runs out: its URL goes back to the head of its queue, and the
+	// host rests its Gap from then. If there is none, Next says when to ask
+	// again. While the Store cannot write it returns an error wrapping ErrStalled.
 	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Next, error)
 
 	// Renew lets the lease run for ttl from now. It returns ErrStale if it ran out.
@@ -65,8 +72,13 @@ type Store interface {
 	// the hold. A dormant hold says that nobody should wait for it: see Dormant.
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error
 
+	// Recall makes pages that wait for their revisit due at once which were
+	// visited last before they were modified, notes that time in Page.Listed,
+	// and returns how many they were. URLs that do not wait so are passed over.
+	Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error)
 	// Revive offers the origin's parked URLs to judge, and queues again those
-	// for which it returns true. judge must not call the Store.
+	// for which it returns true, some at a time: a crash may leave the rest
+	// parked. judge must not call the Store.
 	Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error)
 
 	// Parked returns the origins that have parked URLs.
@@ -128,6 +140,7 @@ type Entry struct {
 	URL      decorum.URL
 	Source   Source
 	Class    Class
+	Rank     uint16         // within the class: lower first
 	Depth    int            // links from the seed
 	Referrer string         // the page it was found on
 	For      decorum.Origin // set on hops of a robots.txt redirect only
@@ -135,6 +148,27 @@ type Entry struct {
 	Context  []byte         // travels with the URL; at most 64 KiB
 	Found    decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
 	AsFound  bool           // Found is to be visited: nothing is at the URL
+	Page     *Page          // what the last visit left; nil if there was none, or no revisit is wanted
+}
+
+// A Page is what a visit leaves for the next visit to the same URL.
+type Page struct {
+	Visited      time.Time     // end of the last visit
+	Status       int           // of the last visit
+	ETag         string        // validators of the last answer, as they came
+	LastModified string        //
+	Hash         uint64        // of the body; 0 if it is not known
+	Visits       int           // observations that Changes and Span are of
+	Changes      int           // how many of them found the page changed
+	Span         time.Duration // from the first of them to the last
+	Listed       time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
+	Missing      int           // visits in a row that found nothing there
+}
+
+// A Sighting is word, from a sitemap, of when a page was modified.
+type Sighting struct {
+	URL      decorum.URL
+	Modified time.Time
 }
 
 // A Host is the clock of one host and what politeness remembers of it.
@@ -143,6 +177,7 @@ type Host struct {
 	Gap     time.Duration // the rest owed after a visit whose end was not recorded
 	Slots   int           // visits at a time; 0 means 1
 	Strikes int           // failures in a row, as back-off counts them
+	Memo    []byte        // what the crawl remembers of the host; at most 1 KiB, never written to
 }
 
 // A Lease is one URL taken from its queue until Expires.
@@ -163,13 +198,14 @@ const (
 	Later                 // failed: queued again, handed out not before Ack.At, then first of its Class
 	Parked                // disallowed: kept aside until Revive
 	Gone                  // given up: leaves the queue, stays in the seen set
+	Rest                  // visited: rests until its revisit, not before Ack.At; a hop is Done
 )
 
 // An Ack ends a lease.
 type Ack struct {
-	Lease   Lease // Again, Later and Parked keep its Entry as it is here: count Attempt before
+	Lease   Lease // Again, Later, Parked and Rest keep its Entry as it is here: count Attempt before
 	Outcome Outcome
-	At      time.Time // Later: not before
+	At      time.Time // Later, Rest: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
 	Host *Host
@@ -181,7 +217,8 @@ type Left uint8
 // What may be left.
 const (
 	Nothing Left = iota // no URL is queued and no lease is out
-	Dormant             // only origins under a dormant hold have URLs; At is the earliest end
+	Resting             // only pages whose revisit has not come; At is when the first one does
+	Dormant             // only such, and origins under a dormant hold; At is the earliest end of one
 	Waiting             // URLs wait for their host, hold or retry time, or leases are out
 )
 
@@ -202,6 +239,7 @@ type Counts struct {
 	Parked  int
 	Seen    int
 	Dormant int // of Queued, under a dormant hold
+	Resting int // pages that wait for their revisit, or whose revisit has come
 }
 
 // Check returns an error if no Store may keep the entry.
@@ -213,10 +251,20 @@ func (e *Entry) Check() error {
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, Classes-1)
 	case e.Depth < 0 || e.Attempt < 0:
 		return fmt.Errorf("%v: depth or attempt is negative", e.URL)
+	case e.Page != nil && max(len(e.Page.ETag), len(e.Page.LastModified)) > MaxValidator:
+		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidator)
 	case len(e.Context) > MaxContext:
 		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContext)
 	case e.AsFound && e.Found.IsZero(), !e.Found.IsZero() && e.Found.Origin() != e.URL.Origin():
 		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Found)
 	}
 	return nil
+}
+
+// Check returns an error if no Store may take the ack.
+func (a *Ack) Check() error {
+	if a.Host != nil && len(a.Host.Memo) > MaxMemo {
+		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.Host.Memo), MaxMemo)
+	}
+	return a.Lease.Check()
 }

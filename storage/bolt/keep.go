@@ -4,15 +4,71 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // reviveWindow is how many parked URLs are read at a time.
 const reviveWindow = 1024
+
+// Recall implements storage.Store.
+func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.Sighting) (recalled int, err error) {
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer s.end()
+	for _, g := range sightings {
+		o := s.origins[g.URL.Origin()]
+		if o == nil {
+			continue
+		}
+		again, err := s.recall(o, g, now)
+		if err != nil {
+			return recalled, err
+		}
+		recalled += again
+		s.turns.Update(&o.Origin)
+	}
+	return recalled, nil
+}
+
+// recall looks for the page among those of o that rest.
+func (s *Store) recall(o *origin, g storage.Sighting, now time.Time) (int, error) {
+	l := o.lane(schedule.Resting)
+	items, err := s.scan(o, l, l.low, l.n)
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range items {
+		e, err := parseEntry(i.value, o.name)
+		if err != nil {
+			return 0, s.damaged("%v", err)
+		}
+		if e.URL != g.URL {
+			continue
+		}
+		var page storage.Page
+		if e.Page != nil {
+			page = *e.Page
+		}
+		if !page.Visited.Before(g.Modified) {
+			return 0, nil
+		}
+		page.Listed, e.Page = g.Modified, &page
+		s.pending.deleteURL(urlKey{o.number, schedule.Resting, i.place})
+		s.cached -= len(l.head)
+		l.head = nil
+		l.remove(i.place)
+		s.put(o, schedule.Resting, min(i.at, nanos(now)), &e)
+		return 1, nil
+	}
+	return 0, nil
+}
 
 // Revive implements storage.Store. What it changes is one change, and is in
 // memory until it is written: as many URLs as are revived.
@@ -37,7 +93,7 @@ func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(stor
 		s.pending.deleteURL(urlKey{o.number, parked, i.place})
 		o.parked.remove(i.place)
 		s.parked--
-		s.put(o, laneOf(&e), 0, &e)
+		s.put(o, laneOf(&e), rankOf(&e), &e)
 	}
 	s.turns.Update(&o.Origin)
 	return len(chosen), nil

@@ -100,7 +100,8 @@ func (l *lane) ready() bool {
 // A queue is the lanes of one origin that were ever used, in their order.
 type queue struct {
 	lanes []lane
-	all   int
+	turns schedule.Turns
+	all   int // without resting pages
 	hops  int
 }
 
@@ -114,6 +115,9 @@ func (q *queue) lane(id schedule.Lane) *lane {
 }
 
 func (q *queue) count(id schedule.Lane, n int) {
+	if id == schedule.Resting {
+		return
+	}
 	q.all += n
 	if id.IsHop() {
 		q.hops += n
@@ -122,6 +126,14 @@ func (q *queue) count(id schedule.Lane, n int) {
 
 // Len implements schedule.Queue.
 func (q *queue) Len() (all, hops int) { return q.all, q.hops }
+
+// Resting implements schedule.Queue.
+func (q *queue) Resting() (n int, first time.Time) {
+	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].lane == schedule.Resting && q.lanes[last].n > 0 {
+		return q.lanes[last].n, time.Unix(0, q.lanes[last].first)
+	}
+	return 0, first
+}
 
 // Ready implements schedule.Queue.
 func (q *queue) Ready(hops bool) (at time.Time, ok bool) {
@@ -143,13 +155,22 @@ func (q *queue) Ready(hops bool) (at time.Time, ok bool) {
 // next returns the lane whose turn it is; nil if there is none. Under a hold it
 // is asked only when a hop is due, and hops go first.
 func (q *queue) next(now time.Time) *lane {
+	var first, rest *lane
+	id := schedule.Resting
 	for i := range q.lanes {
 		l := &q.lanes[i]
-		if l.n > 0 && (!l.lane.Timed() || l.first <= nanos(now)) {
-			return l
+		switch {
+		case l.n == 0 || l.lane.Timed() && l.first > nanos(now):
+		case l.lane == schedule.Resting:
+			rest = l
+		case first == nil:
+			first, id = l, l.lane
 		}
 	}
-	return nil
+	if q.turns.Rest(id, first != nil, rest != nil) {
+		return rest
+	}
+	return first
 }
 
 // remove takes a URL out that is not at the head.

@@ -24,6 +24,13 @@ const (
 	hasAttempt
 	hasFound
 	asFound
+	hasMore // a byte follows that says what
+)
+
+// More of what is set.
+const (
+	hasRank = 1 << iota
+	hasPage
 )
 
 // appendEntry appends e but for its origin, which its key tells.
@@ -55,7 +62,48 @@ func appendEntry(b []byte, e *storage.Entry) []byte {
 	if flags&hasFound != 0 {
 		b = appendString(b, e.Found.Path())
 	}
+	if flags&hasMore != 0 {
+		b = appendMore(b, e)
+	}
 	return b
+}
+
+func appendMore(b []byte, e *storage.Entry) []byte {
+	var more byte
+	if e.Rank > 0 {
+		more |= hasRank
+	}
+	if e.Page != nil {
+		more |= hasPage
+	}
+	b = append(b, more)
+	if e.Rank > 0 {
+		b = binary.AppendUvarint(b, uint64(e.Rank))
+	}
+	if e.Page != nil {
+		b = appendPage(b, e.Page)
+	}
+	return b
+}
+
+func appendPage(b []byte, p *storage.Page) []byte {
+	b = appendTime(b, p.Visited)
+	b = binary.AppendUvarint(b, uint64(p.Status))
+	b = appendString(b, p.ETag)
+	b = appendString(b, p.LastModified)
+	b = binary.BigEndian.AppendUint64(b, p.Hash)
+	b = binary.AppendUvarint(b, uint64(p.Visits))
+	b = binary.AppendUvarint(b, uint64(p.Changes))
+	b = binary.AppendVarint(b, int64(p.Span))
+	b = appendTime(b, p.Listed)
+	return binary.AppendUvarint(b, uint64(p.Missing))
+}
+
+func (r *reader) page() *storage.Page {
+	return &storage.Page{
+		Visited: r.time(), Status: r.int(), ETag: r.string(), LastModified: r.string(), Hash: r.uint64(),
+		Visits: r.int(), Changes: r.int(), Span: time.Duration(r.varint()), Listed: r.time(), Missing: r.int(),
+	}
 }
 
 // flagsOf returns what of e is set, the referrer apart.
@@ -74,6 +122,9 @@ func flagsOf(e *storage.Entry) (flags byte) {
 	}
 	if e.AsFound {
 		flags |= asFound
+	}
+	if e.Rank > 0 || e.Page != nil {
+		flags |= hasMore
 	}
 	return flags
 }
@@ -103,6 +154,15 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		e.Found = r.url(o)
 	}
 	e.AsFound = flags&asFound != 0
+	if flags&hasMore != 0 {
+		more := r.byte()
+		if more&hasRank != 0 {
+			e.Rank = uint16(r.int())
+		}
+		if more&hasPage != 0 {
+			e.Page = r.page()
+		}
+	}
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.err != nil || len(r.b) > 0 || u.Origin() != o {
 		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, errDamaged)
@@ -115,7 +175,8 @@ func appendHost(b []byte, c *schedule.Clock) []byte {
 	b = appendTime(b, c.Due)
 	b = binary.AppendVarint(b, int64(c.Gap))
 	b = binary.AppendVarint(b, int64(c.Slots))
-	return binary.AppendVarint(b, int64(c.Strikes))
+	b = binary.AppendVarint(b, int64(c.Strikes))
+	return append(b, c.Memo...)
 }
 
 func parseHost(b []byte) (c schedule.Clock, err error) {
@@ -124,7 +185,8 @@ func parseHost(b []byte) (c schedule.Clock, err error) {
 	c.Gap = time.Duration(r.varint())
 	c.Slots = int(r.varint())
 	c.Strikes = int(r.varint())
-	return c, r.end()
+	c.Memo = append([]byte(nil), r.b...) // nil if there is none
+	return c, r.err
 }
 
 func appendOrigin(b []byte, o *origin) []byte {
@@ -227,6 +289,16 @@ func (r *reader) int() int {
 	}
 	r.b = r.b[n:]
 	return int(v)
+}
+
+func (r *reader) uint64() uint64 {
+	if len(r.b) < 8 {
+		r.fail()
+		return 0
+	}
+	v := binary.BigEndian.Uint64(r.b)
+	r.b = r.b[8:]
+	return v
 }
 
 func (r *reader) string() string {

@@ -46,7 +46,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry) (added int, er
 			s.seen++
 			added++
 		}
-		s.put(o, laneOf(e), 0, e)
+		s.put(o, laneOf(e), rankOf(e), e)
 		s.turns.Update(&o.Origin)
 	}
 	return added, nil
@@ -89,6 +89,14 @@ func (s *Store) unwritten(k seenKey) bool {
 
 func laneOf(e *storage.Entry) schedule.Lane {
 	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
+}
+
+// rankOf returns the rank of a new URL in its lane. Hops know none.
+func rankOf(e *storage.Entry) int64 {
+	if laneOf(e).IsHop() {
+		return 0
+	}
+	return int64(e.Rank)
 }
 
 // Lease implements storage.Store.
@@ -176,6 +184,11 @@ func (s *Store) settleLease(l *lease, e *storage.Entry, outcome storage.Outcome,
 		s.put(o, laneOf(e).Back(), 0, e)
 	case storage.Later:
 		s.put(o, laneOf(e).Later(), nanos(at), e)
+	case storage.Rest:
+		if !e.For.IsZero() {
+			break
+		}
+		s.put(o, schedule.Resting, nanos(at), e)
 	case storage.Parked:
 		s.put(o, parked, 0, e)
 	}
@@ -199,7 +212,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 // Ack implements storage.Store.
 func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	for i := range acks {
-		if err := acks[i].Lease.Check(); err != nil {
+		if err := acks[i].Check(); err != nil {
 			return fmt.Errorf("ack: %w", err)
 		}
 	}
@@ -254,5 +267,6 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		Parked:  s.parked,
 		Seen:    s.seen,
 		Dormant: s.turns.Dormant,
+		Resting: s.turns.Resting,
 	}, nil
 }

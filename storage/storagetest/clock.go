@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"bytes"
 	"strings"
 	"time"
 
@@ -121,7 +122,8 @@ var clockTests = []test{
 }
 
 func sameHost(a, b storage.Host) bool {
-	return a.Due.Equal(b.Due) && a.Gap == b.Gap && a.Slots == b.Slots && a.Strikes == b.Strikes
+	return a.Due.Equal(b.Due) && a.Gap == b.Gap && a.Slots == b.Slots && a.Strikes == b.Strikes &&
+		bytes.Equal(a.Memo, b.Memo)
 }
 
 var leaseTests = []test{

@@ -23,6 +23,7 @@ type model struct {
 	hosts   map[string]*modelHost
 	holds   map[decorum.Origin]modelHold
 	notes   map[string]string
+	rested  map[decorum.Origin]bool // the last of its turns was a revisit
 }
 
 // A waiter is a URL that is queued, or out.
@@ -31,6 +32,7 @@ type waiter struct {
 	added   int       // when it was queued
 	at      time.Time // not before; zero if it was not put off
 	back    int       // when it was given back; 0 if it was not
+	rests   bool      // until its revisit
 	expires time.Time // of its lease
 }
 
@@ -46,12 +48,13 @@ type modelHold struct {
 
 func newModel() *model {
 	return &model{
-		now:   time.Time{},
-		seen:  make(map[decorum.URL]bool),
-		out:   make(map[uint64]*waiter),
-		hosts: make(map[string]*modelHost),
-		holds: make(map[decorum.Origin]modelHold),
-		notes: make(map[string]string),
+		now:    time.Time{},
+		seen:   make(map[decorum.URL]bool),
+		out:    make(map[uint64]*waiter),
+		hosts:  make(map[string]*modelHost),
+		holds:  make(map[decorum.Origin]modelHold),
+		notes:  make(map[string]string),
+		rested: make(map[decorum.Origin]bool),
 	}
 }
 
@@ -90,6 +93,8 @@ func (w *waiter) isHop() bool { return w.For == w.URL.Origin() }
 // before is the order within an origin.
 func (w *waiter) before(v *waiter) bool {
 	switch {
+	case w.rests && v.rests:
+		return w.at.Before(v.at)
 	case w.isHop() != v.isHop():
 		return w.isHop()
 	case w.back != v.back || w.back > 0: // what ran out together has no order
@@ -98,6 +103,8 @@ func (w *waiter) before(v *waiter) bool {
 		return w.Class < v.Class
 	case !w.at.Equal(v.at):
 		return v.at.IsZero() || !w.at.IsZero() && w.at.Before(v.at)
+	case w.Rank != v.Rank && w.at.IsZero() && !w.isHop():
+		return w.Rank < v.Rank
 	}
 	return w.added < v.added && w.at.IsZero()
 }
@@ -154,7 +161,7 @@ func (m *model) expire(now time.Time) {
 		host := m.host(&w.Entry)
 		host.Due = latest(host.Due, w.expires.Add(host.Gap))
 		host.touched = m.now
-		w.back = m.clock
+		w.back, w.rests = m.clock, false
 		m.waiting = append(m.waiting, w)
 	}
 }
@@ -172,15 +179,10 @@ func (m *model) lease(l storage.Lease, now time.Time) error {
 			return fmt.Errorf("%s is due longer than %s", other, name)
 		}
 	}
-	var first *waiter // of those that go next, the one leased if it is among them
-	index := -1
-	for i, w := range m.waiting {
-		if w.URL.Origin() != l.URL.Origin() || m.from(w).After(now) {
-			continue
-		}
-		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL && cmp.Equal(w.Entry, l.Entry, exact) {
-			first, index = w, i
-		}
+	o := l.URL.Origin()
+	first := m.first(l, now, false)
+	if rest := m.first(l, now, true); m.turn(o, first, rest) {
+		first = rest
 	}
 	if first == nil {
 		return fmt.Errorf("%v is not to be handed out", l.URL)
@@ -191,11 +193,32 @@ func (m *model) lease(l storage.Lease, now time.Time) error {
 	if host := m.hosts[name]; !sameHost(host.Host, l.Host) && host.Due.After(start) {
 		return fmt.Errorf("host %+v, want %+v", l.Host, host.Host)
 	}
-	m.waiting = slices.Delete(m.waiting, index, index+1)
+	m.waiting = slices.DeleteFunc(m.waiting, func(w *waiter) bool { return w == first })
 	m.hosts[name].touched = now
 	first.expires = l.Expires
 	m.out[l.Token] = first
 	return nil
+}
+
+// first returns which URL goes next of the origin of l, or which resting page:
+// l itself if it is among them.
+func (m *model) first(l storage.Lease, now time.Time, rests bool) (first *waiter) {
+	for _, w := range m.waiting {
+		if w.URL.Origin() != l.URL.Origin() || w.rests != rests || m.from(w).After(now) {
+			continue
+		}
+		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL && cmp.Equal(w.Entry, l.Entry, exact) {
+			first = w
+		}
+	}
+	return first
+}
+
+// turn reports whether it is the turn of the resting page.
+func (m *model) turn(o decorum.Origin, first, rest *waiter) bool {
+	low := first == nil || !first.isHop() && first.back == 0 && first.Class >= storage.Usual && !m.rested[o]
+	m.rested[o] = rest != nil && low
+	return m.rested[o]
 }
 
 // next returns what is left, after the leases were taken.
@@ -203,8 +226,13 @@ func (m *model) next() storage.Next {
 	if len(m.waiting)+len(m.out) == 0 {
 		return storage.Next{}
 	}
-	if n, end := m.dormant(); n == len(m.waiting) && len(m.out) == 0 {
-		return storage.Next{Left: storage.Dormant, At: end}
+	resting, revisit := m.resting()
+	n, end := m.dormant()
+	if n+resting == len(m.waiting) && len(m.out) == 0 && (resting == 0 || revisit.After(m.now)) {
+		if n > 0 {
+			return storage.Next{Left: storage.Dormant, At: end}
+		}
+		return storage.Next{Left: storage.Resting, At: revisit}
 	}
 	var at time.Time
 	for _, due := range m.due() {
@@ -224,10 +252,27 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
+// resting counts the pages that wait for their revisit, and returns when the
+// first is due, as far as a crawl should wait for it.
+func (m *model) resting() (n int, first time.Time) {
+	for _, w := range m.waiting {
+		if !w.rests {
+			continue
+		}
+		at := w.at
+		if hold := m.holds[w.URL.Origin()]; hold.dormant {
+			at = latest(at, hold.until)
+		}
+		n++
+		first = earliest(first, at)
+	}
+	return n, first
+}
+
 // dormant counts what waits under a dormant hold, and returns when the first ends.
 func (m *model) dormant() (n int, end time.Time) {
 	for _, w := range m.waiting {
-		if hold := m.holds[w.URL.Origin()]; hold.dormant && hold.until.After(m.now) && !w.isHop() {
+		if hold := m.holds[w.URL.Origin()]; hold.dormant && hold.until.After(m.now) && !w.isHop() && !w.rests {
 			n++
 			end = earliest(end, hold.until)
 		}
@@ -248,6 +293,10 @@ func (m *model) ack(a storage.Ack) bool {
 		m.queue(&waiter{Entry: e, back: m.clock + 1})
 	case storage.Later:
 		m.queue(&waiter{Entry: e, at: a.At})
+	case storage.Rest:
+		if e.For.IsZero() {
+			m.queue(&waiter{Entry: e, at: a.At, rests: true})
+		}
 	case storage.Parked:
 		m.parked = append(m.parked, e)
 	}
@@ -259,6 +308,30 @@ func (m *model) ack(a storage.Ack) bool {
 		host.Due = latest(due, a.Host.Due)
 	}
 	return true
+}
+
+func (m *model) recall(now time.Time, g storage.Sighting) int {
+	for _, w := range m.waiting {
+		if !w.rests || w.URL != g.URL {
+			continue
+		}
+		var page storage.Page
+		if w.Page != nil {
+			page = *w.Page
+		}
+		if !page.Visited.Before(g.Modified) {
+			return 0
+		}
+		page.Listed = g.Modified
+		w.Page = &page
+		if now.Before(w.at) {
+			w.at = now
+		}
+		m.clock++
+		w.added = m.clock
+		return 1
+	}
+	return 0
 }
 
 func (m *model) revive(o decorum.Origin, judge func(storage.Entry) bool) (revived int) {
@@ -277,6 +350,7 @@ func (m *model) revive(o decorum.Origin, judge func(storage.Entry) bool) (revive
 
 // reopen is what a clean stop does to leases: they go back to where they were.
 func (m *model) reopen() {
+	clear(m.rested)
 	for token, w := range m.out {
 		delete(m.out, token)
 		m.waiting = append(m.waiting, w)
@@ -286,7 +360,12 @@ func (m *model) reopen() {
 
 func (m *model) counts() storage.Counts {
 	hosts := make(map[string]bool)
+	resting := 0
 	for _, w := range m.waiting {
+		if w.rests {
+			resting++
+			continue
+		}
 		hosts[w.URL.Origin().Host()] = true
 	}
 	for _, w := range m.out {
@@ -300,7 +379,7 @@ func (m *model) counts() storage.Counts {
 	}
 	dormant, _ := m.dormant()
 	return storage.Counts{
-		Hosts: len(hosts), Due: due, Queued: len(m.waiting), Leased: len(m.out),
+		Hosts: len(hosts), Due: due, Queued: len(m.waiting) - resting, Resting: resting, Leased: len(m.out),
 		Parked: len(m.parked), Seen: len(m.seen), Dormant: dormant,
 	}
 }

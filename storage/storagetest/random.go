@@ -65,10 +65,10 @@ func (w *walk) step() error {
 		call   func() error
 	}{
 		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
-		{5, "hold", w.doHold}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
+		{5, "hold", w.doHold}, {5, "recall", w.doRecall}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
-	n := w.rand.IntN(96)
+	n := w.rand.IntN(101)
 	for _, c := range calls {
 		if n -= c.weight; n < 0 {
 			if err := c.call(); err != nil {
@@ -94,6 +94,7 @@ func (w *walk) doAdd() error {
 	for range w.rand.IntN(6) {
 		e := page(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150)))
 		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.Classes)), w.rand.IntN(5)
+		e.Rank = uint16(max(0, w.rand.IntN(6)-3))
 		switch w.rand.IntN(10) {
 		case 0:
 			e.For = w.origin()
@@ -144,17 +145,23 @@ func (w *walk) doAck() error {
 	stale := false
 	for range min(w.rand.IntN(3), len(w.leases)) {
 		i := w.rand.IntN(len(w.leases))
-		a := storage.Ack{Lease: w.leases[i], Outcome: storage.Outcome(w.rand.IntN(5))}
+		a := storage.Ack{Lease: w.leases[i], Outcome: storage.Outcome(w.rand.IntN(6))}
 		if w.rand.IntN(4) > 0 { // else it will be acked again
 			w.leases[i] = w.leases[len(w.leases)-1]
 			w.leases = w.leases[:len(w.leases)-1]
 		}
 		a.Lease.Attempt += w.rand.IntN(2)
+		if a.Outcome == storage.Rest && w.rand.IntN(3) > 0 {
+			a.Lease.Page = &storage.Page{Visited: w.now, Status: 200, ETag: `"e"`, Visits: w.rand.IntN(9)}
+		}
 		a.At = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {
 			a.Host = &storage.Host{
 				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), Gap: time.Duration(w.rand.IntN(3)) * time.Second,
 				Slots: w.rand.IntN(4), Strikes: w.rand.IntN(3),
+			}
+			if n := w.rand.IntN(4); n > 0 {
+				a.Host.Memo = []byte("memo")[:n]
 			}
 		}
 		acks = append(acks, a)
@@ -191,6 +198,22 @@ func (w *walk) doHold() error {
 	}
 	w.model.holds[o] = hold
 	return w.store.Hold(w.Context(), o, hold.until, hold.dormant)
+}
+
+func (w *walk) doRecall() error {
+	want := 0
+	var sightings []storage.Sighting
+	for range w.rand.IntN(20) {
+		g := storage.Sighting{URL: url(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150))),
+			Modified: w.now.Add(time.Duration(w.rand.IntN(20)-15) * time.Second)}
+		sightings = append(sightings, g)
+		want += w.model.recall(w.now, g)
+	}
+	n, err := w.store.Recall(w.Context(), w.now, sightings)
+	if err == nil && n != want {
+		return fmt.Errorf("recalled %d, want %d", n, want)
+	}
+	return err
 }
 
 func (w *walk) doRevive() error {

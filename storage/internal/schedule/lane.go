@@ -14,9 +14,24 @@ const (
 	hopBack   Lane = 1
 	hop       Lane = 3 // and hop-1 what was put off
 	back      Lane = 5
-	firstRank Lane = 7 // the first class; the others follow in steps of two
-	Lanes     Lane = 14
+	firstRank Lane = 7  // the first class; the others follow in steps of two
+	Resting   Lane = 14 // pages that wait for their revisit
+	Lanes     Lane = 15
 )
+
+// usual is the first lane with which resting pages take turns.
+const usual = firstRank + 2*2 - 1
+
+// Turns lets pages whose revisit has come take turns with URLs of the lower
+// classes, so that neither keeps the other waiting for more than one visit.
+type Turns struct{ revisited bool }
+
+// Rest reports whether it is the turn of a resting page. lane is the first that
+// has a URL to give, if any; due says whether the revisit of a page has come.
+func (t *Turns) Rest(lane Lane, any, due bool) bool {
+	t.revisited = due && (!any || lane >= usual && !t.revisited)
+	return t.revisited
+}
 
 // LaneOf returns the lane for a new URL of the class, which is 0 to 3; higher
 // ones are taken for 3.

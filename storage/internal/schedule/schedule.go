@@ -14,12 +14,17 @@ type Clock struct {
 	Gap     time.Duration
 	Slots   int
 	Strikes int
+	Memo    []byte
 }
 
 // A Queue is what waits for one origin, as far as a Schedule must know it.
 type Queue interface {
-	// Len returns how many URLs wait, and how many of them are in hop lanes.
+	// Len returns how many URLs wait but for resting ones, and how many of
+	// them are in hop lanes.
 	Len() (all, hops int)
+	// Resting returns how many pages wait for their revisit, and when the
+	// first of them comes.
+	Resting() (n int, first time.Time)
 	// Ready returns from when on a URL of the hop lanes, or of the others,
 	// may be handed out, and false if there is none.
 	Ready(hops bool) (time.Time, bool)
@@ -36,8 +41,12 @@ type Origin[Q Queue] struct {
 	since   time.Time // last served, or found empty: who waited longer goes first
 	queued  int       // as counted in Host and Schedule
 	dormant int       // of them, under a dormant hold
+	resting int       // as counted in Schedule
+	revisit time.Time
+
 	inHost  int
 	inHolds int
+	inRests int
 }
 
 func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.at.Before(p.at) }
@@ -48,6 +57,12 @@ type byHold[Q Queue] struct{ *Origin[Q] }
 
 func (o byHold[Q]) before(p byHold[Q]) bool { return o.Hold.Before(p.Hold) }
 func (o byHold[Q]) place() *int             { return &o.inHolds }
+
+// byRevisit orders the origins with resting pages.
+type byRevisit[Q Queue] struct{ *Origin[Q] }
+
+func (o byRevisit[Q]) before(p byRevisit[Q]) bool { return o.revisit.Before(p.revisit) }
+func (o byRevisit[Q]) place() *int                { return &o.inRests }
 
 // A Host is to whom politeness is owed, for all its origins together.
 type Host[Q Queue] struct {
@@ -87,10 +102,12 @@ type Schedule[Q Queue] struct {
 	Hosts   int // with at least one URL queued or out
 	Queued  int
 	Dormant int // of Queued, under a dormant hold
+	Resting int
 
 	now   time.Time       // the latest it was told
 	turns heap[*Host[Q]]  // hosts with a URL to hand out and a slot free
 	holds heap[byHold[Q]] // origins with URLs under a dormant hold
+	rests heap[byRevisit[Q]]
 	out   heap[*Lease[Q]] // by when they run out
 }
 

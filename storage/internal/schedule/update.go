@@ -36,6 +36,23 @@ func (s *Schedule[Q]) count(o *Origin[Q]) {
 	} else {
 		s.holds.take(byHold[Q]{o})
 	}
+	s.countResting(o)
+}
+
+// countResting does the same for pages that wait for their revisit.
+func (s *Schedule[Q]) countResting(o *Origin[Q]) {
+	n, first := o.Queue.Resting()
+	s.Resting += n - o.resting
+	o.resting = n
+	if n == 0 {
+		s.rests.take(byRevisit[Q]{o})
+		return
+	}
+	o.revisit = first
+	if o.Dormant {
+		o.revisit = latest(first, o.Hold)
+	}
+	s.rests.put(byRevisit[Q]{o})
 }
 
 // next returns when the next URL of the origin can be handed out. It is not
@@ -82,23 +99,24 @@ type Left uint8
 // What may be left.
 const (
 	Nothing Left = iota
+	OnlyResting
 	Dormant
 	Waiting
 )
 
 // Left returns what is left, and when to ask again.
 func (s *Schedule[Q]) Left() (Left, time.Time) {
-	switch {
-	case len(s.out) == 0 && s.Queued == 0:
-		return Nothing, time.Time{}
-	case len(s.out) == 0 && s.Queued == s.Dormant:
-		return Dormant, s.holds[0].Hold
-	case len(s.out) == 0:
-		return Waiting, s.turns[0].at
-	case len(s.turns) == 0 || s.out[0].Expires.Before(s.turns[0].at):
+	switch revisit := len(s.rests) > 0 && !s.rests[0].revisit.After(s.now); {
+	case len(s.out) > 0 && (len(s.turns) == 0 || s.out[0].Expires.Before(s.turns[0].at)):
 		return Waiting, s.out[0].Expires
+	case len(s.out) > 0 || s.Queued > s.Dormant || revisit:
+		return Waiting, s.turns[0].at
+	case s.Dormant > 0:
+		return Dormant, s.holds[0].Hold
+	case len(s.rests) > 0:
+		return OnlyResting, s.rests[0].revisit
 	}
-	return Waiting, s.turns[0].at
+	return Nothing, time.Time{}
 }
 
 // Due counts the hosts that could be given a lease at the latest time known.

@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// An Inspector is a Store that can be asked what it holds, for reports,
+// exports and the page of a daemon. What it tells is true of some moment
+// during the call; a crawl may go on meanwhile. yield must not call the Store;
+// it returns false to end the call.
+type Inspector interface {
+	// Origins tells of all origins that were ever met, in no order.
+	Origins(ctx context.Context, yield func(OriginInfo) bool) error
+	// Origin tells of one; false if it was never met.
+	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
+	// URLs tells of the URLs of an origin that are in the state, in the order
+	// in which they would be handed out. Leased ones count as Queued.
+	URLs(ctx context.Context, o decorum.Origin, in State, yield func(Entry, time.Time) bool) error
+	// Known reports whether the seen set holds u.
+	Known(ctx context.Context, u decorum.URL) (bool, error)
+}
+
+// A State is where a URL is kept.
+type State uint8
+
+// States.
+const (
+	InQueue   State = iota // to be visited; its time is when it was put off to, if it was
+	InRest                 // visited, to be visited again at its time
+	InParking              // disallowed, or out of scope
+)
+
+// An OriginInfo is what a Store holds of one origin.
+type OriginInfo struct {
+	Origin  decorum.Origin
+	Host    Host // the clock, shared by all origins of the host
+	Hold    time.Time
+	Dormant bool
+	Queued  int // put off ones included
+	Leased  int
+	Resting int
+	Parked  int
+	Seen    int       // URLs ever queued
+	Next    time.Time // when its next URL can be handed out, were there a slot; zero if there is none
+}
