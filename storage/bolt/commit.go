@@ -6,15 +6,23 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
 )
+
+// maxPause is how long the committer waits at most before it tries again to
+// write what could not be written.
+const maxPause = 5 * time.Second
 
 // run is the committer.
 func (s *Store) run() {
 	defer close(s.ended)
-	tick := time.NewTicker(s.opts.FlushEvery)
+	pause := s.opts.FlushEvery
+	tick := time.NewTimer(pause)
 	defer tick.Stop()
 	for {
 		select {
@@ -23,7 +31,12 @@ func (s *Store) run() {
 		case <-s.quit:
 			return
 		}
-		s.commit()
+		if s.commit() {
+			pause = s.opts.FlushEvery
+		} else {
+			pause = max(pause, min(2*pause, maxPause))
+		}
+		tick.Reset(pause)
 	}
 }
 
@@ -36,7 +49,8 @@ func (s *Store) wake() {
 }
 
 // commit writes what is pending, or what could not be written the last time.
-func (s *Store) commit() {
+// It reports whether that went well.
+func (s *Store) commit() bool {
 	s.mu.Lock()
 	if s.flushing == nil {
 		s.flushing = s.take()
@@ -49,12 +63,16 @@ func (s *Store) commit() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = s.failure(err)
+	if (err == nil) != (s.failed == nil) {
+		s.failed = s.failure(err)
+		s.opts.Stalled(s.failed)
+	}
 	if b != nil && err == nil {
 		s.settle(b)
 	}
 	close(s.attempt)
 	s.attempt = make(chan struct{})
+	return err == nil
 }
 
 // take seals the pending batch and begins the next; nil if it is empty.
@@ -88,7 +106,18 @@ func (s *Store) failure(err error) error {
 	if errors.As(err, &path) && path.Path == s.path {
 		err = path.Err // the path is said once
 	}
-	return fmt.Errorf("cannot write %s: %w", s.path, err)
+	return fmt.Errorf("%w: %s: %w: %s", storage.ErrStalled, s.path, err, remedy(err))
+}
+
+// remedy says what to do so that the store can write again.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "make room on the disk, and the crawl goes on"
+	case errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return "raise the quota or the limit on file sizes, and the crawl goes on"
+	}
+	return "look after the disk; the crawl goes on when it can be written again"
 }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.

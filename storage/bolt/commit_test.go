@@ -31,43 +31,43 @@ func full(s *Store) func(func(*bbolt.Tx) error) error {
 	}
 }
 
-// While nothing can be written, calls are refused and nothing is lost; then
-// the store goes on by itself.
+// While nothing can be written, no lease is given, other calls go on in memory,
+// and nothing is lost; then the store goes on by itself.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true})
+	var told []error
+	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true, Stalled: func(err error) { told = append(told, err) }})
 	add(t, s, entry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	s.setUpdate(full(s))
 	add(t, s, entry(t, "https://a.example/2")) // nobody knows yet
 	must(t, s.SetNote(t.Context(), entry(t, "https://a.example/").URL.Origin(), "key", []byte("value")))
 
-	want := "cannot write " + s.path + ": no space left on device"
-	for _, name := range []string{"first", "second"} {
-		if err := s.Flush(t.Context()); !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
-			t.Fatalf("%s Flush: %v, want %s", name, err, want)
+	want := "nothing can be written for now: " + s.path + ": no space left on device: make room on the disk, and the crawl goes on"
+	stalled := func(name string, err error) {
+		t.Helper()
+		if !errors.Is(err, storage.ErrStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
+			t.Fatalf("%s: %v, want %s", name, err, want)
 		}
 	}
-	refused := map[string]error{
-		"Ack":     s.Ack(t.Context(), nil),
-		"SetNote": s.SetNote(t.Context(), s.all[0].name, "key", nil),
-		"Hold":    s.Hold(t.Context(), s.all[0].name, time.Now(), false),
+	stalled("Flush", s.Flush(t.Context()))
+	stalled("Flush again", s.Flush(t.Context()))
+	_, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1)
+	stalled("Lease", err)
+	add(t, s, entry(t, "https://a.example/3"))
+	must(t, s.Hold(t.Context(), entry(t, "https://b.example/").URL.Origin(), time.Now(), false))
+	if len(told) != 1 || told[0].Error() != want {
+		t.Errorf("told %v, want %s, once", told, want)
 	}
-	_, refused["Add"] = s.Add(t.Context(), []storage.Entry{entry(t, "https://a.example/3")})
-	_, _, refused["Lease"] = s.Lease(t.Context(), time.Now(), time.Minute, 1)
-	_, refused["Revive"] = s.Revive(t.Context(), s.all[0].name, nil)
-	for name, err := range refused {
-		if !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("%s: %v, want %v", name, err, syscall.ENOSPC)
-		}
-	}
-	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 2 {
-		t.Errorf("counts %+v (%v), want 2 queued", c, err)
+	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 3 {
+		t.Errorf("counts %+v (%v), want 3 queued", c, err)
 	}
 
 	s.setUpdate(s.db.Update)
 	must(t, s.Flush(t.Context()))
-	add(t, s, entry(t, "https://a.example/3"))
+	if len(told) != 2 || told[1] != nil {
+		t.Errorf("told %v, want that it goes on", told[1:])
+	}
 	must(t, s.Close())
 	s = open(t, dir, Options{})
 	defer s.Close()

@@ -19,6 +19,10 @@ type Options struct {
 	// Cached is how many URLs are kept in memory that are in the file too, of
 	// all queues together. 0 means 131,072.
 	Cached int
+	// Stalled is told when a write has failed, why, and what to do about it,
+	// and nil when the store can write again: once each time. It must not call
+	// the store. nil means nobody is told.
+	Stalled func(error)
 	// Now tells the time, for tests. nil means time.Now.
 	Now func() time.Time
 
@@ -40,6 +44,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Cached <= 0 {
 		o.Cached = 1 << 17
+	}
+	if o.Stalled == nil {
+		o.Stalled = func(error) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

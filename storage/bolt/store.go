@@ -86,22 +86,20 @@ func (s *Store) lock(ctx context.Context) error {
 }
 
 // begin locks s for a call that changes something. It waits while too much is
-// not written yet, and refuses the call while nothing can be written.
+// not written yet.
 func (s *Store) begin(ctx context.Context) error {
 	for {
 		if err := s.lock(ctx); err != nil {
 			return err
 		}
-		if s.failed != nil {
-			defer s.mu.Unlock()
-			return s.failed
-		}
 		if s.pending.size < 2*s.opts.FlushSize {
 			return nil
 		}
-		attempt := s.attempt
+		attempt, stalled := s.attempt, s.failed != nil
 		s.mu.Unlock()
-		s.wake()
+		if !stalled { // else the committer tries again in its own time
+			s.wake()
+		}
 		select {
 		case <-attempt:
 		case <-ctx.Done():
@@ -112,7 +110,7 @@ func (s *Store) begin(ctx context.Context) error {
 
 // end unlocks s after a call that began.
 func (s *Store) end() {
-	full := s.pending.size >= s.opts.FlushSize && s.flushing == nil
+	full := s.pending.size >= s.opts.FlushSize && s.flushing == nil && s.failed == nil
 	s.trim()
 	s.mu.Unlock()
 	if full {

@@ -101,10 +101,13 @@ func rankOf(e *storage.Entry) int64 {
 
 // Lease implements storage.Store.
 func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.lock(ctx); err != nil {
 		return nil, storage.Next{}, err
 	}
 	defer s.end()
+	if s.failed != nil {
+		return nil, storage.Next{}, s.failed
+	}
 	s.turns.Advance(now)
 	s.expire(now)
 	var leases []storage.Lease
