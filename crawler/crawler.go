@@ -87,7 +87,8 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work := c.workContext(ctx, stop)
+	work, done := c.workContext(ctx, stop)
+	defer done()
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
@@ -107,23 +108,6 @@ func (c *Crawler) Run(ctx context.Context) error {
 	return c.end(context.Cause(ctx))
 }
 
-// workContext returns the context of the visits in hand: it outlives ctx by
-// Grace, unless Halt ends it.
-func (c *Crawler) workContext(ctx context.Context, stop context.CancelCauseFunc) context.Context {
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.mu.Lock()
-	c.halt = func() {
-		stop(ErrHalted)
-		cancel()
-	}
-	c.mu.Unlock()
-	context.AfterFunc(ctx, func() {
-		grace := time.AfterFunc(c.Settings.Grace, cancel)
-		context.AfterFunc(work, func() { grace.Stop() })
-	})
-	return work
-}
-
 // Halt ends the run and cancels the visits in hand. Their URLs go back to the
 // frontier.
 func (c *Crawler) Halt() {
@@ -136,8 +120,11 @@ func (c *Crawler) Halt() {
 
 // end gives back what no worker took, flushes, and says how the run ended.
 func (c *Crawler) end(cause error) error {
-	ctx := context.Background()
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.Frontier.Flush(ctx))
+	ctx, cancel := context.WithTimeout(context.Background(), settling)
+	defer cancel()
+	// What cannot be given back, because the store cannot write, is there again
+	// when the store is opened the next time.
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

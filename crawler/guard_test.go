@@ -369,7 +369,7 @@ func TestGraceEnds(t *testing.T) {
 // A recorder counts the records of each page.
 type recorder map[string]int
 
-func (r recorder) Record(v *crawler.Visit) error {
+func (r recorder) Record(_ context.Context, v *crawler.Visit) error {
 	r[v.URL().String()]++
 	return nil
 }

@@ -45,12 +45,16 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	}
 	v.Links = len(links)
 	if c.Recorder != nil {
-		if err := c.Recorder.Record(v); err != nil {
+		err := c.Recorder.Record(ctx, v)
+		if err != nil && ctx.Err() != nil {
+			return storage.Ack{Outcome: storage.Again}, nil // it was waiting for room on the disk
+		}
+		if err != nil {
 			return storage.Ack{Outcome: storage.Again}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
 		}
 	}
 	// What was read is kept, even when the crawl is being halted.
-	if err := c.discover(context.WithoutCancel(ctx), v, links); err != nil {
+	if err := c.discover(afterwards(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return c.judge(v, verdict), nil

@@ -30,7 +30,7 @@ func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, err
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(asideFor), true)
 	}
-	ctx = context.WithoutCancel(ctx) // what came back is learnt, even when the crawl is being halted
+	ctx = afterwards(ctx) // what came back is learnt, even when the crawl is being halted
 	lesson, err := c.Gate.Learn(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
 		return ack, err
@@ -87,7 +87,7 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	case v.Response == nil, passing(v.Status()):
 		return c.again(v, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	ctx = afterwards(ctx)
 	ack := storage.Ack{Outcome: storage.Done}
 	if to, ok := v.Response.Location(); ok {
 		return ack, c.discoverListed(ctx, v, []sitemap.Entry{{URL: to, Index: true}})

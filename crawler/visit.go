@@ -96,7 +96,9 @@ type Hooks struct {
 
 // A Recorder writes down each visit to a page, before the page is acked: a
 // crash may repeat a record and never misses one. It is called by many workers
-// at a time. An error stops the crawl.
+// at a time. One that cannot write for the moment (the disk is full) waits
+// until it can, or until ctx is done: the crawl pauses with it. Any other error
+// stops the crawl.
 type Recorder interface {
-	Record(*Visit) error
+	Record(context.Context, *Visit) error
 }

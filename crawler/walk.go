@@ -22,15 +22,15 @@ func (c *Crawler) step(ctx, work context.Context) error {
 		return err
 	}
 	c.hand.take(lease)
+	defer c.hand.leave(lease)
 	ack, err := c.walk(work, lease)
-	c.hand.leave(lease)
 	lease.AsFound = lease.AsFound || ack.Lease.AsFound
 	ack.Lease = lease
 	if ack.Outcome == storage.Later {
 		ack.Lease.Attempt++
 	}
 	// What was done is done: the ack must reach the store even when work is over.
-	ackErr := c.Frontier.Ack(context.WithoutCancel(work), ack)
+	ackErr := c.Frontier.Ack(afterwards(work), ack)
 	if errors.Is(ackErr, storage.ErrStale) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
@@ -198,7 +198,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 // as the last.
 func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	origin := v.URL().Origin()
-	delay, err := c.crawlDelay(context.WithoutCancel(ctx), origin)
+	delay, err := c.crawlDelay(afterwards(ctx), origin)
 	if err != nil {
 		delay = v.Lease.Host.Gap
 	}

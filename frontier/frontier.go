@@ -136,6 +136,9 @@ func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 	return l, nil
 }
 
+// stallCheck is how often a store that cannot write is asked again.
+const stallCheck = time.Second
+
 // refill asks the store for a lease for each worker that waits, and if there
 // is none waits until there may be one. The caller holds the turn.
 func (f *Frontier) refill(ctx context.Context) error {
@@ -152,6 +155,9 @@ func (f *Frontier) refill(ctx context.Context) error {
 		want = grant
 	}
 	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want)
+	if errors.Is(err, storage.ErrStalled) {
+		return pause(ctx, stallCheck, nil) // the crawl pauses until the store can write again
+	}
 	if err != nil {
 		return err
 	}

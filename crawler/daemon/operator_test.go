@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ func TestDirectoryInUse(t *testing.T) {
 		v.args("--fresh", "http://shop.example/"),
 		v.args("http://shop.example/"),
 	} {
-		call(t, args...).want(t, ExitFailed, "in use by another process: "+v.data())
+		call(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.data()))
 	}
 	if diff := cmp.Diff(before, tree(t, v.dir)); diff != "" {
 		t.Error(diff)

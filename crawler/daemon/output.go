@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -22,7 +24,8 @@ type output struct {
 	w     io.Writer
 	close func() error
 	token string
-	err   error // of the first write that failed: nothing is written after it
+	log   *slog.Logger // nil: slog.Default
+	err   error        // of the first write that failed: nothing is written after it
 }
 
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
@@ -90,22 +93,34 @@ func cutTornLine(f *os.File) error {
 // lineHead is how every line of ours begins.
 const lineHead = `{"url":`
 
-// Record writes the line of one visit.
-func (o *output) Record(v *crawler.Visit) error {
+// Record writes the line of one visit. While there is no room for it it waits.
+func (o *output) Record(ctx context.Context, v *crawler.Visit) error {
 	line, err := newRecord(v, o.token).line()
 	if err != nil {
 		return err
 	}
-	return o.write(line)
+	return o.write(ctx, line)
 }
 
-func (o *output) write(line []byte) error {
+// write writes a line. While the disk is full it keeps the others waiting, too.
+func (o *output) write(ctx context.Context, line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err == nil {
-		_, o.err = o.w.Write(line)
+	if o.err != nil {
+		return o.err
 	}
-	return o.err
+	left, err := writeWhenPossible(ctx, o.w, line, o.logger())
+	if err != nil && left < len(line) {
+		o.err = err // a torn line stands there
+	}
+	return err
+}
+
+func (o *output) logger() *slog.Logger {
+	if o.log == nil {
+		return slog.Default()
+	}
+	return o.log
 }
 
 // Close closes the file.

@@ -33,7 +33,7 @@ func TestTornLineIsCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(o.write([]byte("new\n")), o.Close()); err != nil {
+			if err := errors.Join(o.write(t.Context(), []byte("new\n")), o.Close()); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(name)
@@ -57,7 +57,7 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if err := o.write([]byte(line)); err != nil {
+				if err := o.write(t.Context(), []byte(line)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,7 +82,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 	var b broken
 	o := &output{w: &b}
 	for range 2 {
-		if err := o.write([]byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
+		if err := o.write(t.Context(), []byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("error %v, want that of the first write", err)
 		}
 	}
@@ -102,7 +102,7 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		line, err := r.line()
 		if err == nil {
-			err = o.write(line)
+			err = o.write(b.Context(), line)
 		}
 		if err != nil {
 			b.Fatal(err)

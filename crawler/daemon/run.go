@@ -204,7 +204,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		return nil, errors.Join(err, out.Close())
 	}
 	if out != nil {
-		out.token = p.Agent.Product
+		out.token, out.log = p.Agent.Product, a.log
 	}
 	return out, err
 }

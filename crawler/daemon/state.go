@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -39,9 +41,28 @@ func (d stateDir) lock() (*os.File, error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock the data directory: %w", err), f.Close())
 	case !ours:
-		return nil, errors.Join(fmt.Errorf("in use by another process: %s; stop it first, or name another directory with --data", d), f.Close())
+		return nil, errors.Join(fmt.Errorf("in use by %s: %s; stop it first, or name another directory with --data", holder(f), d), f.Close())
 	}
+	noteHolder(f)
 	return f, nil
+}
+
+// noteHolder notes in a lock file who holds it. It is a help, no more: where it
+// cannot be written, on a full disk say, nobody is named.
+func noteHolder(f *os.File) {
+	if f.Truncate(0) == nil {
+		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
+	}
+}
+
+// holder says who holds a lock file, as far as it tells.
+func holder(f *os.File) string {
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return "another process"
 }
 
 // owns reports whether name is one of the crawl's own files of state.

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"syscall"
+	"time"
+)
+
+// roomCheck is how often a write is tried again that found no room.
+const roomCheck = time.Second
+
+// passing reports whether an error of a write can pass without anybody touching
+// the crawl: once there is room on the disk, or the disk is back.
+func passing(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeWhenPossible writes b to w, and while that fails for lack of room waits
+// and goes on from where it came to, until ctx is done. It returns how much of
+// b is left, with the reason.
+func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Logger) (left int, err error) {
+	for paused := false; ; paused = true {
+		n, err := w.Write(b)
+		if b = b[n:]; err == nil || !passing(err) || ctx.Err() != nil {
+			if paused && err == nil {
+				log.Info("the crawl goes on: the output can be written again")
+			}
+			return len(b), err
+		}
+		if !paused {
+			log.Error("the crawl pauses: the output cannot be written; it goes on by itself when there is room", "error", err)
+		}
+		select {
+		case <-time.After(roomCheck):
+		case <-ctx.Done():
+		}
+	}
+}

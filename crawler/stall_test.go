@@ -1,0 +1,139 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// stalling is a Store that cannot write for a while: it gives no leases, and
+// what is written waits.
+type stalling struct {
+	storage.Store
+	stalled atomic.Bool
+}
+
+func (s *stalling) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+	if s.stalled.Load() {
+		return nil, storage.Next{}, fmt.Errorf("cannot write: no space left on device: %w", storage.ErrStalled)
+	}
+	return s.Store.Lease(ctx, now, ttl, max)
+}
+
+func (s *stalling) Ack(ctx context.Context, acks []storage.Ack) error {
+	for s.stalled.Load() {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.Store.Ack(ctx, acks)
+}
+
+// TestStalledStorePausesTheCrawl: it goes on by itself, and nothing is lost or
+// visited twice.
+func TestStalledStorePausesTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "/3")})
+		store := &stalling{Store: memory()}
+		c := newCrawl(t, web, store, "http://a.test/")
+		const outage = time.Hour
+		c.Hooks.Visited = func(v *crawler.Visit) {
+			if v.URL().Path() == "/1" {
+				store.stalled.Store(true)
+				time.AfterFunc(outage, func() { store.stalled.Store(false) })
+			}
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		for _, url := range []string{"http://a.test/", "http://a.test/1", "http://a.test/2", "http://a.test/3"} {
+			if times[url] != 1 {
+				t.Errorf("%s was visited %d times, want once", url, times[url])
+			}
+		}
+		if paused := longestGap(web.Log()); paused < outage {
+			t.Errorf("the longest pause was %v, want at least %v", paused, outage)
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// longestGap returns the longest time in which nothing was requested.
+func longestGap(log []crawltest.Exchange) (longest time.Duration) {
+	for i := range log[1:] {
+		longest = max(longest, log[i+1].Start.Sub(log[i].End))
+	}
+	return longest
+}
+
+// TestStalledStoreDoesNotKeepTheCrawl: a crawl that is halted while its store
+// cannot write ends all the same, soon.
+func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1")})
+		store := &stalling{Store: memory()}
+		c := newCrawl(t, web, store, "http://a.test/")
+		var halted time.Time
+		c.Hooks.Visited = func(v *crawler.Visit) {
+			if v.URL().Path() == "/" {
+				store.stalled.Store(true)
+				time.AfterFunc(time.Minute, func() { halted = time.Now(); c.Halt() })
+			}
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Errorf("error %v, want ErrHalted", err)
+		}
+		if took := time.Since(halted); halted.IsZero() || took > 10*time.Second {
+			t.Errorf("ended %v after it was halted", took)
+		}
+	})
+}
+
+// fullDisk is a Recorder that has no room for a while.
+type fullDisk struct{ until time.Time }
+
+func (f fullDisk) Record(ctx context.Context, _ *crawler.Visit) error {
+	select {
+	case <-time.After(time.Until(f.until)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestRecorderWithoutRoom: a page that waits to be recorded when the crawl is
+// halted goes back to the frontier, and is visited again.
+func TestRecorderWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Recorder = fullDisk{until: time.Now().Add(time.Hour)}
+		time.AfterFunc(time.Minute, c.Halt)
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Errorf("error %v, want ErrHalted", err)
+		}
+		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 1 {
+			t.Errorf("%d URLs queued (%v), want the page", n.Queued, err)
+		}
+		again := newCrawl(t, web, store)
+		again.Recorder = fullDisk{until: time.Now().Add(time.Hour)}
+		if err := again.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/"] != 2 {
+			t.Errorf("visits %v, want two of the page", times)
+		}
+	})
+}
