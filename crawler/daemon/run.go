@@ -86,7 +86,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if s.brisk {
 		hurry(&gate, &policy)
 	}
-	if err := j.openStores(p); err != nil {
+	if err := j.openStores(p, a.stalled); err != nil {
 		return nil, err
 	}
 	limits, asked := politeness.NewLimits(p.limits()), robots.NewGate(gate, j.robots)
@@ -104,13 +104,23 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 
 // openStores opens the files of the crawl's directory. What is known of
 // robots.txt files has one of its own, which other crawls could share.
-func (j *job) openStores(p Project) (err error) {
-	dir, opts := stateDir(p.Store.Path), bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay)}
+func (j *job) openStores(p Project, stalled func(error)) (err error) {
+	dir := stateDir(p.Store.Path)
+	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Stalled: stalled}
 	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
 		return err
 	}
 	j.robots, err = openStore(dir.path(robotsFile), opts)
 	return err
+}
+
+// stalled tells that a store cannot write, or, if err is nil, that it can again.
+func (a *app) stalled(err error) {
+	if err != nil {
+		a.log.Error("the crawl pauses", "error", err)
+	} else {
+		a.log.Info("the crawl goes on: its state can be written again")
+	}
 }
 
 // openStore returns an interface that is nil where the store is.

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A shortage takes the room for files away from a process, or from all, and
+// gives it back.
+type shortage struct {
+	name   string
+	killed bool // meanwhile
+	dir    func(*testing.T) string
+	begin  func(t *testing.T, dir string, pid int)
+	end    func(t *testing.T, dir string, pid int)
+}
+
+var shortages = []shortage{
+	{"limit of file size", false, func(t *testing.T) string { return t.TempDir() },
+		func(t *testing.T, _ string, pid int) { limitFiles(t, pid, 1) },
+		func(t *testing.T, _ string, pid int) { limitFiles(t, pid, unix.RLIM_INFINITY) }},
+	{"full file system", true, smallFileSystem,
+		func(t *testing.T, dir string, _ int) { fill(t, filepath.Join(dir, "ballast")) },
+		func(t *testing.T, dir string, _ int) {
+			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
+				t.Error(err)
+			}
+		}},
+}
+
+// limitFiles lets no write of the process go beyond a byte of any file.
+func limitFiles(t *testing.T, pid int, bytes uint64) {
+	t.Helper()
+	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallFileSystem returns a directory that is a file system of its own.
+func smallFileSystem(t *testing.T) string {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
+		t.Skipf("no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill writes a file until there is no room left.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if err := err.(*os.PathError); err.Err != syscall.ENOSPC {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A watched buffer can be read while a process writes to it.
+type watched struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+// until waits for something that must come.
+func until(t *testing.T, what string, said fmt.Stringer, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s\n%s", what, said)
+		}
+	}
+}
+
+// TestFullDisk: a crawl whose disk is full in the middle says so and pauses;
+// when there is room it goes on by itself, every page has its line once, and
+// the server has seen nothing wrong. One that is killed meanwhile has lost
+// nothing either.
+func TestFullDisk(t *testing.T) {
+	for _, s := range shortages {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			testFullDisk(t, s)
+		})
+	}
+}
+
+func testFullDisk(t *testing.T, s shortage) {
+	const delay = 50 * time.Millisecond
+	dir := s.dir(t)
+	web := killWeb(delay)
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+	run := func(args ...string) (*exec.Cmd, *watched) {
+		var said watched
+		c, _ := command(t, append(slices.Clone(flags), args...)...)
+		c.Stdout, c.Stderr = io.Discard, &said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill() })
+		return c, &said
+	}
+	c, said := run(web.Plan.Seeds...)
+	until(t, "the crawl to begin", said, func() bool { return len(web.Log()) > 20 })
+	s.begin(t, dir, c.Process.Pid)
+	until(t, "the pause", said, func() bool { return strings.Contains(said.String(), "the crawl pauses") })
+	var restarts []time.Time
+	if s.killed {
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+		s.end(t, dir, os.Getpid())
+		restarts = []time.Time{time.Now()}
+		c, said = run("--resume")
+	} else {
+		inHand := len(web.Log())
+		s.end(t, dir, c.Process.Pid)
+		until(t, "it to go on", said, func() bool {
+			return strings.Contains(said.String(), "the crawl goes on") && len(web.Log()) > inHand
+		})
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatalf("the crawl ended with %v\n%s", err, said)
+	}
+	answered := slices.DeleteFunc(records(t, filepath.Join(dir, "data", outputFile)), func(r Record) bool { return r.Status == 503 })
+	got := urls(answered)
+	if s.killed {
+		got = slices.Compact(got)
+	}
+	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
+		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	}
+	if report := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: restarts}); !report.OK() {
+		t.Errorf("the judge says:\n%s", report)
+	}
+}
