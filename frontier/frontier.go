@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -14,11 +15,26 @@ import (
 var (
 	// ErrEmpty says that no URL is queued and none is in hand.
 	ErrEmpty = errors.New("the frontier is empty")
+	// ErrResting says that only pages are left whose revisit has not come. The
+	// error that Next returns is a RestingError.
+	ErrResting = errors.New("only pages that rest until their revisit are left")
 	// ErrDormant says that only origins are left that nobody should wait for:
-	// their robots.txt could not be had in several attempts. Their URLs stay
-	// queued.
-	ErrDormant = errors.New("only origins that do not answer are left")
+	// their robots.txt could not be had in several attempts, say, or they have
+	// had their pages. Their URLs stay queued. Pages may rest besides.
+	ErrDormant = errors.New("only origins are left that do not answer, ask for too long a delay or have had their pages")
 )
+
+// A RestingError is the end of a crawl that only has pages left whose revisit
+// has not come.
+type RestingError struct{ First time.Time } // when the first revisit is due
+
+// Error says when the first revisit is due.
+func (e *RestingError) Error() string {
+	return fmt.Sprintf("%v; the first is due at %s", ErrResting, e.First.UTC().Format(time.RFC3339))
+}
+
+// Unwrap lets errors.Is find ErrResting.
+func (e *RestingError) Unwrap() error { return ErrResting }
 
 // A Budget is a limit of the whole crawl on how many visits may begin.
 type Budget interface {
@@ -38,9 +54,13 @@ type Config struct {
 	// LeaseTTL is how long a URL stays in hand without a sign of life.
 	// Default 2 min.
 	LeaseTTL time.Duration
-	// WaitDormant makes Next wait for dormant origins too, as a daemon does;
-	// without it, it returns ErrDormant when nothing else is left.
-	WaitDormant bool
+	// Order gives an entry that is discovered its Class and Rank, by which the
+	// URLs of an origin go. Nil: DefaultOrder.
+	Order func(*storage.Entry)
+	// Wait makes Next wait for revisits and for dormant origins too, as a
+	// daemon does; without it, it returns ErrResting or ErrDormant when nothing
+	// else is left.
+	Wait bool
 	// Discovered and Refused observe what Discover does with a URL; nil: nobody.
 	Discovered func(storage.Entry)
 	Refused    func(storage.Entry, error)
@@ -63,12 +83,15 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.LeaseTTL == 0 {
 		cfg.LeaseTTL = 2 * time.Minute
 	}
+	if cfg.Order == nil {
+		cfg.Order = DefaultOrder
+	}
 	return &Frontier{store: store, cfg: cfg,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
-// Discover offers entries to the crawl: each is cleaned, judged by scope, and
-// queued if it is new. It returns how many were new. Entries of source Robots
+// Discover offers entries to the crawl: each is cleaned, given its place,
+// judged by scope, and queued if it is new. It returns how many were new. Entries of source Robots
 // are the crawl's own errands (sitemaps, robots.txt hops), which scope lets go
 // to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
@@ -77,6 +100,7 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 		if f.cfg.Clean != nil && e.Source != storage.Robots {
 			f.clean(&e)
 		}
+		f.cfg.Order(&e)
 		if err := f.InScope(e); err != nil {
 			if f.cfg.Refused != nil {
 				f.cfg.Refused(e, err)
@@ -114,9 +138,9 @@ func (f *Frontier) InScope(e storage.Entry) error {
 	return f.cfg.Scope.Check(e)
 }
 
-// Next waits until a URL is due and leases it. It returns ErrEmpty or
-// ErrDormant when the crawl has come to its end, and the cause of ctx when
-// that is done.
+// Next waits until a URL is due and leases it. It returns ErrEmpty,
+// ErrResting or ErrDormant when the crawl has come to its end, and the cause of
+// ctx when that is done.
 func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 	f.waiting.Add(1)
 	defer f.waiting.Add(-1)
@@ -168,7 +192,9 @@ func (f *Frontier) refill(ctx context.Context) error {
 	switch {
 	case next.Left == storage.Nothing:
 		return ErrEmpty
-	case next.Left == storage.Dormant && !f.cfg.WaitDormant:
+	case next.Left == storage.Resting && !f.cfg.Wait:
+		return &RestingError{First: next.At}
+	case next.Left == storage.Dormant && !f.cfg.Wait:
 		return ErrDormant
 	}
 	return pause(ctx, next.At.Sub(now), f.wake)
@@ -215,6 +241,18 @@ func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
 func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
 	defer f.nudge()
 	return f.store.Hold(ctx, o, until, dormant)
+}
+
+// Recall makes pages that rest due at once which were visited last before they
+// were modified, and returns how many they were. URLs are cleaned first.
+func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
+	if f.cfg.Clean != nil {
+		for i := range sightings {
+			sightings[i].URL = f.cfg.Clean(sightings[i].URL)
+		}
+	}
+	defer f.nudge()
+	return f.store.Recall(ctx, time.Now(), sightings)
 }
 
 // Revive queues the origin's parked URLs again for which judge returns true.

@@ -177,9 +177,9 @@ func TestNextEnds(t *testing.T) {
 	})
 }
 
-func TestWaitDormant(t *testing.T) {
+func TestWaitForDormant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitDormant: true})
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Wait: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {

@@ -158,9 +158,9 @@ type Page struct {
 	ETag         string        // validators of the last answer, as they came
 	LastModified string        //
 	Hash         uint64        // of the body; 0 if it is not known
-	Visits       int           // observations that Changes and Span are of
+	Visits       int           // visits that could be compared with the one before; old ones fade
 	Changes      int           // how many of them found the page changed
-	Span         time.Duration // from the first of them to the last
+	Span         time.Duration // between all these and the ones before them, added up
 	Listed       time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
 	Missing      int           // visits in a row that found nothing there
 }

@@ -1,0 +1,42 @@
+package frontier
+
+import (
+	"math"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// DefaultOrder is the order of a crawl that is given no other: the URLs of an
+// origin go by seeds, then what sitemaps list by its priority, then links by
+// their depth. A redirect's target goes where its source went, and the crawl's
+// own errands as they were queued.
+func DefaultOrder(e *storage.Entry) {
+	switch e.Source {
+	case storage.Seed:
+		e.Class, e.Rank = storage.Early, 0
+	case storage.Sitemap:
+		e.Class, e.Rank = storage.Usual, min(e.Rank, lowestPriority)
+	case storage.Feed:
+		e.Class, e.Rank = storage.Usual, PriorityRank(0.5)
+	case storage.Link:
+		e.Class, e.Rank = storage.Usual, depthRank(e.Depth)
+	}
+}
+
+// lowestPriority is the rank of a sitemap's entry of priority 0. Links follow.
+const lowestPriority = 100
+
+// PriorityRank returns the rank of a sitemap's entry of the given priority,
+// which is from 0 to 1: what is beyond is taken for the nearest of the two.
+func PriorityRank(priority float64) uint16 {
+	if !(priority > 0) { // so written, NaN is none
+		return lowestPriority
+	}
+	return uint16(math.Round(lowestPriority * (1 - min(priority, 1))))
+}
+
+// depthRank returns the rank of a link that is so deep.
+func depthRank(depth int) uint16 {
+	const first = lowestPriority + 1
+	return first + uint16(min(max(depth, 0), math.MaxUint16-first))
+}

@@ -1,0 +1,155 @@
+package frontier_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func TestPriorityRank(t *testing.T) {
+	for _, tt := range []struct {
+		priority float64
+		want     uint16
+	}{{1, 0}, {0.5, 50}, {0.25, 75}, {0, 100}, {-1, 100}, {2, 0}, {math.NaN(), 100}, {math.Inf(1), 0}} {
+		if got := frontier.PriorityRank(tt.priority); got != tt.want {
+			t.Errorf("priority %v has rank %d, want %d", tt.priority, got, tt.want)
+		}
+	}
+}
+
+func TestDefaultOrder(t *testing.T) {
+	for _, tt := range []struct {
+		source storage.Source
+		class  storage.Class
+		rank   uint16
+		depth  int
+		want   storage.Class
+		rankTo uint16
+	}{
+		{storage.Seed, storage.Late, 7, 0, storage.Early, 0},
+		{storage.Sitemap, storage.Early, 30, 1, storage.Usual, 30},
+		{storage.Sitemap, storage.Early, 999, 1, storage.Usual, 100},
+		{storage.Feed, storage.Early, 999, 1, storage.Usual, 50},
+		{storage.Link, storage.Early, 7, 0, storage.Usual, 101},
+		{storage.Link, storage.Usual, 7, 3, storage.Usual, 104},
+		{storage.Link, storage.Usual, 7, math.MaxInt, storage.Usual, math.MaxUint16},
+		{storage.Redirect, storage.Early, 7, 3, storage.Early, 7}, // as its source
+		{storage.Robots, storage.First, 7, 3, storage.First, 7},
+	} {
+		e := storage.Entry{Source: tt.source, Class: tt.class, Rank: tt.rank, Depth: tt.depth}
+		if frontier.DefaultOrder(&e); e.Class != tt.want || e.Rank != tt.rankTo {
+			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.Class, e.Rank, tt.want, tt.rankTo)
+		}
+	}
+}
+
+// TestOrder: seeds go before what sitemaps list, by priority, and that before
+// links, by depth; unless somebody wants it otherwise.
+func TestOrder(t *testing.T) {
+	offered := []storage.Entry{
+		{URL: mustURL(t, "http://a.test/deep"), Source: storage.Link, Depth: 3},
+		{URL: mustURL(t, "http://a.test/near"), Source: storage.Link, Depth: 1},
+		{URL: mustURL(t, "http://a.test/low"), Source: storage.Sitemap, Rank: frontier.PriorityRank(0.1), Depth: 1},
+		{URL: mustURL(t, "http://a.test/high"), Source: storage.Sitemap, Rank: frontier.PriorityRank(0.9), Depth: 1},
+		{URL: mustURL(t, "http://a.test/seed"), Source: storage.Seed},
+	}
+	backwards := func(e *storage.Entry) { e.Class, e.Rank = storage.Usual, uint16(len(e.URL.String())) }
+	for _, tt := range []struct {
+		name  string
+		order func(*storage.Entry)
+		want  string
+	}{
+		{"default", nil, "seed high low near deep"},
+		{"the user's own", backwards, "low deep near high seed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Order: tt.order})
+				discover(t, f, offered...)
+				var got []string
+				for range offered {
+					l, err := f.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, strings.TrimPrefix(l.URL.String(), "http://a.test/"))
+					done(t, f, l, time.Second)
+				}
+				if strings.Join(got, " ") != tt.want {
+					t.Errorf("went %v, want %s", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNextWithResting: a foreground crawl ends when all pages rest, and is told
+// when the first is due; a daemon waits for that.
+func TestNextWithResting(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Wait: wait})
+			discover(t, f, entries(t, "a.test", 1)...)
+			l, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := time.Now().Add(day)
+			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Rest, At: first}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.Next(t.Context())
+			var resting *frontier.RestingError
+			switch {
+			case wait && (err != nil || !time.Now().Equal(first)):
+				t.Errorf("%v at %v, want the lease at %v", err, time.Now(), first)
+			case !wait && (!errors.Is(err, frontier.ErrResting) || !errors.As(err, &resting) || !resting.First.Equal(first)):
+				t.Errorf("%v, want ErrResting until %v", err, first)
+			}
+		})
+	}
+}
+
+// TestRecall: a page that was modified after its visit is due at once, under
+// whatever name it is known; others rest on.
+func TestRecall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+			Clean: func(u decorum.URL) decorum.URL {
+				clean, _, _ := strings.Cut(u.String(), "?sid=")
+				return mustURL(t, clean)
+			},
+		})
+		es := entries(t, "a.test", 3)
+		discover(t, f, es...)
+		visited := time.Now()
+		for range es {
+			l, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Page = &storage.Page{Visited: visited}
+			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Rest, At: visited.Add(day)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := f.Recall(t.Context(),
+			storage.Sighting{URL: mustURL(t, "http://a.test/1?sid=5"), Modified: visited.Add(time.Second)},
+			storage.Sighting{URL: es[2].URL, Modified: visited.Add(-time.Second)},
+			storage.Sighting{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})
+		if err != nil || n != 1 {
+			t.Errorf("recalled %d, %v; want 1", n, err)
+		}
+		l, err := f.Next(t.Context())
+		if err != nil || l.URL != es[1].URL || !l.Page.Listed.Equal(visited.Add(time.Second)) {
+			t.Errorf("%v, %+v, %v: want page 1, and when it was modified", l.URL, l.Page, err)
+		}
+	})
+}
