@@ -52,7 +52,10 @@ func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decoru
 // CLEAN-24).
 func (c *Crawler) replace(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
-	e.URL, e.Attempt = clean, 0
+	e.URL, e.Attempt, e.Page = clean, 0, nil // what was left there says nothing of another URL
+	if e.Source == storage.Revisit {
+		e.Source = storage.Link
+	}
 	if e.Found.IsZero() {
 		e.Found = l.URL
 	}

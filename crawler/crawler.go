@@ -39,6 +39,7 @@ type Crawler struct {
 	hand     hand
 	heeded   heeded
 	delays   delays
+	claims   claims
 	halt     context.CancelFunc
 	mu       sync.Mutex // guards halt
 }
@@ -47,7 +48,13 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
-	Attempts int   // visits to a page that keeps failing; default 3
+	// Attempts is how many visits a page gets that keeps failing; more where
+	// the server is throttling, fewer where there is no hope: see Failure.
+	// Default 3.
+	Attempts int
+	// Revisit says when pages and sitemaps are visited again; the zero value:
+	// never. Pages that rest from an earlier run are then visited a last time.
+	Revisit frontier.Revisit
 	// Grace is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
 	Grace      time.Duration
@@ -67,8 +74,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Run crawls until the frontier is empty (nil), only dormant origins are left
-// (frontier.ErrDormant), MaxPages is reached (ErrPages), something fails that
+// Run crawls until the frontier is empty (nil), only resting pages are left
+// (frontier.ErrResting) or dormant origins (frontier.ErrDormant), MaxPages is reached (ErrPages), something fails that
 // the crawl cannot go on without, or ctx is done: then it takes no new lease,
 // lets what is in hand end within Grace, and returns the cause of ctx. In
 // every case all that was done is in the store when it returns, and flushed.

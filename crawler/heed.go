@@ -72,6 +72,16 @@ func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapsh
 	return nil
 }
 
+// close heeds a robots.txt that has just refused a URL, which is now parked. If
+// the crawl goes on for long, the origin is watched from then on.
+func (c *Crawler) close(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
+	if err := c.heed(ctx, o, file); err != nil || !c.Settings.Revisit.Wanted() {
+		return err
+	}
+	_, err := c.Frontier.Discover(ctx, watch(o))
+	return err
+}
+
 // act queues the sitemaps that the origin's robots.txt names, whatever their
 // host (SMAP-04): each is checked against the rules of its own origin
 // (SMAP-07). And it revives the parked URLs that the rules allow.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
@@ -57,7 +56,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if err := c.discover(afterwards(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	return c.judge(v, verdict), nil
+	return c.judge(v, verdict)
 }
 
 // scan finds what a crawl needs in an HTML page.
@@ -78,9 +77,10 @@ func (c *Crawler) scan(res *decorum.Response) *extract.Document {
 	return doc
 }
 
-// read calls the handler, and catches its panic.
+// read calls the handler, and catches its panic. Of a page that has not changed
+// there is nothing to read.
 func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) {
-	if v.Response == nil {
+	if v.Response == nil || v.Status() == http.StatusNotModified {
 		return nil, nil
 	}
 	defer func() {
@@ -96,8 +96,7 @@ func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) 
 // discover offers a page's links to the frontier, and its redirect's target.
 func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 	entries := make([]storage.Entry, 0, len(links)+1)
-	found := storage.Entry{Source: storage.Link, Class: storage.Usual,
-		Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+	found := storage.Entry{Source: storage.Link, Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
 		found.URL, found.Context = l.URL, l.Context
 		if err := found.Check(); err != nil {
@@ -123,46 +122,8 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 // redirected returns the entry of a redirect's target. It is a link deeper
 // than what led there, so that a chain without end ends at the depth limit.
 func redirected(v *Visit, to decorum.URL) storage.Entry {
-	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class,
+	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
 		Depth: v.Lease.Depth + 1, Referrer: v.URL().String(), Context: v.Lease.Context}
-}
-
-// judge turns a page's answer and the handler's verdict into an outcome.
-func (c *Crawler) judge(v *Visit, verdict error) storage.Ack {
-	var retry decorum.Retry
-	switch {
-	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
-		return storage.Ack{Outcome: storage.Gone}
-	case errors.As(verdict, &retry):
-		return c.again(v, time.Duration(retry))
-	case v.Response == nil && v.unsent():
-		c.tally.failed.Add(1)
-		return storage.Ack{Outcome: storage.Gone}
-	case verdict != nil, v.Response == nil, passing(v.Status()):
-		return c.again(v, c.Policy.RetryIn(v.Lease.Attempt+1))
-	case c.missing(v):
-		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{AsFound: true}}}
-	}
-	return storage.Ack{Outcome: storage.Done}
-}
-
-// passing reports whether a status speaks of the moment and not of the page.
-func passing(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500
-}
-
-// again retries a URL after d, until it has failed too often.
-func (c *Crawler) again(v *Visit, d time.Duration) storage.Ack {
-	if v.Lease.Attempt+1 >= c.Settings.Attempts {
-		c.tally.failed.Add(1)
-		return storage.Ack{Outcome: storage.Gone}
-	}
-	c.tally.retries.Add(1)
-	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
 }
 
 // FollowLinks is the handler of a crawl without callbacks: it returns the

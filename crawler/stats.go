@@ -11,12 +11,20 @@ type Stats struct {
 	Errors   int64 // visits without a whole answer, and answers of 5xx and 429
 	Blocked  int64 // URLs that robots.txt disallows
 	Retries  int64 // pages that will be asked for again
-	Failed   int64 // pages given up after too many attempts
+	Failed   int64 // pages given up after too many attempts, until their revisit if they were there before
 	Panics   int64 // callbacks that panicked
+
+	Failures  [Failures]int64 // visits to pages and sitemaps that failed, by class
+	Revisits  int64           // of Pages, those to pages that had been visited before
+	Unchanged int64           // revisits, to sitemaps too, that found nothing new
+	Recalled  int64           // pages that were due at once, because a sitemap said so
 }
 
 type tally struct {
 	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics atomic.Int64
+
+	failures                      [Failures]atomic.Int64
+	revisits, unchanged, recalled atomic.Int64
 }
 
 // visit counts one visit.
@@ -28,6 +36,9 @@ func (t *tally) visit(v *Visit) {
 		t.sitemaps.Add(1)
 	case v.Response != nil:
 		t.pages.Add(1)
+		if v.Revisits() {
+			t.revisits.Add(1)
+		}
 	}
 	if v.Response == nil || passing(v.Status()) {
 		t.errors.Add(1)
@@ -40,9 +51,14 @@ func (t *tally) visit(v *Visit) {
 // Stats returns what the crawl has done so far. It may be called at any time.
 func (c *Crawler) Stats() Stats {
 	t := &c.tally
-	return Stats{
+	s := Stats{
 		Pages: t.pages.Load(), Robots: t.robots.Load(), Sitemaps: t.sitemaps.Load(),
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
+		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
 	}
+	for f := range s.Failures {
+		s.Failures[f] = t.failures[f].Load()
+	}
+	return s
 }

@@ -18,6 +18,8 @@ type stub struct {
 	clearance robots.Clearance
 	permit    politeness.Permit
 	errand    bool
+	etag      string // validators of the last visit to the same URL
+	modified  string
 	used      atomic.Bool
 }
 
@@ -56,6 +58,16 @@ func (t Ticket) ForRobots() bool { return t.stub != nil && t.stub.clearance.ForR
 // Errand reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt or a sitemap. It is read whatever its content type.
 func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.errand }
+
+// Validators returns the ETag and the Last-Modified of the answer that the last
+// visit to the URL got, as they came; empty where the page is wanted whole. A
+// Fetcher sends them as If-None-Match and If-Modified-Since.
+func (t Ticket) Validators() (etag, lastModified string) {
+	if t.stub == nil {
+		return "", ""
+	}
+	return t.stub.etag, t.stub.modified
+}
 
 // Use spends the ticket on a request to url. Whoever sends requests must call
 // it, and send nothing if it returns an error (of Kind Unticketed).

@@ -43,6 +43,9 @@ func (v *Visit) Status() int {
 	return v.Response.Status
 }
 
+// Revisits reports whether the page had been visited before.
+func (v *Visit) Revisits() bool { return v.Lease.Page != nil }
+
 // unsent reports whether the request was refused on our side, and never left.
 func (v *Visit) unsent() bool {
 	return errors.Is(v.Err, decorum.Forbidden) || errors.Is(v.Err, decorum.Invalid) || errors.Is(v.Err, decorum.Unticketed)
@@ -79,7 +82,8 @@ type Link struct {
 	Context []byte // travels with the URL to its own visit; at most 64 KiB
 }
 
-// A Handler reads a page: any answer to a page's request, whatever its status.
+// A Handler reads a page: any answer to a page's request, whatever its status,
+// but not 304, which says that the page is as it was.
 // The links it returns are discovered before the page is acked. Its error is
 // its verdict: nil is done, decorum.RetryAfter(d) is later, decorum.Drop(why)
 // gives the URL up, anything else retries with back-off. It may be called by

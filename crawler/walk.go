@@ -24,11 +24,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	c.hand.take(lease)
 	defer c.hand.leave(lease)
 	ack, err := c.walk(work, lease)
-	lease.AsFound = lease.AsFound || ack.Lease.AsFound
-	ack.Lease = lease
-	if ack.Outcome == storage.Later {
-		ack.Lease.Attempt++
-	}
+	ack.Lease = handBack(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
 	ackErr := c.Frontier.Ack(afterwards(work), ack)
 	if errors.Is(ackErr, storage.ErrStale) {
@@ -56,6 +52,9 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
+	if isWatch(l) && !clearance.ForRobots() {
+		return c.watched(), nil
+	}
 	permit, err := c.admit(ctx, l, clearance)
 	if err != nil {
 		c.Gate.Forget(clearance)
@@ -71,6 +70,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.errand = !isPage(l, clearance)
+	condition(ticket, l, clearance)
 	v := c.fetch(ctx, l, clearance, ticket)
 	return c.receive(ctx, v)
 }
@@ -106,7 +106,7 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 		if n := c.pages.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
 			return ErrPages
 		}
-	case c.sitemaps.Add(1) > int64(c.Settings.Sitemaps):
+	case l.Page == nil && c.sitemaps.Add(1) > int64(c.Settings.Sitemaps):
 		return &decorum.Error{Op: "visit", URL: l.URL.String(), Kind: decorum.Dropped, Err: errSitemaps}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
-		if err := c.heed(ctx, l.URL.Origin(), refusal.File); err != nil {
+		if err := c.close(ctx, l.URL.Origin(), refusal.File); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 		c.tally.blocked.Add(1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -246,13 +247,14 @@ func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, 
 // Recall makes pages that rest due at once which were visited last before they
 // were modified, and returns how many they were. URLs are cleaned first.
 func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
-	if f.cfg.Clean != nil {
-		for i := range sightings {
-			sightings[i].URL = f.cfg.Clean(sightings[i].URL)
+	known := slices.Clone(sightings)
+	for i := range known {
+		if f.cfg.Clean != nil {
+			known[i].URL = f.cfg.Clean(known[i].URL)
 		}
 	}
 	defer f.nudge()
-	return f.store.Recall(ctx, time.Now(), sightings)
+	return f.store.Recall(ctx, time.Now(), known)
 }
 
 // Revive queues the origin's parked URLs again for which judge returns true.

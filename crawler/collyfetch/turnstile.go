@@ -100,7 +100,25 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 	}}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 	req.URL, req.Host = u, u.Host
+	req.Header = conditional(req.Header, p.ticket)
 	return req
+}
+
+// conditional returns the header of a request that asks for the page only if it
+// is no longer as it was at the last visit.
+func conditional(h http.Header, t crawler.Ticket) http.Header {
+	etag, modified := t.Validators()
+	if etag == "" && modified == "" {
+		return h
+	}
+	h = h.Clone()
+	if etag != "" {
+		h.Set("If-None-Match", etag)
+	}
+	if modified != "" {
+		h.Set("If-Modified-Since", modified)
+	}
+	return h
 }
 
 func overHTTP2(c net.Conn) bool {
