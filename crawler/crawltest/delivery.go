@@ -43,15 +43,6 @@ func newDelivery(r Request, a Answer, l Latency) delivery {
 	return d
 }
 
-// unchanged reports whether the client holds the page already.
-func unchanged(asked http.Header, d delivery) bool {
-	etag, modified := d.header.Get("ETag"), d.header.Get("Last-Modified")
-	if tag := asked.Get("If-None-Match"); tag != "" {
-		return d.status == http.StatusOK && tag == etag
-	}
-	return d.status == http.StatusOK && modified != "" && modified == asked.Get("If-Modified-Since")
-}
-
 // compress turns the body into gzip, damaged if that is the fault.
 func (d *delivery) compress() {
 	var b bytes.Buffer

@@ -73,6 +73,12 @@ func TestAnswers(t *testing.T) {
 		{"redirect", "http://a.example/away", nil, 302, "Found\n"},
 		{"same ETag", "http://a.example/held", []string{"If-None-Match", `"1"`}, 304, ""},
 		{"other ETag", "http://a.example/held", []string{"If-None-Match", `"0"`}, 200, "the same"},
+		{"same ETag, weak and among others", "http://a.example/held", []string{"If-None-Match", `"0", W/"1"`}, 304, ""},
+		{"any ETag", "http://a.example/held", []string{"If-None-Match", "*"}, 304, ""},
+		{"other ETag, same date", "http://a.example/held", []string{"If-None-Match", `"0"`, "If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 200, "the same"},
+		{"later date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:01 GMT"}, 304, ""},
+		{"earlier date", "http://a.example/held", []string{"If-Modified-Since", "Fri, 31 Dec 1999 23:59:59 GMT"}, 200, "the same"},
+		{"no date", "http://a.example/held", []string{"If-Modified-Since", "long ago"}, 200, "the same"},
 		{"same date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 304, ""},
 	}
 	ways(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {

@@ -1,0 +1,424 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const day = 24 * time.Hour
+
+var (
+	daily    = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: day}
+	adaptive = frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: time.Hour, Max: 30 * day}
+)
+
+// A journal is a Recorder that keeps "status source path" of each visit.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) Record(v *crawler.Visit) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, path, _ := strings.Cut(strings.TrimPrefix(v.URL().String(), "http://"), "/")
+	j.lines = append(j.lines, fmt.Sprintf("%d %v /%s", v.Status(), v.Lease.Source, path))
+	return nil
+}
+
+// newRevisits returns a crawl that visits pages again, and waits for that if it
+// is told to.
+func newRevisits(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.Revisit, wait bool, seeds ...string) (*crawler.Crawler, *journal) {
+	t.Helper()
+	c := newCrawl(t, web, store, seeds...)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: wait})
+	c.Settings.Revisit = plan
+	j := &journal{}
+	c.Recorder = j
+	return c, j
+}
+
+// runFor runs a crawl for some time.
+func runFor(t *testing.T, c *crawler.Crawler, d time.Duration) {
+	t.Helper()
+	enough := errors.New("enough")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), d, enough)
+	defer cancel()
+	if err := c.Run(ctx); !errors.Is(err, enough) {
+		t.Fatalf("Run returned %v", err)
+	}
+}
+
+// wantLines fails the test unless the lines are as wanted.
+func wantLines(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("visits:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestConditionalRevisits: a page that changes after 60 hours is asked for
+// conditionally each day, whatever validators it has, read when it has changed,
+// and its links are alive all the while.
+func TestConditionalRevisits(t *testing.T) {
+	unchangedStatus := func(etag, date bool) int {
+		if etag || date {
+			return http.StatusNotModified
+		}
+		return http.StatusOK
+	}
+	for _, tt := range []struct{ etag, date bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			page := crawltest.Changing{Changes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, ETag: tt.etag, LastModified: tt.date,
+				Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page.Page, "/child": pageOf()}})
+			c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+			read := map[string]int{}
+			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+				read[fmt.Sprint(v.Status(), " ", v.URL())]++
+				return c.FollowLinks(ctx, v)
+			}
+			runFor(t, c, 4*day-time.Hour)
+			same := fmt.Sprint(unchangedStatus(tt.etag, tt.date))
+			wantLines(t, j.lines, "200 seed /", "200 link /child",
+				same+" revisit /", "200 revisit /child", same+" revisit /", "200 revisit /child", "200 revisit /", "200 revisit /child")
+			reads := 4
+			if tt.etag || tt.date {
+				reads = 2 // the handler has nothing to read in an answer of 304
+			}
+			if n := read["200 http://a.test/"]; n != reads || len(read) != 2 {
+				t.Errorf("with ETag %v, date %v: the handler read %v, want the page %d times", tt.etag, tt.date, read, reads)
+			}
+			if s := c.Stats(); s.Revisits != 6 || s.Unchanged != 5 {
+				t.Errorf("%d revisits, %d unchanged; want 6 and 5", s.Revisits, s.Unchanged)
+			}
+			if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+				t.Errorf("the judge says:\n%v", r)
+			}
+		})
+	}
+}
+
+// TestUnsolicited304: it says that the page is as it was, and does no harm on a
+// first visit.
+func TestUnsolicited304(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": func(r crawltest.Request) crawltest.Answer {
+				if r.Nth == 3 {
+					return crawltest.HTML("<a href=/child>x</a>")
+				}
+				return crawltest.Answer{Status: http.StatusNotModified}
+			},
+			"/child": crawltest.Always(crawltest.HTML("x"))}})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		runFor(t, c, 3*day-time.Hour)
+		wantLines(t, j.lines, "304 seed /", "304 revisit /", "200 revisit /", "200 link /child")
+	})
+}
+
+// TestValidatorsThatCannotBeSent do not keep a page from being visited again.
+func TestValidatorsThatCannotBeSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := crawltest.HTML("x")
+		long.Header.Set("ETag", `"`+strings.Repeat("x", storage.MaxValidator)+`"`)
+		odd := crawltest.HTML("x")
+		odd.Header.Set("ETag", "\"a\x01b\"")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/long": crawltest.Always(long), "/odd": crawltest.Always(odd)}})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/long", "http://a.test/odd")
+		runFor(t, c, 2*day-time.Hour)
+		wantLines(t, j.lines, "200 seed /long", "200 seed /odd", "200 revisit /long", "200 revisit /odd")
+	})
+}
+
+// TestMissingPages: a page that is not there is asked for ever less often, and
+// given up the third time, unless it comes back. One that redirects rests.
+func TestMissingPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": pageOf("/gone", "/back", "/moved"), "/there": pageOf(),
+			"/moved": crawltest.Always(crawltest.Redirect(301, "/there")),
+			"/back": func(r crawltest.Request) crawltest.Answer {
+				if age := r.At.Sub(begin); age > day/2 && age < 2*day+day/2 {
+					return crawltest.Status(http.StatusGone)
+				}
+				return crawltest.HTML("here")
+			}}})
+		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		runFor(t, c, 20*day)
+		days := map[string][]int{}
+		for _, x := range web.Log() {
+			days[x.URL] = append(days[x.URL], int(x.Start.Sub(begin)/day))
+		}
+		for url, want := range map[string][]int{
+			"http://a.test/gone": {0, 2, 6}, "http://a.test/back": {0, 1, 3, 4, 5},
+			"http://a.test/moved": {0, 1, 2, 3, 4}, "http://a.test/there": {0, 1, 2, 3, 4},
+		} {
+			got := days[url]
+			if len(want) > 3 {
+				got = got[:len(want)]
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s was asked for on days %v, want %v", url, days[url], want)
+			}
+		}
+	})
+}
+
+// TestFailingRevisits: a page that was there and fails is tried again, then
+// rests, and is still asked for conditionally when its server is well. A page
+// that has always failed is given up.
+func TestFailingRevisits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("x") }, ETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/broken": crawltest.Always(crawltest.Status(500)),
+			"/": func(r crawltest.Request) crawltest.Answer {
+				if d := int(r.At.Sub(begin) / day); d == 1 {
+					return crawltest.Status(500)
+				}
+				return page.Page(r)
+			}}})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/", "http://a.test/broken")
+		runFor(t, c, 3*day-time.Hour)
+		wantLines(t, j.lines, "200 seed /", "500 seed /broken", "500 seed /broken", "500 seed /broken",
+			"500 revisit /", "500 revisit /", "500 revisit /", "304 revisit /")
+		if s := c.Stats(); s.Failures[crawler.Passing] != 6 || s.Failed != 2 {
+			t.Errorf("%+v: want 6 passing failures, and 2 pages given up", s)
+		}
+	})
+}
+
+// TestForegroundEnds: a crawl that does not wait ends when all pages rest, and
+// goes on with what is due by then when it is started again.
+func TestForegroundEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2")})
+		store := memory()
+		run := func() (*frontier.RestingError, []string) {
+			c, j := newRevisits(t, web, store, daily, false, "http://a.test/")
+			err := c.Run(t.Context())
+			var resting *frontier.RestingError
+			if !errors.As(err, &resting) || !errors.Is(err, frontier.ErrResting) {
+				t.Fatalf("Run returned %v, want a RestingError", err)
+			}
+			return resting, j.lines
+		}
+		first, lines := run()
+		wantLines(t, lines, "200 seed /", "200 link /1", "200 link /2")
+		if want := begin.Add(day + time.Second); !first.First.Equal(want) {
+			t.Errorf("the first revisit is due at %v, want %v", first.First, want)
+		}
+		if _, lines = run(); len(lines) > 0 {
+			t.Errorf("nothing is due, and %v was visited", lines)
+		}
+		time.Sleep(time.Until(first.First))
+		_, lines = run()
+		wantLines(t, lines, "200 revisit /", "200 revisit /1", "200 revisit /2") // the others come due meanwhile
+	})
+}
+
+// TestModeNoneEndsRevisits: pages that rest are visited a last time when that is
+// wanted no more.
+func TestModeNoneEndsRevisits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := memory()
+		c, _ := newRevisits(t, web, store, daily, false, "http://a.test/")
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrResting) {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * day)
+		c, j := newRevisits(t, web, store, frontier.Revisit{}, true)
+		if err := c.Run(t.Context()); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		wantLines(t, j.lines, "200 revisit /")
+	})
+}
+
+// TestRulesFlipForRestingPages: pages that are closed when their revisit comes
+// are kept aside with what is known of them, and asked for conditionally when
+// they are open again, though for some days every URL of the origin was closed.
+func TestRulesFlipForRestingPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		shut := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
+		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, ETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: page.Page,
+			Robots: func(at time.Time) crawltest.Robots {
+				if shut(at) {
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /\n"), Disallow: func(string) bool { return true }}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+			}})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		runFor(t, c, 3*day)
+		wantLines(t, j.lines, "200 seed /", "200 link /1", "200 link /2")
+		counts, err := c.Frontier.Counts(context.Background())
+		if err != nil || counts.Parked != 3 {
+			t.Errorf("%+v, %v: want the 3 pages parked", counts, err)
+		}
+		runFor(t, c, 5*day)
+		if len(j.lines) < 6 {
+			t.Fatalf("visits %v: want the pages to be visited again", j.lines)
+		}
+		for _, line := range j.lines[3:] {
+			if !strings.HasPrefix(line, "304 revisit /") {
+				t.Errorf("%q after the rules were lifted, want 304: what is known of the page was kept", line)
+			}
+		}
+		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+			t.Errorf("the judge says:\n%v", r)
+		}
+	})
+}
+
+// chances returns random moments of change within 40 days, a mean interval apart.
+func chances(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Time) {
+	for t := from; mean > 0; {
+		t = t.Add(time.Duration(r.ExpFloat64() * float64(mean)))
+		if t.Sub(from) > 40*day {
+			break
+		}
+		at = append(at, t)
+	}
+	return at
+}
+
+// TestAdaptiveRevisits crawls 200 pages for 40 days: 2 of them change hourly, 8
+// daily, 20 weekly, at random, and 170 never. The time between visits finds its
+// level; fewer copies are stale, and changes are seen far sooner, than in a crawl
+// that makes as many visits at a fixed interval.
+func TestAdaptiveRevisits(t *testing.T) {
+	kinds := []struct {
+		name        string
+		pages       int
+		mean        time.Duration
+		least, most time.Duration // between visits in the second half
+	}{
+		{"hourly", 2, time.Hour, time.Hour, 12 * time.Hour},
+		{"daily", 8, day, 14 * time.Hour, 40 * time.Hour},
+		{"weekly", 20, 7 * day, 2 * day, 6 * day},
+		{"never", 170, 0, 13 * day, 30 * day},
+	}
+	run := func(plan frontier.Revisit) (f freshness, visits int, between map[string]time.Duration) {
+		between = map[string]time.Duration{}
+		synctest.Test(t, func(t *testing.T) {
+			begin, chance := time.Now(), rand.New(rand.NewPCG(1, 2))
+			pages, changes := map[string]crawltest.Page{}, map[string][]time.Time{}
+			var seeds []string
+			for _, k := range kinds {
+				for i := range k.pages {
+					path := fmt.Sprintf("/%s/%d", k.name, i)
+					p := crawltest.Changing{Changes: chances(chance, k.mean, begin), ETag: true,
+						Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprint("version ", n)) }}
+					pages[path], changes["http://a.test"+path] = p.Page, p.Changes
+					seeds = append(seeds, "http://a.test"+path)
+				}
+			}
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: pages})
+			c, _ := newRevisits(t, web, memory(), plan, true, seeds...)
+			runFor(t, c, 40*day)
+			seen := map[string][]time.Time{}
+			for _, x := range web.Log() {
+				if changes, page := changes[x.URL]; page || changes != nil {
+					seen[x.URL] = append(seen[x.URL], x.Start)
+					visits++
+				}
+			}
+			for _, url := range seeds {
+				f.add(changes[url], seen[url], begin.Add(40*day))
+			}
+			for _, k := range kinds {
+				between[k.name] = meanGap(seen, "http://a.test/"+k.name, begin.Add(20*day))
+			}
+			if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+				t.Errorf("the judge says:\n%v", r)
+			}
+		})
+		return f, visits, between
+	}
+	fresh, visits, between := run(adaptive)
+	for _, k := range kinds {
+		if got := between[k.name]; got < k.least || got > k.most {
+			t.Errorf("%s: %v between visits, want %v to %v", k.name, got, k.least, k.most)
+		}
+		t.Logf("%s: %v between visits", k.name, between[k.name].Round(time.Minute))
+	}
+	every := 40 * day * 200 / time.Duration(visits)
+	fixed, visitsFixed, _ := run(frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every})
+	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, fresh, every.Round(time.Minute), visitsFixed, fixed)
+	if visitsFixed < visits*9/10 || fresh.stale() > 0.8*fixed.stale() || fresh.wait() > fixed.wait()/4 {
+		t.Errorf("with as many visits, adaptive: %v; fixed: %v", fresh, fixed)
+	}
+}
+
+// freshness is how good the copies of a crawl are.
+type freshness struct {
+	old, all time.Duration // of copies that were stale, of all
+	waited   time.Duration // of changes, until they were seen
+	changes  int
+}
+
+// add adds a page that was changed and visited at these moments.
+func (f *freshness) add(changes, visits []time.Time, end time.Time) {
+	f.all += end.Sub(visits[0])
+	for i, visit := range visits {
+		next := end
+		if i+1 < len(visits) {
+			next = visits[i+1]
+		}
+		var old time.Duration
+		for _, at := range changes {
+			if at.After(visit) && at.Before(next) {
+				f.changes++
+				f.waited += next.Sub(at)
+				old = max(old, next.Sub(at))
+			}
+		}
+		f.old += old
+	}
+}
+
+func (f freshness) stale() float64      { return float64(f.old) / float64(f.all) }
+func (f freshness) wait() time.Duration { return f.waited / time.Duration(f.changes) }
+
+func (f freshness) String() string {
+	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.stale(), f.wait().Round(time.Minute))
+}
+
+// meanGap returns the mean time between the visits of each page, of those with
+// the prefix, that ended after a moment.
+func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.Duration {
+	var sum time.Duration
+	var n int
+	for url, visits := range seen {
+		for i := 1; i < len(visits); i++ {
+			if strings.HasPrefix(url, prefix) && visits[i].After(after) {
+				sum += visits[i].Sub(visits[i-1])
+				n++
+			}
+		}
+	}
+	return sum / time.Duration(max(n, 1))
+}
