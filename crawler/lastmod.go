@@ -69,8 +69,7 @@ type claims struct{ mu sync.Mutex }
 
 // noteClaim adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
-func (c *Crawler) noteClaim(o decorum.Origin, changed bool) error {
-	ctx := context.Background() // the visit was made: what it has shown is kept
+func (c *Crawler) noteClaim(ctx context.Context, o decorum.Origin, changed bool) error {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
 	note, err := c.Frontier.Note(ctx, o, lastmodNote)

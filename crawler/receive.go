@@ -56,7 +56,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if err := c.discover(afterwards(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	return c.judge(v, verdict)
+	return c.judge(afterwards(ctx), v, verdict)
 }
 
 // scan finds what a crawl needs in an HTML page.

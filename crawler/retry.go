@@ -3,6 +3,7 @@ package crawler
 import (
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"crypto/tls"
 	"errors"
 	"math"
@@ -147,7 +148,7 @@ func (c *Crawler) giveUp(v *Visit) storage.Ack {
 }
 
 // judge turns a page's answer and the handler's verdict into an outcome.
-func (c *Crawler) judge(v *Visit, verdict error) (storage.Ack, error) {
+func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
 	var wait decorum.Retry
 	next := c.Policy.RetryIn(v.Lease.Attempt + 1)
 	switch {
@@ -166,5 +167,5 @@ func (c *Crawler) judge(v *Visit, verdict error) (storage.Ack, error) {
 	if c.missing(v) {
 		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{AsFound: true}}}, nil
 	}
-	return c.settle(v)
+	return c.settle(ctx, v)
 }

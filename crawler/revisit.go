@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"net/http"
@@ -16,14 +17,14 @@ import (
 
 // settle ends a visit that was answered: the page is done, or rests until its
 // revisit, or has been missing so often that it is given up.
-func (c *Crawler) settle(v *Visit) (storage.Ack, error) {
+func (c *Crawler) settle(ctx context.Context, v *Visit) (storage.Ack, error) {
 	plan := c.Settings.Revisit
 	if !plan.Wanted() {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
 	before, seen := v.Lease.Page, sight(v)
 	if before != nil && !seen.Missing() {
-		if err := c.compare(v, seen.Differs(*before)); err != nil {
+		if err := c.compare(ctx, v, seen.Differs(*before)); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
@@ -36,14 +37,14 @@ func (c *Crawler) settle(v *Visit) (storage.Ack, error) {
 
 // compare counts a visit to a page that had been visited before, and what a
 // sitemap said of it.
-func (c *Crawler) compare(v *Visit, changed bool) error {
+func (c *Crawler) compare(ctx context.Context, v *Visit, changed bool) error {
 	if !changed {
 		c.tally.unchanged.Add(1)
 	}
 	if v.Lease.Page.Listed.IsZero() {
 		return nil
 	}
-	return c.noteClaim(v.Lease.URL.Origin(), changed)
+	return c.noteClaim(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // resting returns the ack of a page that is visited again after d.

@@ -32,7 +32,7 @@ type journal struct {
 	lines []string
 }
 
-func (j *journal) Record(v *crawler.Visit) error {
+func (j *journal) Record(_ context.Context, v *crawler.Visit) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	_, path, _ := strings.Cut(strings.TrimPrefix(v.URL().String(), "http://"), "/")

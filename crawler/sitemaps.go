@@ -26,7 +26,7 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	if f, failed := failure(v); failed {
 		return c.retry(v, f, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
 	}
-	ctx = context.WithoutCancel(ctx)
+	ctx = afterwards(ctx)
 	if to, ok := v.Response.Location(); ok {
 		if err := c.discoverListed(ctx, v, []sitemap.Entry{{URL: to, Index: true}}); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
@@ -37,7 +37,7 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	return c.settle(v)
+	return c.settle(ctx, v)
 }
 
 func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
