@@ -14,9 +14,6 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// ErrPages is the error of Run when MaxPages pages have been visited.
-var ErrPages = errors.New("the limit of pages is reached")
-
 // ErrHalted is the error of Run when Halt has ended it.
 var ErrHalted = errors.New("the crawl was halted")
 
@@ -35,11 +32,13 @@ type Crawler struct {
 
 	tally    tally
 	pages    atomic.Int64 // page visits begun in this run
-	sitemaps atomic.Int64 // visits to sitemaps, likewise
+	sitemaps atomic.Int64 // first visits to sitemaps, likewise
+	bytes    atomic.Int64 // of bodies, likewise
 	hand     hand
 	heeded   heeded
 	delays   delays
 	claims   claims
+	memos    memos
 	halt     context.CancelFunc
 	mu       sync.Mutex // guards halt
 }
@@ -48,6 +47,11 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
+	MaxBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
+	// MaxPagesPerHost is how many pages of a host are visited, in all runs
+	// together; 0: no limit. Further URLs of the host stay queued. Retries,
+	// revisits, sitemaps and robots.txt do not count.
+	MaxPagesPerHost int
 	// Attempts is how many visits a page gets that keeps failing; more where
 	// the server is throttling, fewer where there is no hope: see Failure.
 	// Default 3.
@@ -75,10 +79,11 @@ func (s Settings) withDefaults() Settings {
 }
 
 // Run crawls until the frontier is empty (nil), only resting pages are left
-// (frontier.ErrResting) or dormant origins (frontier.ErrDormant), MaxPages is reached (ErrPages), something fails that
-// the crawl cannot go on without, or ctx is done: then it takes no new lease,
-// lets what is in hand end within Grace, and returns the cause of ctx. In
-// every case all that was done is in the store when it returns, and flushed.
+// (frontier.ErrResting) or dormant origins (frontier.ErrDormant), MaxPages or
+// MaxBytes is reached (ErrPages, ErrBytes), something fails that the crawl
+// cannot go on without, or ctx is done: then it takes no new lease, lets what is
+// in hand end within Grace, and returns the cause of ctx. In every case all that
+// was done is in the store when it returns, and flushed.
 func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Policy.Validate(); err != nil {
 		return err
@@ -86,6 +91,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	c.Settings = c.Settings.withDefaults()
 	c.pages.Store(0)
 	c.sitemaps.Store(0)
+	c.bytes.Store(0)
 	if c.Handler == nil {
 		c.Handler = c.FollowLinks
 	}

@@ -134,7 +134,9 @@ func (c *Crawler) retry(v *Visit, f Failure, d time.Duration) storage.Ack {
 		return c.giveUp(v)
 	}
 	c.tally.retries.Add(1)
-	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
+	l := v.Lease
+	l.Attempt++
+	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d), Lease: l}
 }
 
 // giveUp ends the attempts at a page. One that was there before rests until

@@ -56,7 +56,7 @@ func resting(v *Visit, page storage.Page, d time.Duration) storage.Ack {
 func handBack(l storage.Lease, ack storage.Ack) storage.Lease {
 	switch ack.Outcome {
 	case storage.Later:
-		l.Attempt++
+		l.Attempt, l.Class = ack.Lease.Attempt, ack.Lease.Class
 	case storage.Rest:
 		l.Attempt, l.Page = 0, ack.Lease.Page
 		if l.Source != storage.Robots {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -23,10 +24,12 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	}
 	c.hand.take(lease)
 	defer c.hand.leave(lease)
+	c.memos.take(lease)
+	defer c.memos.leave(lease)
 	ack, err := c.walk(work, lease)
 	ack.Lease = handBack(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
-	ackErr := c.Frontier.Ack(afterwards(work), ack)
+	ackErr := c.ack(afterwards(work), ack)
 	if errors.Is(ackErr, storage.ErrStale) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
@@ -54,6 +57,9 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	}
 	if isWatch(l) && !clearance.ForRobots() {
 		return c.watched(), nil
+	}
+	if !c.begin(l, clearance) {
+		return c.setAside(ctx, l)
 	}
 	permit, err := c.admit(ctx, l, clearance)
 	if err != nil {
@@ -102,6 +108,8 @@ var errSitemaps = errors.New("the limit of sitemaps is reached")
 func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 	switch {
 	case cl.ForRobots():
+	case c.Settings.MaxBytes > 0 && c.bytes.Load() >= c.Settings.MaxBytes:
+		return ErrBytes
 	case isPage(l, cl):
 		if n := c.pages.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
 			return ErrPages
@@ -134,7 +142,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 
 // asideFor is how long an origin is set aside for a reason of our own, until it
 // is looked at again. That costs no request: the reason may be gone by then.
-const asideFor = time.Minute
+const asideFor = frontier.Aside
 
 // recheck is when a worker that found a robots.txt being looked up by another
 // has the gate asked again. Its hold may come after the one that the other

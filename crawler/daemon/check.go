@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -24,7 +25,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkFetch,
+		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkRevisit, checkFetch,
 	} {
 		if f := room(p); f != nil {
 			return f
@@ -112,11 +113,13 @@ func checkScope(p *Project) *fault {
 func checkChoices(p *Project) *fault {
 	for _, f := range []struct{ field, value, choices string }{
 		{"robots.dialect", p.Robots.Dialect, "google, yandex, google-oss"},
-		{"revisit.mode", p.Revisit.Mode, "none, interval, adaptive"},
 	} {
 		if !contains(f.choices, f.value) {
 			return faulty(f.field, "%q is not one of %s", f.value, f.choices)
 		}
+	}
+	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
+		return faulty("revisit.mode", "%v", err)
 	}
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
 		return faulty("robots.dialect", "%v", err)
@@ -173,6 +176,25 @@ func checkNumbers(p *Project) *fault {
 		if f.zero {
 			return faulty(f.field, "expected more than 0")
 		}
+	}
+	return nil
+}
+
+// The times that a page may rest. Less than a minute is not a revisit but a
+// watch, which no server wants.
+const shortestRest, longestRest = time.Minute, 3650 * day
+
+func checkRevisit(p *Project) *fault {
+	for _, f := range []struct {
+		field string
+		value Duration
+	}{{"revisit.every", p.Revisit.Every}, {"revisit.min", p.Revisit.Min}, {"revisit.max", p.Revisit.Max}} {
+		if d := time.Duration(f.value); d < shortestRest || d > longestRest {
+			return faulty(f.field, "%v is out of range: expected 1m to 3650d", f.value)
+		}
+	}
+	if p.Revisit.Min > p.Revisit.Max {
+		return faulty("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.Min, p.Revisit.Max)
 	}
 	return nil
 }

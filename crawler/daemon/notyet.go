@@ -6,17 +6,14 @@ import "strings"
 // act on. To set one to anything but its default is refused: nobody must
 // believe in a setting that does nothing.
 var notYet = []struct{ field, why string }{
-	{"scope.max_pages_per_host", "limits.pages bounds the whole crawl"},
 	{"politeness.ip", "hosts are paced one by one"},
 	{"politeness.window", "start and stop the crawl at the hours you want"},
 	{"politeness.hosts", "all hosts are paced alike"},
-	{"limits.bytes", "limits.pages and limits.duration bound the crawl"},
 	{"fetch.headers", "requests carry no headers of yours"},
 	{"fetch.cookies", "requests carry no cookies"},
 	{"fetch.proxy", "requests go straight to the host"},
 	{"discover.feeds", "links and sitemaps are followed"},
 	{"discover.canonical", "links and sitemaps are followed"},
-	{"revisit", "each page is visited once"},
 	{"store.redis", "the state is kept in store.path"},
 	{"output.warc", "visits are written to output.jsonl"},
 	{"output.bodies", "visits are written without bodies"},

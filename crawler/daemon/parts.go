@@ -107,9 +107,15 @@ func (p *Project) fetchConfig() (collyfetch.Config, error) {
 	return cfg, nil
 }
 
-func (p *Project) settings() crawler.Settings {
+func (p *Project) settings() (crawler.Settings, error) {
+	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
-		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), Token: p.Agent.Product,
-		NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
-	}
+		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
+		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
+		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
+		Revisit: frontier.Revisit{
+			Mode: mode, Every: time.Duration(p.Revisit.Every),
+			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),
+		},
+	}, err
 }

@@ -105,9 +105,11 @@ type Discover struct {
 	Canonical bool `yaml:"canonical"`
 }
 
-// Revisit says when pages are visited again.
+// Revisit says when pages are visited again: never (none), always after the same
+// time (interval: Every), or by how often each has been found changed (adaptive:
+// from Min to Max).
 type Revisit struct {
-	Mode  string   `yaml:"mode"` // none, interval (Every) or adaptive (Min, Max)
+	Mode  string   `yaml:"mode"`
 	Every Duration `yaml:"every"`
 	Min   Duration `yaml:"min"`
 	Max   Duration `yaml:"max"`
@@ -157,7 +159,9 @@ func DefaultProject() Project {
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: Discover{Links: true, Sitemaps: true},
-		Revisit:  Revisit{Mode: "none"},
-		Store:    Store{Path: "decorum-data"},
+		Revisit: Revisit{
+			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
+		},
+		Store: Store{Path: "decorum-data"},
 	}
 }

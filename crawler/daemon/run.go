@@ -82,6 +82,10 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if err != nil {
 		return nil, err
 	}
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
 	policy := p.policy()
 	if s.brisk {
 		hurry(&gate, &policy)
@@ -96,7 +100,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	j.crawler = &crawler.Crawler{
 		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,
 		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
-		Settings: p.settings(), Log: a.log,
+		Settings: settings, Log: a.log,
 	}
 	j.crawler.Handler = a.handlers.handler(p, j.frontier)
 	return j, nil

@@ -1,0 +1,77 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// ErrPages is the error of Run when MaxPages pages have been visited.
+var ErrPages = errors.New("the limit of pages is reached")
+
+// ErrBytes is the error of Run when MaxBytes bytes have been received.
+var ErrBytes = errors.New("the limit of bytes is reached")
+
+// begin reports whether the page of l may be visited, as far as the budget of its
+// host goes. What counts is the first visit: retries and revisits are of pages
+// that the host has had already.
+func (c *Crawler) begin(l storage.Lease, cl robots.Clearance) bool {
+	again := l.Attempt > 0 || l.AsFound || l.Page != nil
+	return !isPage(l, cl) || again || c.memos.begin(l, int64(c.Settings.MaxPagesPerHost))
+}
+
+// setAside puts off a page whose host has had all its pages. The next lease of
+// its origin may be a revisit, which is welcome: they take turns with the likes
+// of l, as pages that can wait. When there was none since the last time, the
+// origin as a whole is set aside, and not one URL after the other.
+func (c *Crawler) setAside(ctx context.Context, l storage.Lease) (storage.Ack, error) {
+	until := time.Now().Add(asideFor)
+	if c.Hooks.Refused != nil {
+		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true,
+			Why: fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)})
+	}
+	put := l
+	put.Class = storage.Late
+	ack := storage.Ack{Outcome: storage.Later, At: until, Lease: put}
+	if !c.memos.setFull(l) {
+		return ack, nil
+	}
+	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
+}
+
+// setFull notes that a page of l's host was put off, and reports whether one
+// was before, with no visit since.
+func (ms *memos) setFull(l storage.Lease) (again bool) {
+	m := ms.of(l)
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	again, m.full = m.full, true
+	return again
+}
+
+// begin notes that the first visit to a page is under way, unless its host has
+// had the most pages it may have; 0 is no limit.
+func (ms *memos) begin(l storage.Lease, most int64) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.hosts[l.URL.Origin().Host()]
+	if most > 0 && m.Begun+int64(len(m.begun)) >= most {
+		return false
+	}
+	m.begun[l.Token] = struct{}{}
+	return true
+}
+
+// end counts the page of v if it was asked for the first time. A visit that was
+// broken off will be made again. It requires memos.mu.
+func (m *hostMemo) end(v *Visit) {
+	m.full = false
+	if _, first := m.begun[v.Lease.Token]; first && !v.brokenOff {
+		m.Begun++
+		delete(m.begun, v.Lease.Token)
+	}
+}

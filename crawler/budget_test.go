@@ -1,0 +1,192 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// bigSite has so many pages, of which /busy answers 500 at first.
+func bigSite(host string, pages, concurrency int) crawltest.Site {
+	links := []string{"/busy"}
+	for i := range pages {
+		links = append(links, fmt.Sprint("/", i))
+	}
+	return crawltest.Site{Host: host, Others: pageOf(links...), Concurrency: concurrency,
+		Latency: crawltest.Latency{Base: 300 * time.Millisecond, Jitter: 700 * time.Millisecond},
+		Robots:  robotsText("User-agent: *\nSitemap: http://"+host+"/map.xml\n", 0, nil),
+		Pages: map[string]crawltest.Page{
+			"/map.xml": sitemapOf("urlset", "http://"+host+"/listed"),
+			"/busy": func(r crawltest.Request) crawltest.Answer {
+				if r.Nth == 1 {
+					return crawltest.Status(500)
+				}
+				return crawltest.HTML("x")
+			},
+		}}
+}
+
+// pagesOf returns how many different pages of a host were asked for.
+func pagesOf(web *crawltest.Web, host string) int {
+	pages := map[string]bool{}
+	for _, x := range web.Log() {
+		if strings.Contains(x.URL, host) && !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {
+			pages[x.URL] = true
+		}
+	}
+	return len(pages)
+}
+
+// TestPagesPerHost: a host gets exactly its pages, with one slot or with four,
+// and not another when the crawl is started again; but more when it is given
+// more. Its other URLs are not gone through one by one.
+func TestPagesPerHost(t *testing.T) {
+	for _, slots := range []int{1, 4} {
+		t.Run(fmt.Sprint(slots, " slots"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testPagesPerHost(t, slots) })
+		})
+	}
+}
+
+func testPagesPerHost(t *testing.T, slots int) {
+	web := crawltest.New(bigSite("a.test", 500, slots), bigSite("b.test", 5, slots))
+	file := filepath.Join(t.TempDir(), "frontier.db")
+	for run, budget := range []int{10, 10, 25} {
+		store, err := bolt.Open(file, bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
+		c.Settings.MaxPagesPerHost, c.Policy.Concurrency = budget, slots
+		refused := 0
+		c.Settings.Workers = 8
+		c.Hooks.Refused = func(_ storage.Lease, err error) {
+			if closed := new(robots.Closed); errors.As(err, &closed) {
+				refused++ // by one worker at a time: the host has no URL in hand but this
+			}
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
+		}
+		if n := pagesOf(web, "a.test"); n != budget {
+			t.Errorf("run %d: %d pages of a.test, want %d", run, n, budget)
+		}
+		if refused > 2*slots+2 {
+			t.Errorf("run %d: %d URLs were handed out in vain", run, refused)
+		}
+		counts, err := c.Frontier.Counts(context.Background())
+		if err != nil || counts.Queued+budget < 500 || counts.Dormant != counts.Queued {
+			t.Errorf("run %d leaves %+v, %v: want the others queued, set aside", run, counts, err)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := pagesOf(web, "b.test"); n != 8 {
+		t.Errorf("%d pages of b.test, want all 8", n)
+	}
+	judged(t, web, time.Second)
+}
+
+// TestBudgetLeavesRevisits: a host that has had its pages is still revisited,
+// and they wait for nothing longer than the host's rest and a moment.
+func TestBudgetLeavesRevisits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(bigSite("a.test", 500, 1))
+		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c.Settings.MaxPagesPerHost = 40
+		runFor(t, c, 3*day)
+		if n := pagesOf(web, "a.test"); n != 40 {
+			t.Errorf("%d pages, want 40", n)
+		}
+		perDay := map[int]int{}
+		for _, x := range web.Log() {
+			if !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {
+				perDay[int(x.Start.Sub(begin)/day)]++
+			}
+		}
+		if perDay[1] != 40 || perDay[2] != 40 {
+			t.Errorf("visits by day: %v, want each page each day", perDay)
+		}
+		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+			t.Errorf("the judge says:\n%v", r)
+		}
+	})
+}
+
+// TestMaxBytes: a crawl ends when it has received so much, and goes on with as
+// much again.
+func TestMaxBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := crawltest.HTML("<a href=x>" + strings.Repeat("x", 990))
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			a := page
+			a.Body = strings.Replace(a.Body, "=x", "="+r.Path+"x", 1)
+			return a
+		}})
+		store := memory()
+		for run, want := range []int{4, 8} {
+			c := newCrawl(t, web, store, "http://a.test/")
+			c.Settings.MaxBytes = 3500
+			if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrBytes) {
+				t.Errorf("run %d ended with %v, want ErrBytes", run, err)
+			}
+			if n := pagesOf(web, "a.test"); n != want {
+				t.Errorf("%d pages after run %d, want %d", n, run, want)
+			}
+			if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.Queued != 1 {
+				t.Errorf("%+v, %v: want one URL left", counts, err)
+			}
+		}
+	})
+}
+
+// TestRevisitsOverARestart: what is known of a page outlives the process.
+func TestRevisitsOverARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/1>x</a>") }, ETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: page.Page})
+		file := filepath.Join(t.TempDir(), "frontier.db")
+		var lines []string
+		for range 3 {
+			store, err := bolt.Open(file, bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, j := newRevisits(t, web, store, adaptive, false, "http://a.test/")
+			var resting *frontier.RestingError
+			if err := c.Run(t.Context()); !errors.As(err, &resting) {
+				t.Fatalf("Run returned %v, want ErrResting", err)
+			}
+			lines = append(lines, j.lines...)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Until(resting.First.Add(time.Minute)))
+		}
+		want := []string{"200 seed /", "200 link /1", "304 revisit /", "304 revisit /1", "304 revisit /", "304 revisit /1"}
+		wantLines(t, lines, want...)
+		var starts []time.Time
+		for _, x := range web.Log() {
+			if x.URL == "http://a.test/" {
+				starts = append(starts, x.Start)
+			}
+		}
+		if len(starts) != 3 || starts[2].Sub(starts[1]) < 3*starts[1].Sub(starts[0])/2 {
+			t.Errorf("visits at %v: want the page to rest longer each time", starts)
+		}
+	})
+}
