@@ -70,6 +70,9 @@ func testPagesPerHost(t *testing.T, slots int) {
 		}
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
 		c.Settings.MaxPagesPerHost, c.Policy.Concurrency = budget, slots
+		if err := c.Frontier.Reopen(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		refused := 0
 		c.Settings.Workers = 8
 		c.Hooks.Refused = func(_ storage.Lease, err error) {

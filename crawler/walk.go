@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -142,7 +141,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 
 // asideFor is how long an origin is set aside for a reason of our own, until it
 // is looked at again. That costs no request: the reason may be gone by then.
-const asideFor = frontier.Aside
+const asideFor = time.Minute
 
 // recheck is when a worker that found a robots.txt being looked up by another
 // has the gate asked again. Its hold may come after the one that the other

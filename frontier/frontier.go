@@ -75,7 +75,6 @@ type Frontier struct {
 
 	waiting atomic.Int64  // workers in Next
 	turn    chan struct{} // held by the one worker that asks the store
-	start   time.Time     // of the first Next; guarded by turn
 	ready   []storage.Lease
 	wake    chan struct{} // something changed: ask the store again
 }
@@ -152,9 +151,6 @@ func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 	case <-ctx.Done():
 		return storage.Lease{}, context.Cause(ctx)
 	}
-	if f.start.IsZero() {
-		f.start = time.Now()
-	}
 	for len(f.ready) == 0 {
 		if err := f.refill(ctx); err != nil {
 			return storage.Lease{}, err
@@ -199,20 +195,11 @@ func (f *Frontier) refill(ctx context.Context) error {
 		return ErrEmpty
 	case next.Left == storage.Resting && !f.cfg.Wait:
 		return &RestingError{First: next.At}
-	case next.Left == storage.Dormant && !f.cfg.Wait && !f.before(next.At):
+	case next.Left == storage.Dormant && !f.cfg.Wait:
 		return ErrDormant
 	}
 	return pause(ctx, next.At.Sub(now), f.wake)
 }
-
-// Aside is how long an origin is set aside, by a dormant hold, for a reason that
-// the crawl's own settings give: to look at it again costs no request.
-const Aside = time.Minute
-
-// before reports whether a dormant hold that ends at until may be of an earlier
-// run, and for a reason of Aside: this run may be set otherwise, so it waits for
-// the end.
-func (f *Frontier) before(until time.Time) bool { return !until.After(f.start.Add(Aside)) }
 
 // pause waits for d to pass, or for a change that may make the wait shorter. A
 // nil wake never comes.
@@ -287,6 +274,33 @@ func (f *Frontier) ReviveAll(ctx context.Context) error {
 		if err := f.Revive(ctx, o, func(decorum.URL) bool { return true }); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Reopen ends all dormant holds, if the store can name them: a run that goes on
+// may be set otherwise than the one that set these origins aside. Where the
+// reason still stands it is found again, without a request.
+func (f *Frontier) Reopen(ctx context.Context) error {
+	const batch = 10_000
+	store, ok := f.store.(storage.Inspector)
+	for more := ok; more; {
+		var aside []decorum.Origin
+		err := store.Origins(ctx, func(o storage.OriginInfo) bool {
+			if o.Dormant && !o.Hold.IsZero() {
+				aside = append(aside, o.Origin)
+			}
+			return len(aside) < batch
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range aside {
+			if err := f.Hold(ctx, o, time.Time{}, false); err != nil {
+				return err
+			}
+		}
+		more = len(aside) == batch
 	}
 	return nil
 }

@@ -117,6 +117,35 @@ func TestNextWithResting(t *testing.T) {
 	}
 }
 
+// TestReopen: origins that an earlier run has set aside are handed out at once,
+// and others that are held are not.
+func TestReopen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		for host, dormant := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
+			es := entries(t, host, 1)
+			discover(t, f, es...)
+			if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), dormant); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Reopen(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		for i := range 3 {
+			l, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			done(t, f, l, 0)
+			if host, waited := l.URL.Origin().Host(), time.Since(begin); (host == "b.test") != (i == 2) || i < 2 && waited > 0 || i == 2 && waited != time.Hour {
+				t.Errorf("%s was handed out after %v", host, waited)
+			}
+		}
+	})
+}
+
 // TestRecall: a page that was modified after its visit is due at once, under
 // whatever name it is known; others rest on.
 func TestRecall(t *testing.T) {

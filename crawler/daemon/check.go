@@ -180,9 +180,8 @@ func checkNumbers(p *Project) *fault {
 	return nil
 }
 
-// The times that a page may rest. Less than a minute is not a revisit but a
-// watch, which no server wants.
-const shortestRest, longestRest = time.Minute, 3650 * day
+// The times that a page may rest.
+const shortestRest, longestRest = time.Second, 3650 * day
 
 func checkRevisit(p *Project) *fault {
 	for _, f := range []struct {
@@ -190,7 +189,7 @@ func checkRevisit(p *Project) *fault {
 		value Duration
 	}{{"revisit.every", p.Revisit.Every}, {"revisit.min", p.Revisit.Min}, {"revisit.max", p.Revisit.Max}} {
 		if d := time.Duration(f.value); d < shortestRest || d > longestRest {
-			return faulty(f.field, "%v is out of range: expected 1m to 3650d", f.value)
+			return faulty(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
 	if p.Revisit.Min > p.Revisit.Max {

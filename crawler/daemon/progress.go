@@ -69,6 +69,9 @@ func (p *progress) line(ctx context.Context, now time.Time) string {
 	parts := []string{fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate)}
 	if c, err := p.counts(ctx); err == nil {
 		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.Due, c.Hosts-c.Due), fmt.Sprintf("%d queued", c.Queued))
+		if c.Resting > 0 {
+			parts = append(parts, fmt.Sprintf("%d resting", c.Resting))
+		}
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.Blocked), fmt.Sprintf("%d errors", st.Errors), approximate(st.Bytes))

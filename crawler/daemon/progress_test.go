@@ -21,7 +21,7 @@ func steady(start time.Time) func() crawler.Stats {
 }
 
 func someCounts(context.Context) (storage.Counts, error) {
-	return storage.Counts{Hosts: 7, Due: 2, Queued: 40}, nil
+	return storage.Counts{Hosts: 7, Due: 2, Queued: 40, Resting: 9}, nil
 }
 
 func TestProgressLines(t *testing.T) {
@@ -31,8 +31,8 @@ func TestProgressLines(t *testing.T) {
 		over := make(chan struct{})
 		time.AfterFunc(25*time.Second, func() { close(over) })
 		p.run(over, newScreen(&b), false)
-		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
-			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
+		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
+			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
 		if b.String() != want {
 			t.Errorf("got\n%swant\n%s", b.String(), want)
 		}

@@ -179,6 +179,18 @@ p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
 p.yaml:3:18: fetch.timeout: expected more than 0
   3 | fetch: {timeout: 0s}
     |                  ^`},
+		{"rest", least + "revisit: {mode: interval, every: 0s}\n", `
+p.yaml:3:34: revisit.every: 0s is out of range: expected 1s to 3650d
+  3 | revisit: {mode: interval, every: 0s}
+    |                                  ^`},
+		{"rests", least + "revisit: {mode: adaptive, min: 31d}\n", `
+p.yaml:3:32: revisit.min: 744h is longer than revisit.max, 720h
+  3 | revisit: {mode: adaptive, min: 31d}
+    |                                ^`},
+		{"revisit mode", least + "revisit: {mode: sometimes}\n", `
+p.yaml:3:17: revisit.mode: "sometimes" is not one of none, interval, adaptive
+  3 | revisit: {mode: sometimes}
+    |                 ^`},
 		{"media type", least + "fetch: {content_types: [html]}\n", `
 p.yaml:3:25: fetch.content_types[0]: "html" is not a media type: expected type/subtype in lower case, as in text/html
   3 | fetch: {content_types: [html]}
@@ -219,12 +231,12 @@ func TestReadProjectRefusesAHugeFile(t *testing.T) {
 // supported are the fields that do what they say. The others must be in notYet.
 var supported = []string{
 	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
-	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_url_length",
+	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_url_length",
 	"robots.dialect", "robots.extensions", "robots.max_ttl", "robots.meta",
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
-	"limits.workers", "limits.pages", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
+	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
-	"discover.links", "discover.sitemaps", "store.path", "output.jsonl",
+	"discover.links", "discover.sitemaps", "revisit", "store.path", "output.jsonl",
 }
 
 // The sample of the documentation has every field: each is read, and either
@@ -262,21 +274,18 @@ func TestSampleIsCovered(t *testing.T) {
 // Every field that does nothing yet is refused by name.
 func TestNotYet(t *testing.T) {
 	set := map[string]string{
-		"scope.max_pages_per_host": "scope: {max_pages_per_host: 5}",
-		"politeness.ip":            "politeness: {ip: {concurrency: 2, delay: 0s}}",
-		"politeness.window":        "politeness: {window: {hours: '22:00-06:00'}}",
-		"politeness.hosts":         "politeness: {hosts: {intranet.example: {delay: 0s}}}",
-		"limits.bytes":             "limits: {bytes: 10MiB}",
-		"fetch.headers":            "fetch: {headers: {Accept-Language: en}}",
-		"fetch.cookies":            "fetch: {cookies: true}",
-		"fetch.proxy":              "fetch: {proxy: 'http://proxy.example:3128'}",
-		"discover.feeds":           "discover: {feeds: true}",
-		"discover.canonical":       "discover: {canonical: true}",
-		"revisit":                  "revisit: {mode: interval, every: 24h}",
-		"store.redis":              "store: {redis: {addresses: ['127.0.0.1:7000']}}",
-		"output.warc":              "output: {warc: archive}",
-		"output.bodies":            "output: {bodies: true}",
-		"output.ledger":            "output: {ledger: true}",
+		"politeness.ip":      "politeness: {ip: {concurrency: 2, delay: 0s}}",
+		"politeness.window":  "politeness: {window: {hours: '22:00-06:00'}}",
+		"politeness.hosts":   "politeness: {hosts: {intranet.example: {delay: 0s}}}",
+		"fetch.headers":      "fetch: {headers: {Accept-Language: en}}",
+		"fetch.cookies":      "fetch: {cookies: true}",
+		"fetch.proxy":        "fetch: {proxy: 'http://proxy.example:3128'}",
+		"discover.feeds":     "discover: {feeds: true}",
+		"discover.canonical": "discover: {canonical: true}",
+		"store.redis":        "store: {redis: {addresses: ['127.0.0.1:7000']}}",
+		"output.warc":        "output: {warc: archive}",
+		"output.bodies":      "output: {bodies: true}",
+		"output.ledger":      "output: {ledger: true}",
 	}
 	for _, f := range notYet {
 		t.Run(f.field, func(t *testing.T) {

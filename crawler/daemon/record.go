@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -23,7 +24,7 @@ type Record struct {
 	IP              string        `json:"ip"`
 	ContentType     string        `json:"content_type"`
 	Bytes           int           `json:"bytes"`  // of the body, as decoded
-	SHA256          string        `json:"sha256"` // of the same; empty if the body was cut or not read
+	SHA256          string        `json:"sha256"` // of the same; empty if the body was cut or not read, and for 304
 	Depth           int           `json:"depth"`
 	Referrer        string        `json:"referrer"`
 	Source          string        `json:"source"`
@@ -73,6 +74,7 @@ func newRecord(v *crawler.Visit, token string) Record {
 func (r *Record) answer(res *decorum.Response) {
 	r.Bytes = len(res.Body)
 	switch {
+	case res.Status == http.StatusNotModified: // the body is the one of the last visit
 	case !res.Truncated:
 		sum := sha256.Sum256(res.Body)
 		r.SHA256 = hex.EncodeToString(sum[:])

@@ -36,6 +36,7 @@ type job struct {
 	output   *output
 	hosts    hostSet
 	outside  atomic.Int64 // URLs out of scope
+	goesOn   bool         // an earlier run has left something
 	rejudge  bool         // parked URLs may be judged otherwise than before
 	start    time.Time
 }
@@ -187,12 +188,13 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if err != nil {
 		return err
 	}
+	j.goesOn = s.resume
 	j.rejudge = s.resume && (before == nil || !before.judgesAs(p))
 	if err := dir.save(p); err != nil {
 		return errors.Join(fmt.Errorf("cannot keep the project: %w", err), j.closeStores())
 	}
 	end := a.runJob(ctx, j, s.progress)
-	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx)))
+	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
 	return j.ending(errors.Join(end, j.closeStores()))
 }
 
@@ -239,15 +241,25 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 	defer close(over)
 	beside.Go(func() { a.heed(j, stop, over) })
 	beside.Go(func() { a.watch(j, how, over) })
-	if j.rejudge {
-		if err := j.frontier.ReviveAll(ctx); err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-	}
-	if err := j.project.plant(ctx, j.frontier); err != nil {
+	if err := j.prepare(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return j.crawler.Run(ctx)
+}
+
+// prepare plants the seeds, and offers again what an earlier run has put away.
+func (j *job) prepare(ctx context.Context) error {
+	if j.goesOn {
+		if err := j.frontier.Reopen(ctx); err != nil {
+			return err
+		}
+	}
+	if j.rejudge {
+		if err := j.frontier.ReviveAll(ctx); err != nil {
+			return err
+		}
+	}
+	return j.project.plant(ctx, j.frontier)
 }
 
 // heed stops the crawl at the first signal, and breaks off what is in hand at

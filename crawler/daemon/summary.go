@@ -11,14 +11,20 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// summary says what the run has done, and what is left and why.
-func (j *job) summary(ctx context.Context) string {
+// summary says what the run has done, how it ended, and what is left and why.
+func (j *job) summary(ctx context.Context, end error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
 		st.Pages, approximate(st.Bytes), j.hosts.count(), time.Since(j.start).Round(10*time.Millisecond), st.Robots, st.Sitemaps)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
 		st.Errors, st.Retries, st.Failed, st.Blocked, j.outside.Load())
+	if failed := failures(st); failed != "" {
+		fmt.Fprintf(&b, "failed visits: %s\n", failed)
+	}
+	if st.Revisits > 0 {
+		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.Recalled)
+	}
 	if st.Panics > 0 {
 		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)
 	}
@@ -27,9 +33,12 @@ func (j *job) summary(ctx context.Context) string {
 	case err != nil:
 		fmt.Fprintf(&b, "what is left is not known: %v\n", err)
 	case c.Dormant > 0:
-		fmt.Fprintf(&b, "left: %d queued, %d of them on hosts that do not answer or ask for too long a delay\n", c.Queued, c.Dormant)
+		fmt.Fprintf(&b, "left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages\n", c.Queued, c.Dormant)
 	default:
 		fmt.Fprintf(&b, "left: %d queued\n", c.Queued)
+	}
+	if c.Resting > 0 {
+		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.Resting, firstDue(end))
 	}
 	if c.Parked > 0 {
 		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.Parked)
@@ -37,15 +46,37 @@ func (j *job) summary(ctx context.Context) string {
 	return b.String()
 }
 
+// failures says how many visits failed, class by class; nothing if none did.
+func failures(st crawler.Stats) string {
+	var classes []string
+	for class, n := range st.Failures {
+		if n > 0 {
+			classes = append(classes, fmt.Sprintf("%v %d", crawler.Failure(class), n))
+		}
+	}
+	return strings.Join(classes, ", ")
+}
+
+// firstDue says when the first revisit is due, if the crawl has ended for that.
+func firstDue(end error) string {
+	var resting *frontier.RestingError
+	if !errors.As(end, &resting) {
+		return ""
+	}
+	return ", the first is due at " + resting.First.Local().Format(time.RFC3339)
+}
+
 // ending turns the end of a run into an exit.
 func (j *job) ending(end error) error {
-	for _, stop := range []error{errTime, errSignal, crawler.ErrPages} {
+	for _, stop := range []error{errTime, errSignal, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(end, stop) {
 			return &exit{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", end, j.goOn())}
 		}
 	}
 	switch {
-	case end == nil, errors.Is(end, frontier.ErrDormant) && j.crawler.Stats().Pages > 0:
+	case end == nil, errors.Is(end, frontier.ErrResting):
+		return nil
+	case errors.Is(end, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.project.Scope.MaxPagesPerHost > 0):
 		return nil
 	case errors.Is(end, frontier.ErrDormant):
 		return end

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// changeless is a site of a page that never changes, and has a validator.
+func changeless() crawltest.Site {
+	page := crawltest.Changing{ETag: true, Answer: func(int) crawltest.Answer { return crawltest.HTML("<title>x</title>") }}
+	return crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.Page{"/": page.Page,
+		"/broken": crawltest.Always(crawltest.Status(http.StatusBadGateway))}}
+}
+
+// A crawl that visits pages again ends when all rest, says until when, and goes
+// on with those that are due.
+func TestRevisitAndResume(t *testing.T) {
+	v := visitTo(t, changeless())
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 2s}\n")
+	r := call(t, v.args("-c", project, "http://shop.example/")...)
+	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
+	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
+	if err != nil || time.Until(due) > 2*time.Second {
+		t.Errorf("the first is due at %v, %v", due, err)
+	}
+	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone,
+		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
+	rs := records(t, filepath.Join(v.data(), "pages.jsonl"))
+	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].Source != "revisit" || rs[1].SHA256 != "" {
+		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
+	}
+}
+
+// A host gets its pages, and more when it is given more.
+func TestPagesPerHostAndResume(t *testing.T) {
+	v := visitTo(t, shop())
+	project := func(pages string) string {
+		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
+	}
+	call(t, v.args("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
+		"left: 2 queued, 2 of them on hosts that do not answer, ask for too long a delay or have had their pages")
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
+	call(t, v.args("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+		t.Error(r)
+	}
+}
+
+func TestBytesLimitAndResume(t *testing.T) {
+	v := visitTo(t, shop())
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
+	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitStopped, "pages: 1 (")
+}
+
+// The summary says by class what failed.
+func TestFailedVisits(t *testing.T) {
+	v := visitTo(t, changeless())
+	call(t, v.args("--max-pages=1", "http://shop.example/broken")...).want(t, ExitStopped, "failed visits: passing 1")
+}
