@@ -79,7 +79,8 @@ func (c *Crawler) noteClaim(ctx context.Context, o decorum.Origin, changed bool)
 	return c.Frontier.SetNote(ctx, o, lastmodNote, readRecord(note).with(changed).bytes())
 }
 
-// lastmods is the dates of a sitemap's pages, taken together.
+// lastmods is the dates that a sitemap gives for its pages, or an index for its
+// sitemaps, taken together.
 type lastmods struct {
 	count       int
 	first, last time.Time
@@ -87,7 +88,7 @@ type lastmods struct {
 
 func (l *lastmods) add(listed []sitemap.Entry) {
 	for _, e := range listed {
-		if e.Index || e.LastMod.IsZero() {
+		if e.LastMod.IsZero() {
 			continue
 		}
 		if l.count == 0 || e.LastMod.Before(l.first) {
@@ -129,7 +130,7 @@ type reading struct {
 func (r *reading) recall(ctx context.Context, listed []sitemap.Entry) error {
 	sightings := make([]storage.Sighting, 0, len(listed))
 	for _, e := range listed {
-		if e.Index || e.LastMod.IsZero() || e.LastMod.After(r.now) {
+		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
 			continue
 		}
 		s, o := storage.Sighting{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()

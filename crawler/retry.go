@@ -134,9 +134,7 @@ func (c *Crawler) retry(v *Visit, f Failure, d time.Duration) storage.Ack {
 		return c.giveUp(v)
 	}
 	c.tally.retries.Add(1)
-	l := v.Lease
-	l.Attempt++
-	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d), Lease: l}
+	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
 }
 
 // giveUp ends the attempts at a page. One that was there before rests until
@@ -152,22 +150,32 @@ func (c *Crawler) giveUp(v *Visit) storage.Ack {
 // judge turns a page's answer and the handler's verdict into an outcome.
 func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
 	var wait decorum.Retry
-	next := c.Policy.RetryIn(v.Lease.Attempt + 1)
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
 		return storage.Ack{Outcome: storage.Gone}, nil
 	case errors.As(verdict, &wait):
 		return c.retry(v, Unread, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retry(v, Unread, next), nil
-	case v.unsent():
-		return c.giveUp(v), nil
+		return c.retry(v, Unread, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
 	}
-	if f, failed := failure(v); failed {
-		return c.retry(v, f, next), nil
+	if ack, failed := c.failed(v); failed {
+		return ack, nil
 	}
 	if c.missing(v) {
 		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{AsFound: true}}}, nil
 	}
 	return c.settle(ctx, v)
+}
+
+// failed returns what becomes of a page or sitemap that could not be had, and
+// false if it could. What we refuse to ask for ourselves is not asked for again.
+func (c *Crawler) failed(v *Visit) (storage.Ack, bool) {
+	if v.unsent() {
+		return c.giveUp(v), true
+	}
+	f, failed := failure(v)
+	if !failed {
+		return storage.Ack{}, false
+	}
+	return c.retry(v, f, c.Policy.RetryIn(v.Lease.Attempt+1)), true
 }

@@ -52,11 +52,15 @@ func resting(v *Visit, page storage.Page, d time.Duration) storage.Ack {
 	return storage.Ack{Outcome: storage.Rest, At: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{Page: &page}}}
 }
 
-// handBack returns the lease as its ack gives it back to the store.
+// handBack returns the lease as its ack gives it back to the store: as it was,
+// but for what follows from the outcome; or as the ack has it, if it has it.
 func handBack(l storage.Lease, ack storage.Ack) storage.Lease {
+	if !ack.Lease.URL.IsZero() {
+		return ack.Lease
+	}
 	switch ack.Outcome {
 	case storage.Later:
-		l.Attempt, l.Class = ack.Lease.Attempt, ack.Lease.Class
+		l.Attempt++
 	case storage.Rest:
 		l.Attempt, l.Page = 0, ack.Lease.Page
 		if l.Source != storage.Robots {

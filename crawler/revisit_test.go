@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -290,6 +291,57 @@ func TestRulesFlipForRestingPages(t *testing.T) {
 		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
+	})
+}
+
+// A halfway is a Store whose first Revive is cut off by a crash.
+type halfway struct {
+	storage.Store
+	crashes int
+}
+
+var errCrash = errors.New("power cut")
+
+func (h *halfway) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (int, error) {
+	if h.crashes--; h.crashes < 0 {
+		return h.Store.Revive(ctx, o, judge)
+	}
+	left := 1
+	n, err := h.Store.Revive(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && judge(e) })
+	return n, errors.Join(err, errCrash)
+}
+
+// TestReviveIsRepeated: a crash that comes when some of the parked URLs are
+// queued again and others are not leaves none of them behind.
+func TestReviveIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/p/1", "/p/2", "/p/3"),
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < day {
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /p/\n"), Disallow: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+			}})
+		store := &halfway{Store: memory()}
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * day)
+		store.crashes = 1
+		if err := newCrawl(t, web, store, "http://a.test/new").Run(t.Context()); !errors.Is(err, errCrash) {
+			t.Fatalf("the second run ended with %v", err)
+		}
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		for _, path := range []string{"/new", "/p/1", "/p/2", "/p/3"} {
+			if times["http://a.test"+path] != 1 {
+				t.Errorf("%s was visited %d times, want once", path, times["http://a.test"+path])
+			}
+		}
+		judged(t, web, time.Second)
 	})
 }
 

@@ -23,8 +23,8 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	if v.brokenOff {
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	if f, failed := failure(v); failed {
-		return c.retry(v, f, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
+	if ack, failed := c.failed(v); failed {
+		return ack, nil
 	}
 	ctx = afterwards(ctx)
 	if to, ok := v.Response.Location(); ok {

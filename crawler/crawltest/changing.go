@@ -42,16 +42,6 @@ func (c Changing) version(at time.Time) int {
 	return n
 }
 
-// Every returns the moments at which a page changes at a steady pace: the first
-// after one interval, and all within the given time.
-func Every(interval time.Duration, from time.Time, within time.Duration) []time.Time {
-	var at []time.Time
-	for d := interval; interval > 0 && d <= within; d += interval {
-		at = append(at, from.Add(d))
-	}
-	return at
-}
-
 // unchanged reports whether the client holds the page already (RFC 9110,
 // sections 13.1.2 and 13.1.3).
 func unchanged(asked http.Header, d delivery) bool {

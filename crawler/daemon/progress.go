@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (p *progress) line(ctx context.Context, now time.Time) string {
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.Blocked), fmt.Sprintf("%d errors", st.Errors), approximate(st.Bytes))
-	if left, ok := p.left(now, st.Pages, rate); ok {
+	if left, ok := p.left(now, st, rate); ok {
 		parts = append(parts, "at most "+left.Round(time.Second).String()+" left")
 	}
 	return strings.Join(parts, ", ")
@@ -98,20 +99,33 @@ func (p *progress) rate(now time.Time, pages int64) float64 {
 }
 
 // left estimates when a limit will end the crawl; false if none will.
-func (p *progress) left(now time.Time, pages int64, rate float64) (time.Duration, bool) {
+func (p *progress) left(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
 	left, ok := time.Duration(0), false
 	if limit := time.Duration(p.limits.Duration); limit > 0 {
 		left, ok = max(0, limit-now.Sub(p.start)), true
 	}
-	if limit := int64(p.limits.Pages); limit > 0 && rate > 0 {
+	if pages, limited := p.pagesLeft(st); limited && rate > 0 {
 		// Beyond a century the estimate says nothing, and would overflow.
-		seconds := min(float64(max(0, limit-pages))/rate, 3e9)
+		seconds := min(pages/rate, 3e9)
 		byPages := time.Duration(seconds * float64(time.Second))
 		if !ok || byPages < left {
 			left, ok = byPages, true
 		}
 	}
 	return left, ok
+}
+
+// pagesLeft estimates how many pages the limits of pages and of bytes leave;
+// false if there is no such limit.
+func (p *progress) pagesLeft(st crawler.Stats) (left float64, limited bool) {
+	left = math.Inf(1)
+	if limit := int64(p.limits.Pages); limit > 0 {
+		left = float64(max(0, limit-st.Pages))
+	}
+	if limit := int64(p.limits.Bytes); limit > 0 && st.Bytes > 0 {
+		left = min(left, float64(max(0, limit-st.Bytes))*float64(st.Pages)/float64(st.Bytes))
+	}
+	return left, !math.IsInf(left, 1)
 }
 
 // approximate writes a number of bytes for people.

@@ -69,13 +69,16 @@ func TestProgressLeft(t *testing.T) {
 		{"pages", Limits{Pages: 100}, 40, 2, 30 * time.Second, true},
 		{"pages at a standstill", Limits{Pages: 100}, 40, 0, 0, false},
 		{"pages, hardly moving", Limits{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
+		{"bytes", Limits{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
+		{"bytes before pages", Limits{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
+		{"bytes, none yet", Limits{Bytes: 100 << 10}, 0, 2, 0, false},
 		{"time", Limits{Duration: Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
 		{"time that is over", Limits{Duration: Duration(time.Second)}, 40, 2, 0, true},
 		{"whichever ends first", Limits{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progress{limits: tt.limits, start: start}
-			if got, ok := p.left(start.Add(10*time.Second), tt.pages, tt.rate); got != tt.want || ok != tt.ok {
+			if got, ok := p.left(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
 			}
 		})
