@@ -37,6 +37,7 @@ type Crawler struct {
 	pages    atomic.Int64 // page visits begun in this run
 	sitemaps atomic.Int64 // visits to sitemaps, likewise
 	hand     hand
+	memos    memos
 	heeded   heeded
 	delays   delays
 	halt     context.CancelFunc

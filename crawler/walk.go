@@ -23,6 +23,8 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	}
 	c.hand.take(lease)
 	defer c.hand.leave(lease)
+	c.memos.take(lease)
+	defer c.memos.leave(lease)
 	ack, err := c.walk(work, lease)
 	lease.AsFound = lease.AsFound || ack.Lease.AsFound
 	ack.Lease = lease
@@ -30,7 +32,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 		ack.Lease.Attempt++
 	}
 	// What was done is done: the ack must reach the store even when work is over.
-	ackErr := c.Frontier.Ack(afterwards(work), ack)
+	ackErr := c.ack(afterwards(work), ack)
 	if errors.Is(ackErr, storage.ErrStale) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
@@ -182,7 +184,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
-	v := &Visit{Lease: l, Clearance: cl, Start: time.Now()}
+	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
 	v.Response, v.Err = c.Fetcher.Fetch(ctx, t)
 	v.End = time.Now()
 	if v.Response != nil {
@@ -216,5 +218,6 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	}
 	rest := c.Policy.Next(visit)
 	c.Limits.Ended(origin.Host(), rest, bytes)
+	c.memos.count(v, delay, c.Policy.WithDefaults().Delay)
 	return &storage.Host{Due: rest.Due, Gap: rest.Gap, Slots: rest.Slots, Strikes: rest.Strikes}, err
 }
