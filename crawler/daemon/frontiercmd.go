@@ -56,7 +56,7 @@ type frontierStats struct {
 	Resting  int            `json:"resting"`
 	Parked   int            `json:"parked"`
 	Seen     int            `json:"seen"`
-	SetAside int            `json:"set_aside"`          // of Queued: on origins that a crawl does not wait for
+	SetAside int            `json:"set_aside"`          // of Queued: of hosts that are set aside
 	NextDue  time.Time      `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
 	DueSince time.Time      `json:"due_since,omitzero"` // since when the host waits that is due longest
 	Files    []stateFile    `json:"files"`
@@ -114,7 +114,7 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	err := k.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if hosts[name] == nil {
-			hosts[name] = &hostReport{State: stateDone}
+			hosts[name] = k.newHost(name, &o.Host)
 		}
 		hosts[name].addOrigin(&o, k.now)
 		s.Origins++
@@ -122,9 +122,6 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 		s.Parked += o.Parked
 		s.Resting += o.Resting
 		s.Queued += o.Queued + o.Leased
-		if o.Dormant && o.Hold.After(k.now) {
-			s.SetAside += o.Queued
-		}
 		return true
 	})
 	if err != nil {
@@ -132,8 +129,11 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	}
 	s.Hosts = len(hosts)
 	for _, h := range hosts {
+		h.mind(k.project.Politeness.MaxCrawlDelay)
 		s.States[h.State]++
 		switch {
+		case h.State == stateSetAside:
+			s.SetAside += h.Queued
 		case h.DueAt.IsZero():
 		case h.State == stateDue:
 			s.DueSince = earlier(s.DueSince, h.DueAt)

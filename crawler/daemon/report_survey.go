@@ -157,6 +157,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 	all := refusals{}
 	for _, h := range hosts {
 		h.cover()
+		h.mind(k.project.Politeness.MaxCrawlDelay)
 		h.Refusals = h.refusals.list()
 		all.merge(h.Refusals)
 		s.Hosts = append(s.Hosts, h)
@@ -243,21 +244,30 @@ func stateOf(o *storage.OriginInfo, now time.Time) string {
 	return stateWaiting
 }
 
-// explainHolds says why hosts are held: as the gate says, or because they ask
-// for too long a delay.
+// mind sets a host aside that asks for more than the longest delay: no page of it
+// is visited, whether the crawl has come to hold it or not.
+func (h *hostReport) mind(longest Duration) {
+	if h.Queued == 0 || time.Duration(h.Declared) <= time.Duration(longest) {
+		return
+	}
+	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", h.Declared, longest)
+	if h.State != stateSetAside {
+		h.State, h.HeldUntil = stateSetAside, h.DueAt
+	}
+}
+
+// explainHolds says why the gate holds hosts.
 func (k *kept) explainHolds(ctx context.Context, hosts []*hostReport) error {
 	for _, h := range hosts {
 		if h.held.IsZero() {
 			continue
 		}
 		closed, err := k.gate.WhyClosed(ctx, k.now, h.held)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case closed != nil:
+		}
+		if closed != nil {
 			h.Why = plain(closed.Why)
-		case time.Duration(h.Declared) > time.Duration(k.project.Politeness.MaxCrawlDelay):
-			h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", h.Declared, k.project.Politeness.MaxCrawlDelay)
 		}
 	}
 	return nil

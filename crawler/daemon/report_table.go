@@ -101,7 +101,7 @@ func (p *sheet) refusals(rs []refusal, limit int) {
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d URLs", r.URLs), r.text(), r.place())
+			row(fmt.Sprintf("%8d %s", r.URLs, plural(r.URLs)), r.text(), r.place())
 		}
 	})
 }
@@ -175,3 +175,10 @@ func because(why string) string {
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func plural(urls int) string {
+	if urls == 1 {
+		return "URL"
+	}
+	return "URLs"
+}
