@@ -12,7 +12,8 @@ import (
 // during the call; a crawl may go on meanwhile. yield must not call the Store
 // nor write to what it is given; it returns false to end the call.
 type Inspector interface {
-	// Origins tells of all origins that were ever met, in no order.
+	// Origins tells of all origins that were ever met, in no order. The zero
+	// Origin, which a crawl may keep notes for that are its own, is not one.
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	// Origin tells of one; false if it was never met.
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
@@ -60,7 +61,7 @@ type OriginInfo struct {
 	Resting int
 	Parked  int
 	Seen    int // URLs ever queued
-	// Next is when its next URL can be handed out, were there a slot; zero if
-	// there is none, or if it has nothing to wait for.
+	// Next is when its next URL can be handed out, were there a slot: zero if
+	// there is none, and at any time that has passed if it waits for nothing.
 	Next time.Time
 }

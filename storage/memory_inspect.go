@@ -26,6 +26,9 @@ func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error
 		leased[l.origin]++
 	}
 	for name, o := range m.origins {
+		if name.IsZero() { // the crawl's own, for notes
+			continue
+		}
 		if !yield(o.info(name, seen[name], leased[o])) {
 			return nil
 		}
@@ -48,9 +51,10 @@ func (m *Memory) Origin(ctx context.Context, o decorum.Origin) (info OriginInfo,
 func (o *memoryOrigin) info(name decorum.Origin, seen, leased int) OriginInfo {
 	queued, _ := o.Queue.Len()
 	resting, _ := o.Queue.Resting()
+	next, _ := o.Next()
 	return OriginInfo{
 		Origin: name, Host: Host(o.Host.Clock), Hold: o.Hold, Dormant: o.Dormant,
-		Queued: queued, Leased: leased, Resting: resting, Parked: len(o.parked), Seen: seen, Next: o.Next(),
+		Queued: queued, Leased: leased, Resting: resting, Parked: len(o.parked), Seen: seen, Next: next,
 	}
 }
 

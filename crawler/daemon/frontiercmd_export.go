@@ -25,8 +25,8 @@ line has a type:
           in the order in which it would be visited
   seen    fingerprints of URLs of that origin that were ever queued: 64 bits of
           FNV-1a over path and query, big-endian, in base64
-  note    what is kept for an origin under a key, in the store named: frontier, or
-          robots for the robots.txt files
+  note    what is kept under a key for an origin, or, without one, for the crawl,
+          in the store named: frontier, or robots for the robots.txt files
   end     the last: how many of each there were. A file without it is cut short
 
 Bytes that need not be text are in base64: context, etag, last_modified, memo,
@@ -74,7 +74,7 @@ type (
 	noteLine struct {
 		Type   string `json:"type"`
 		Store  string `json:"store"`
-		Origin string `json:"origin"`
+		Origin string `json:"origin,omitempty"`
 		Key    string `json:"key"`
 		Value  []byte `json:"value"`
 	}
@@ -189,7 +189,7 @@ func (x *exporter) seen(ctx context.Context, o decorum.Origin) {
 
 // notes writes what a store keeps for its origins.
 func (x *exporter) notes(ctx context.Context, s store, name string) {
-	for _, o := range x.names(ctx, s) {
+	for _, o := range append(x.names(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.try(s.Notes(ctx, o, func(key string, value []byte) bool {
 			x.end.Notes++
 			return x.line(noteLine{"note", name, o.String(), key, value})

@@ -228,6 +228,9 @@ func keepOdd(t *testing.T, v *visit) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.SetNote(t.Context(), decorum.Origin{}, "own", []byte("note")); err != nil {
+		t.Fatal(err)
+	}
 	u, err := decorum.ParseURL("http://odd.example/?a=1")
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +328,7 @@ func kindsIn(t *testing.T, k *kept) kinds {
 		}))
 	}
 	for name, s := range map[string]store{"frontier": k.store, "robots": k.robots} {
-		for _, o := range x.names(t.Context(), s) {
+		for _, o := range append(x.names(t.Context(), s), decorum.Origin{}) {
 			must(s.Notes(t.Context(), o, func(key string, value []byte) bool {
 				ks.add("note", noteLine{"note", name, o.String(), key, value})
 				return true

@@ -32,7 +32,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 		}
 		info := s.all[i].info()
 		s.mu.Unlock()
-		if !yield(info) {
+		if !info.Origin.IsZero() && !yield(info) { // which is the crawl's own, for notes
 			return nil
 		}
 	}
@@ -54,9 +54,10 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (storage.Origin
 func (o *origin) info() storage.OriginInfo {
 	queued, _ := o.Len()
 	resting, _ := o.Resting()
+	next, _ := o.Next()
 	return storage.OriginInfo{
 		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Hold, Dormant: o.Dormant,
-		Queued: queued, Leased: len(o.out), Resting: resting, Parked: o.parked.n, Seen: o.seen, Next: o.Next(),
+		Queued: queued, Leased: len(o.out), Resting: resting, Parked: o.parked.n, Seen: o.seen, Next: next,
 	}
 }
 

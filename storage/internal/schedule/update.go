@@ -58,22 +58,6 @@ func (s *Schedule[Q]) countResting(o *Origin[Q]) {
 // next returns when the next URL of the origin can be handed out. It is not
 // earlier than its last turn, so that origins and hosts that are due take turns.
 func (o *Origin[Q]) next() (time.Time, bool) {
-	at, ok := o.ready()
-	return latest(at, o.since), ok
-}
-
-// Next returns when the next URL of the origin can be handed out, were there a
-// slot; zero if there is none, or nothing to wait for.
-func (o *Origin[Q]) Next() time.Time {
-	at, ok := o.ready()
-	if !ok {
-		return time.Time{}
-	}
-	return latest(at, o.Host.Due)
-}
-
-// ready returns when the hold and the queue let a URL go.
-func (o *Origin[Q]) ready() (time.Time, bool) {
 	at, ok := o.Queue.Ready(false)
 	if ok {
 		at = latest(at, o.Hold)
@@ -81,7 +65,7 @@ func (o *Origin[Q]) ready() (time.Time, bool) {
 	if hop, any := o.Queue.Ready(true); any && (!ok || hop.Before(at)) {
 		at, ok = hop, true
 	}
-	return at, ok
+	return latest(at, o.since), ok
 }
 
 // seat gives the host its place among those that wait for their turn.
