@@ -25,6 +25,8 @@ type kept struct {
 	scope   *frontier.Scope // nil if it is not known
 	now     time.Time
 	lock    *os.File
+
+	overrides map[string]map[string]any // by host
 }
 
 // A store is one that can be asked what it holds.
@@ -59,6 +61,9 @@ func (a *app) openKept(name string) (_ *kept, err error) {
 	k.project = d.Project
 	k.project.Store.Path = name // it may have been moved since
 	gate, err := k.project.gateConfig()
+	if err == nil {
+		k.overrides, err = k.project.overrides()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/storage"
@@ -90,12 +92,12 @@ type hostReport struct {
 	Strikes    int          `json:"strikes"` // failures in a row, as back-off counts them
 	Slots      int          `json:"slots"`
 	tally
-	LastStatus int             `json:"last_status"`
-	LastVisit  time.Time       `json:"last_visit,omitzero"`
-	Address    netip.Addr      `json:"address,omitzero"`
-	Override   *HostPoliteness `json:"override,omitempty"`
-	Origins    []string        `json:"origins"`
-	Refusals   []refusal       `json:"refusals,omitempty"` // of its parked URLs
+	LastStatus int            `json:"last_status"`
+	LastVisit  time.Time      `json:"last_visit,omitzero"`
+	Address    netip.Addr     `json:"address,omitzero"`
+	Override   map[string]any `json:"override,omitempty"` // politeness.hosts, of this one
+	Origins    []string       `json:"origins"`
+	Refusals   []refusal      `json:"refusals,omitempty"` // of its parked URLs
 
 	refusals refusals
 	held     decorum.Origin // whose hold State tells of
@@ -185,10 +187,17 @@ func (k *kept) newHost(name string, h *storage.Host) *hostReport {
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
 		tally: tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: milliseconds(m.Spent)},
 	}
-	if o, ok := k.project.Politeness.Hosts[name]; ok {
-		r.Override = &o
-	}
+	r.Override = k.overrides[name]
 	return r
+}
+
+// overrides returns what the project says of single hosts, as it says it.
+func (p *Project) overrides() (hosts map[string]map[string]any, err error) {
+	text, err := yaml.Marshal(p.Politeness.Hosts)
+	if err == nil {
+		err = yaml.Unmarshal(text, &hosts)
+	}
+	return hosts, err
 }
 
 // The states of a host, from what keeps it from being visited least to what
@@ -219,9 +228,9 @@ func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 	if after > before || after == before && !o.Next.Before(h.next) {
 		return
 	}
-	h.State, h.next, h.DueAt, h.HeldUntil, h.held = state, o.Next, o.Next.UTC(), time.Time{}, decorum.Origin{}
-	if o.Next.IsZero() {
-		h.DueAt = time.Time{}
+	h.State, h.next, h.DueAt, h.HeldUntil, h.held = state, o.Next, time.Time{}, time.Time{}, decorum.Origin{}
+	if o.Next.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
+		h.DueAt = o.Next.UTC()
 	}
 	if state == stateHeld || state == stateSetAside {
 		h.HeldUntil, h.held = o.Hold.UTC(), o.Origin

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// A page is text for people, in the making.
+// A sheet is text for people, in the making.
 type sheet struct{ bytes.Buffer }
 
 func (s *sheet) line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
@@ -139,8 +141,8 @@ func (h *hostReport) writeDetails(w io.Writer, limit int) error {
 		if !h.LastVisit.IsZero() {
 			row("  last", fmt.Sprintf("%s, status %d, address %s", clock(h.LastVisit), h.LastStatus, address(h)))
 		}
-		if h.Override != nil {
-			row("  override", fmt.Sprintf("%+v", *h.Override))
+		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
+			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
 		}
 	})
 	p.refusals(h.Refusals, limit)

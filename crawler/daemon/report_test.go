@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -174,6 +175,33 @@ func TestReportTellsScopeFromRobots(t *testing.T) {
 		t.Errorf("refusals %+v", got.Refusals)
 	}
 	if got.OutOfScope != 4 || got.Blocked != 0 || got.Coverage != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What the project says of single hosts is told with them.
+func TestReportTellsOfOverrides(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	file := filepath.Join(v.data(), projectFile)
+	d, err := readDraft(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(d.Project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := strings.Replace(string(text), "  hosts: {}\n", "  hosts: {shop.example: {delay: 5s}}\n", 1)
+	if err := os.WriteFile(file, []byte(with), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "report", "--data", v.data(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
+	r := call(t, "report", "--data", v.data(), "--format=json")
+	got := decoded[struct {
+		Hosts []struct{ Override map[string]any }
+	}](t, r.stdout)
+	if len(got.Hosts) != 1 || got.Hosts[0].Override["delay"] != "5s" {
 		t.Errorf("%+v", got)
 	}
 }
