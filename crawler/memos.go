@@ -38,8 +38,10 @@ func (ms *memos) take(l storage.Lease) {
 		m = &hostMemo{saving: make(chan struct{}, 1)}
 		ms.hosts[host] = m
 	}
-	if kept := ReadHostMemo(l.Host.Memo); m.users == 0 && kept.Requests > m.Requests {
-		m.HostMemo = kept // the host is new here, or another process was there
+	if m.users == 0 { // the host is new here, or another process was there
+		if kept := ReadHostMemo(l.Host.Memo); kept.Requests > m.Requests {
+			m.HostMemo = kept
+		}
 	}
 	m.users++
 }

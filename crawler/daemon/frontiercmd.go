@@ -2,8 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -67,22 +67,24 @@ type stateFile struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func (a *app) frontierStats(ctx context.Context, data, format string) (err error) {
+func (a *app) frontierStats(ctx context.Context, data, format string) error {
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
 	}
-	k, err := a.openKept(data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	s, err := k.stats(ctx)
-	if err != nil {
-		return err
-	}
-	if format == "json" {
-		return writeJSON(a.stdout, s)
-	}
+	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+		s, err := k.stats(ctx)
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return writeJSON(a.stdout, s)
+		}
+		return s.write(a.stdout)
+	})
+}
+
+// write writes the numbers for people.
+func (s *frontierStats) write(w io.Writer) error {
 	var p sheet
 	p.table(func(row func(...any)) {
 		t := totals{States: s.States}
@@ -91,19 +93,17 @@ func (a *app) frontierStats(ctx context.Context, data, format string) (err error
 		row("resting", s.Resting)
 		row("parked", s.Parked)
 		row("seen", s.Seen)
-		for _, w := range []struct {
-			name string
-			at   time.Time
-		}{{"next due", s.NextDue}, {"due since", s.DueSince}} {
-			if !w.at.IsZero() {
-				row(w.name, clock(w.at))
-			}
+		if !s.NextDue.IsZero() {
+			row("next due", clock(s.NextDue))
+		}
+		if !s.DueSince.IsZero() {
+			row("due since", clock(s.DueSince))
 		}
 		for _, f := range s.Files {
 			row(f.Name, approximate(f.Bytes))
 		}
 	})
-	_, err = p.WriteTo(a.stdout)
+	_, err := p.WriteTo(w)
 	return err
 }
 

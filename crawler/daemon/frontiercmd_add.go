@@ -69,36 +69,29 @@ type intake struct {
 	batch    []storage.Entry
 }
 
-func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(yield func(string) bool) error) (err error) {
-	k, err := a.openKept(data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	if err := k.withScope(); err != nil {
-		return err
-	}
-	in := &intake{refusals: refusals{}}
-	f := frontier.New(k.store, frontier.Config{Scope: k.scope, Clean: k.gate.Clean, Refused: func(e storage.Entry, err error) {
-		in.Refused++
-		in.refusals.note(reason{Why: whyScope, Rule: cause(err)}, e.URL)
-	}})
-	ctx, stop := a.untilSignal(ctx)
-	defer stop()
-	end := in.take(ctx, f, lines)
-	in.Refusals = in.refusals.list()
-	if format == "json" {
-		err = writeJSON(a.stdout, in)
-	} else {
-		err = in.write(a.stdout)
-	}
-	switch {
-	case errors.Is(end, errSignal):
-		return errors.Join(err, &exit{ExitStopped, errSignal})
-	case end == nil && in.NoURLs > 0:
-		end = fmt.Errorf("%d lines were no URLs that a crawl can visit", in.NoURLs)
-	}
-	return errors.Join(err, end)
+func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(yield func(string) bool) error) error {
+	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+		if err := k.withScope(); err != nil {
+			return err
+		}
+		in := &intake{refusals: refusals{}}
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Clean: k.gate.Clean, Refused: in.refuse})
+		end := in.take(ctx, f, lines)
+		in.Refusals = in.refusals.list()
+		if end == nil && in.NoURLs > 0 {
+			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", in.NoURLs)
+		}
+		if format == "json" {
+			return errors.Join(end, writeJSON(a.stdout, in))
+		}
+		return errors.Join(end, in.write(a.stdout))
+	})
+}
+
+// refuse takes note of what is out of scope.
+func (in *intake) refuse(e storage.Entry, err error) {
+	in.Refused++
+	in.refusals.note(reason{Why: whyScope, Rule: cause(err)}, e.URL)
 }
 
 // take adds what the lines name, until they end or ctx is done.

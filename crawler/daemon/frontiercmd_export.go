@@ -90,24 +90,21 @@ type (
 // seenChunk is how many fingerprints a line has at most.
 const seenChunk = 4096
 
-func (a *app) frontierExport(ctx context.Context, data string) (err error) {
-	k, err := a.openKept(data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	text, err := os.ReadFile(k.dir.path(projectFile))
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(a.stdout, 1<<16)
-	x := &exporter{kept: k, json: json.NewEncoder(w), end: endLine{Type: "end"}}
-	x.json.SetEscapeHTML(false)
-	x.line(exportLine{"export", 1, k.now.UTC(), string(text)})
-	x.frontier(ctx)
-	x.notes(ctx, k.robots, "robots")
-	x.line(x.end)
-	return errors.Join(x.err, w.Flush())
+func (a *app) frontierExport(ctx context.Context, data string) error {
+	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+		text, err := os.ReadFile(k.dir.path(projectFile))
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriterSize(a.stdout, 1<<16)
+		x := &exporter{kept: k, json: json.NewEncoder(w), end: endLine{Type: "end"}}
+		x.json.SetEscapeHTML(false)
+		x.line(exportLine{"export", 1, k.now.UTC(), string(text)})
+		x.frontier(ctx)
+		x.notes(ctx, k.robots, "robots")
+		x.line(x.end)
+		return errors.Join(x.err, w.Flush())
+	})
 }
 
 // An exporter writes lines until something fails. Of what it writes it holds

@@ -83,36 +83,33 @@ func (q *listQuery) wants() (states []storage.State, host string, o decorum.Orig
 	return states, host, o, err
 }
 
-func (a *app) frontierList(ctx context.Context, q listQuery) (err error) {
+func (a *app) frontierList(ctx context.Context, q listQuery) error {
 	states, host, only, err := q.wants()
 	if err != nil {
 		return err
 	}
-	k, err := a.openKept(q.data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	if err := k.withScope(); err != nil {
-		a.log.Warn("what is out of scope cannot be told", "why", err)
-	}
-	origins, err := k.origins(ctx, func(o *storage.OriginInfo) bool {
-		return (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only)
-	})
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(a.stdout, 1<<16)
-	l := &lister{kept: k, write: lineWriter(w, q.format), left: q.limit}
-	for _, o := range origins {
-		if err := l.list(ctx, &o, states); err != nil {
-			if errors.Is(err, errEnough) {
-				break
-			}
+	return a.look(ctx, q.data, func(ctx context.Context, k *kept) error {
+		if err := k.withScope(); err != nil {
+			a.log.Warn("what is out of scope cannot be told", "why", err)
+		}
+		origins, err := k.origins(ctx, func(o *storage.OriginInfo) bool {
+			return (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only)
+		})
+		if err != nil {
 			return err
 		}
-	}
-	return w.Flush()
+		w := bufio.NewWriterSize(a.stdout, 1<<16)
+		l := &lister{kept: k, write: lineWriter(w, q.format), limit: q.limit}
+		for i := range origins {
+			if err = l.list(ctx, &origins[i], states); err != nil {
+				break
+			}
+		}
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return errors.Join(err, w.Flush())
+	})
 }
 
 // origins returns what the store has of the origins that are wanted.
@@ -130,7 +127,7 @@ func (k *kept) origins(ctx context.Context, want func(*storage.OriginInfo) bool)
 type lister struct {
 	*kept
 	write func(*urlLine) error
-	left  int // how many more, if limited at first
+	limit int // 0: none
 	count int
 }
 
@@ -146,7 +143,7 @@ func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []stora
 			line := newURLLine(&e, state, at)
 			line.Why = l.why(&e, o, state, judge)
 			failed = l.write(line)
-			if l.count++; failed == nil && l.count == l.left {
+			if l.count++; failed == nil && l.count == l.limit {
 				failed = errEnough
 			}
 			return failed == nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,10 +32,15 @@ func (v *visit) on(t *testing.T, args ...string) result {
 // callStdin calls the command with a standard input.
 func callStdin(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
+	return callReading(t, strings.NewReader(stdin), nil, args...)
+}
+
+func callReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, screen: newScreen(&stderr)}
+	a := &app{stdout: &stdout, screen: newScreen(&stderr), signals: signals}
 	root := a.root()
-	root.SetIn(strings.NewReader(stdin))
+	root.SetIn(stdin)
 	root.SetArgs(args)
 	code := report(a.screen, root.Execute())
 	return result{code, stdout.String(), stderr.String()}
@@ -182,6 +189,27 @@ func TestFrontierAddMany(t *testing.T) {
 	}
 	if got := strings.Count(v.on(t, "list").stdout, "\n"); got != before+many {
 		t.Errorf("%d are queued, want %d", got, before+many)
+	}
+}
+
+// A signal ends a list that has not come to its end, and what was taken stays.
+func TestFrontierAddStops(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	typed, keyboard := io.Pipe()
+	signals := make(chan os.Signal, 1)
+	go func() {
+		for i := range seedBatch + 10 { // the first of them fill a batch
+			fmt.Fprintf(keyboard, "http://shop.example/typed/%d\n", i)
+		}
+		for range 2 * seedBatch { // all before these have left the channel
+			fmt.Fprintln(keyboard, "# nothing")
+		}
+		signals <- os.Interrupt
+	}()
+	callReading(t, typed, signals, "frontier", "add", "-", "--data", v.data()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	if got := strings.Count(v.on(t, "list").stdout, "/typed/"); got < seedBatch {
+		t.Errorf("%d were added, want at least the first %d", got, seedBatch)
 	}
 }
 

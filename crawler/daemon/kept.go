@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,7 +41,23 @@ func dataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", DefaultProject().Store.Path, "`DIR` that keeps the state of the crawl")
 }
 
-// openKept opens the crawl in dir. Close must be called in the end.
+// look opens the crawl in a directory for as long as do works with it, or until
+// a signal ends that.
+func (a *app) look(ctx context.Context, name string, do func(context.Context, *kept) error) error {
+	k, err := a.openKept(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
+	err = do(ctx, k)
+	if errors.Is(context.Cause(ctx), errSignal) {
+		err = &exit{ExitStopped, errSignal}
+	}
+	return errors.Join(err, k.Close())
+}
+
+// openKept opens the crawl in a directory. Close must be called in the end.
 func (a *app) openKept(name string) (_ *kept, err error) {
 	k := &kept{dir: stateDir(name), now: time.Now()}
 	if holds, err := k.dir.holdsCrawl(); err != nil || !holds {

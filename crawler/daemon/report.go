@@ -76,7 +76,7 @@ func (a *app) reportCommand() *cobra.Command {
 }
 
 // reportOn prints the report.
-func (a *app) reportOn(ctx context.Context, q reportQuery) (err error) {
+func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 	if err := checkFormat(q.format, "table", "json", "jsonl"); err != nil {
 		return err
 	}
@@ -87,31 +87,31 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) (err error) {
 	if err != nil {
 		return err
 	}
-	k, err := a.openKept(q.data)
-	if err != nil {
-		return err
+	return a.look(ctx, q.data, func(ctx context.Context, k *kept) error {
+		if err := k.withScope(); err != nil { // a seed file may be gone
+			a.log.Warn("what is out of scope cannot be told", "why", err)
+		}
+		s, err := k.survey(ctx, host, q.limit)
+		if err != nil {
+			return err
+		}
+		return s.write(a.stdout, q)
+	})
+}
+
+// write writes what was asked for in the form that was asked for.
+func (s *survey) write(w io.Writer, q reportQuery) error {
+	switch {
+	case q.host != "" && len(s.Hosts) == 0:
+		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
+	case q.format == "json":
+		return writeJSON(w, s)
+	case q.format == "jsonl":
+		return s.writeLines(w)
+	case q.host != "":
+		return s.Hosts[0].writeDetails(w, q.limit)
 	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	if err := k.withScope(); err != nil { // a seed file may be gone
-		a.log.Warn("what is out of scope cannot be told", "why", err)
-	}
-	s, err := k.survey(ctx, host, q.limit)
-	if err != nil {
-		return err
-	}
-	if host != "" && len(s.Hosts) == 0 {
-		return fmt.Errorf("the crawl in %s knows no host %s", q.data, host)
-	}
-	switch q.format {
-	case "json":
-		return writeJSON(a.stdout, s)
-	case "jsonl":
-		return s.writeLines(a.stdout)
-	}
-	if host != "" {
-		return s.Hosts[0].writeDetails(a.stdout, q.limit)
-	}
-	return s.writeTable(a.stdout, q.data, q.limit)
+	return s.writeTable(w, q.data, q.limit)
 }
 
 // checkFormat returns an error unless format is one of those given.
