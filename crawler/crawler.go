@@ -35,10 +35,10 @@ type Crawler struct {
 	sitemaps atomic.Int64 // first visits to sitemaps, likewise
 	bytes    atomic.Int64 // of bodies, likewise
 	hand     hand
+	memos    memos
 	heeded   heeded
 	delays   delays
 	claims   claims
-	memos    memos
 	halt     context.CancelFunc
 	mu       sync.Mutex // guards halt
 }

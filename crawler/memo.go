@@ -1,21 +1,32 @@
 package crawler
 
 import (
-	"context"
 	"encoding/binary"
-	"sync"
-
-	"github.com/decorum-crawler/decorum/storage"
+	"net/netip"
+	"time"
 )
 
-// A HostMemo is what a crawl remembers of a host beyond its clock:
-// storage.Host.Memo, read. It covers all runs of the crawl and all origins of
-// the host.
+// A HostMemo is what a crawl remembers of a host beyond its clock, for reports
+// and budgets: storage.Host.Memo, read. It covers all runs of the crawl, all
+// origins of the host, and every request: robots.txt, sitemaps and retries too.
 type HostMemo struct {
-	Pages int64 // visits to pages that were answered
-	Begun int64 // pages that were asked for at least once
+	Pages      int64         // visits to pages that were answered
+	Begun      int64         // pages that were asked for at least once
+	Requests   int64         // that left for the host, or broke on the way
+	Failures   int64         // of Requests: no whole answer, 408, 425, 429 or 5xx
+	Bytes      int64         // of bodies, as decoded
+	Status     int           // of the last request; 0 if no answer came
+	Last       time.Time     // end of the last request
+	Addr       netip.Addr    // of the server, when it last answered; zero if it is not known
+	Spent      time.Duration // in requests, added up
+	Declared   time.Duration // the Crawl-delay that was in force last; 0: none
+	Configured time.Duration // the crawl's own delay that was in force last
+	Gaps       Gaps          // between requests
+	Shortfall  time.Duration // the most by which a gap was shorter than the rest owed; must be 0
 }
 
+// memoVersion begins an encoded memo. Fields may be added at its end without
+// another version: who does not know them leaves them.
 const memoVersion = 1
 
 // ReadHostMemo reads a storage.Host.Memo. One that is empty, damaged or of a
@@ -24,109 +35,78 @@ func ReadHostMemo(b []byte) HostMemo {
 	if len(b) == 0 || b[0] != memoVersion {
 		return HostMemo{}
 	}
-	pages, n := binary.Uvarint(b[1:])
-	begun, m := binary.Uvarint(b[1+max(n, 0):])
-	if n <= 0 || m <= 0 || int64(pages) < 0 || int64(begun) < 0 {
+	r := memoReader{b: b[1:]}
+	m := HostMemo{Pages: r.count(), Begun: r.count(), Requests: r.count(), Failures: r.count(), Bytes: r.count(), Status: int(r.count())}
+	if last := r.count(); last > 0 {
+		m.Last = time.Unix(0, last).UTC()
+	}
+	m.Addr = r.addr()
+	m.Spent, m.Declared, m.Configured = r.duration(), r.duration(), r.duration()
+	m.Gaps.Least, m.Shortfall = r.duration(), r.duration()
+	r.buckets(&m.Gaps)
+	if r.broken {
 		return HostMemo{}
 	}
-	return HostMemo{Pages: int64(pages), Begun: int64(begun)}
+	return m
 }
 
+// encode returns the memo as it is kept: about 60 bytes, and never 700.
 func (m *HostMemo) encode() []byte {
-	b := binary.AppendUvarint([]byte{memoVersion}, uint64(m.Pages))
-	return binary.AppendUvarint(b, uint64(m.Begun))
-}
-
-// memos holds the newest memo of each host that is being visited, and of some
-// that were: a lease carries the memo as it was when the lease was made, and
-// where a host has several slots, visits have ended since.
-type memos struct {
-	mu    sync.Mutex // of all but saving
-	hosts map[string]*hostMemo
-}
-
-type hostMemo struct {
-	HostMemo
-	users int                 // leases in hand
-	begun map[uint64]struct{} // of them, by token: first visits to a page
-	full  bool                // see Crawler.setAside
-
-	// saving is held from encoding the memo until the store has it, so that
-	// no older one comes after it.
-	saving sync.Mutex
-}
-
-// take begins the use of the memo of l's host.
-func (ms *memos) take(l storage.Lease) {
-	host := l.URL.Origin().Host()
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	m := ms.hosts[host]
-	if m == nil {
-		if ms.hosts == nil || len(ms.hosts) >= remembered {
-			ms.forget()
-		}
-		m = &hostMemo{begun: map[uint64]struct{}{}}
-		ms.hosts[host] = m
+	b := make([]byte, 1, 96)
+	b[0] = memoVersion
+	last := int64(0)
+	if !m.Last.IsZero() {
+		last = m.Last.UnixNano()
 	}
-	if kept := ReadHostMemo(l.Host.Memo); m.users == 0 && kept.Begun > m.Begun {
-		m.HostMemo = kept // the host is new here, or another process was there
+	for _, n := range []int64{m.Pages, m.Begun, m.Requests, m.Failures, m.Bytes, int64(m.Status), last} {
+		b = binary.AppendUvarint(b, uint64(n))
 	}
-	m.users++
-}
-
-// leave ends the use of the memo of l's host.
-func (ms *memos) leave(l storage.Lease) {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	m := ms.hosts[l.URL.Origin().Host()]
-	m.users--
-	delete(m.begun, l.Token)
-}
-
-// forget drops the memos that nobody uses: the store has them. It requires ms.mu.
-func (ms *memos) forget() {
-	used := map[string]*hostMemo{}
-	for host, m := range ms.hosts {
-		if m.users > 0 {
-			used[host] = m
-		}
+	addr := m.Addr.WithZone("").AsSlice()
+	b = append(append(b, byte(len(addr))), addr...)
+	for _, d := range []time.Duration{m.Spent, m.Declared, m.Configured, m.Gaps.Least, m.Shortfall} {
+		b = binary.AppendUvarint(b, uint64(d))
 	}
-	ms.hosts = used
+	return m.Gaps.appendTo(b)
 }
 
-// count counts a visit.
-func (ms *memos) count(v *Visit) {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	m := ms.hosts[v.Lease.URL.Origin().Host()]
-	m.end(v)
-	if v.Response != nil && isPage(v.Lease, v.Clearance) {
-		m.Pages++
+// A memoReader takes a memo apart. After an error it returns zeros.
+type memoReader struct {
+	b      []byte
+	broken bool
+}
+
+// count reads a number that fills no more than 63 bits.
+func (r *memoReader) count() int64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 || int64(n) < 0 {
+		r.b, r.broken = nil, true
+		return 0
 	}
+	r.b = r.b[size:]
+	return int64(n)
 }
 
-// ack ends a lease in the store. A host's new state goes with the newest memo.
-func (c *Crawler) ack(ctx context.Context, a storage.Ack) error {
-	if a.Host == nil {
-		return c.Frontier.Ack(ctx, a)
+func (r *memoReader) duration() time.Duration { return time.Duration(r.count()) }
+
+func (r *memoReader) addr() netip.Addr {
+	n := int(r.count())
+	if n > len(r.b) {
+		r.b, r.broken = nil, true
+		return netip.Addr{}
 	}
-	m := c.memos.of(a.Lease)
-	m.saving.Lock()
-	defer m.saving.Unlock()
-	a.Host.Memo = c.memos.encode(m)
-	return c.Frontier.Ack(ctx, a)
+	addr, ok := netip.AddrFromSlice(r.b[:n])
+	r.broken = r.broken || n > 0 && !ok
+	r.b = r.b[n:]
+	return addr
 }
 
-// of returns the memo of l's host, which is in use.
-func (ms *memos) of(l storage.Lease) *hostMemo {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return ms.hosts[l.URL.Origin().Host()]
-}
-
-func (ms *memos) encode(m *hostMemo) []byte {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return m.encode()
+func (r *memoReader) buckets(g *Gaps) {
+	first, n := r.count(), r.count()
+	if first > gapBuckets || n > gapBuckets-first {
+		r.broken = true
+		return
+	}
+	for i := range n {
+		g.counts[first+i] = uint32(min(r.count(), maxCount))
+	}
 }

@@ -27,7 +27,6 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 	if v.Response != nil {
 		c.bytes.Add(int64(len(v.Response.Body)))
 	}
-	c.memos.count(v)
 	var restErr error
 	ack.Host, restErr = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {

@@ -28,6 +28,7 @@ type Visit struct {
 	Err       error             // why not; or what the handler returned
 	Links     int               // how many links the handler returned
 
+	before    time.Time // end of the host's last visit when this one began; zero for its first
 	document  func() *extract.Document
 	brokenOff bool // by us: it says nothing of the server
 }

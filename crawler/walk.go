@@ -189,7 +189,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
-	v := &Visit{Lease: l, Clearance: cl, Start: time.Now()}
+	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
 	v.Response, v.Err = c.Fetcher.Fetch(ctx, t)
 	v.End = time.Now()
 	if v.Response != nil {
@@ -223,5 +223,6 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	}
 	rest := c.Policy.Next(visit)
 	c.Limits.Ended(origin.Host(), rest, bytes)
+	c.memos.count(v, delay, c.Policy.WithDefaults().Delay)
 	return &storage.Host{Due: rest.Due, Gap: rest.Gap, Slots: rest.Slots, Strikes: rest.Strikes}, err
 }

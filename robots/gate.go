@@ -73,12 +73,9 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 
 // judge asks the rules.
 func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
-	v := s.rules.Check(u)
+	v := g.verdict(s.rules, u)
 	if !v.Allowed {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
-	}
-	if no, ok := s.rules.forbids(u, g.cfg.Purposes); ok && u != u.Origin().RobotsURL() {
-		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: no, File: s.file})
 	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
 }

@@ -9,10 +9,11 @@ import (
 
 // An Inspector is a Store that can be asked what it holds, for reports,
 // exports and the page of a daemon. What it tells is true of some moment
-// during the call; a crawl may go on meanwhile. yield must not call the Store;
-// it returns false to end the call.
+// during the call; a crawl may go on meanwhile. yield must not call the Store
+// nor write to what it is given; it returns false to end the call.
 type Inspector interface {
-	// Origins tells of all origins that were ever met, in no order.
+	// Origins tells of all origins that were ever met, in no order. The zero
+	// Origin, which a crawl may keep notes for that are its own, is not one.
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	// Origin tells of one; false if it was never met.
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
@@ -21,6 +22,22 @@ type Inspector interface {
 	URLs(ctx context.Context, o decorum.Origin, in State, yield func(Entry, time.Time) bool) error
 	// Known reports whether the seen set holds u.
 	Known(ctx context.Context, u decorum.URL) (bool, error)
+	// Seen tells the Fingerprints of the URLs of an origin that the seen set
+	// holds, in no order.
+	Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
+	// Notes tells what SetNote kept for an origin, in no order.
+	Notes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
+}
+
+// Fingerprint returns what stands for u among the URLs of its origin where only
+// so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
+// and stays as it is.
+func Fingerprint(u decorum.URL) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(u.Path()) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
 }
 
 // A State is where a URL is kept.
@@ -43,6 +60,8 @@ type OriginInfo struct {
 	Leased  int
 	Resting int
 	Parked  int
-	Seen    int       // URLs ever queued
-	Next    time.Time // when its next URL can be handed out, were there a slot; zero if there is none
+	Seen    int // URLs ever queued
+	// Next is when its next URL can be handed out, were there a slot: zero if
+	// there is none, and at any time that has passed if it waits for nothing.
+	Next time.Time
 }

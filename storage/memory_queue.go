@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"time"
@@ -158,11 +159,10 @@ func (l *line) Push(x any) {
 	*l = append(*l, w)
 }
 
-func (l line) Less(i, j int) bool {
-	if l[i].at == l[j].at {
-		return l[i].order < l[j].order
-	}
-	return l[i].at < l[j].at
+func (l line) Less(i, j int) bool { return l[i].compare(l[j]) < 0 }
+
+func (w *waiting) compare(v *waiting) int {
+	return cmp.Or(cmp.Compare(w.at, v.at), cmp.Compare(w.order, v.order))
 }
 
 func (l *line) Pop() any {

@@ -148,7 +148,7 @@ type Entry struct {
 	Context  []byte         // travels with the URL; at most 64 KiB
 	Found    decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
 	AsFound  bool           // Found is to be visited: nothing is at the URL
-	Page     *Page          // what the last visit left; nil if there was none, or no revisit is wanted
+	Page     *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
 // A Page is what a visit leaves for the next visit to the same URL.

@@ -151,7 +151,11 @@ func (s *Store) lease(o *origin, now, expires time.Time) (storage.Lease, error) 
 	s.token++
 	s.leases[s.token] = &lease{s.turns.Begin(&o.Origin, s.token, now, expires), e, k}
 	given := storage.Lease{Entry: e, Host: storage.Host(o.host.Clock), Token: s.token, Expires: expires}
-	given.Context = bytes.Clone(e.Context) // its holder may write to it
+	given.Context = bytes.Clone(e.Context) // its holder may write to it, and to its Page
+	if e.Page != nil {
+		page := *e.Page
+		given.Page = &page
+	}
 	return given, nil
 }
 

@@ -367,6 +367,7 @@ func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: page("https://a.example/")}, at(0), ttl)
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
+	_, errs["Recall"] = s.Recall(ctx, at(0), nil)
 	_, errs["Revive"] = s.Revive(ctx, a, func(storage.Entry) bool { return true })
 	_, errs["Parked"] = s.Parked(ctx)
 	_, errs["Note"] = s.Note(ctx, a, "key")

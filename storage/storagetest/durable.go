@@ -77,7 +77,7 @@ var durableTests = []struct {
 	}},
 	{"hosts", func(d *durable) {
 		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		want := storage.Host{Due: at(100.000000001), Gap: 1500 * time.Millisecond, Slots: 3, Strikes: 4}
+		want := storage.Host{Due: at(100.000000001), Gap: 1500 * time.Millisecond, Slots: 3, Strikes: 4, Memo: []byte("\x00memo")}
 		d.ack(storage.Ack{Lease: d.take(at(0), "https://a.example/1"), Host: &want})
 		d.reopen()
 		d.next(at(0), storage.Next{Left: storage.Waiting, At: want.Due})
@@ -142,6 +142,48 @@ var durableTests = []struct {
 		d.reopen()
 		d.drain(at(0), "https://a.example/2")
 	}},
+	{"ranks", func(d *durable) {
+		d.add(2, ranked(300, "https://a.example/300"), ranked(20, "https://a.example/20"))
+		d.reopen()
+		d.add(1, ranked(100, "https://a.example/100"))
+		d.reopen()
+		d.drain(at(0), "https://a.example/20", "https://a.example/100", "https://a.example/300")
+	}},
+	{"what rests, with its Page", func(d *durable) {
+		d.rested("https://a.example/1", at(30))
+		d.rested("https://a.example/2", at(20))
+		d.reopen()
+		if c := d.counts(); c.Resting != 2 || c.Seen != 2 || c.Queued != 0 {
+			d.Fatalf("counts %+v, want two resting and seen", c)
+		}
+		d.next(at(0), storage.Next{Left: storage.Resting, At: at(20)})
+		l := d.take(at(20), "https://a.example/2")
+		if diff := cmp.Diff(visited(at(0)), l.Page); diff != "" {
+			d.Errorf("page (-acked +leased):\n%s", diff)
+		}
+		d.ack(storage.Ack{Lease: l})
+		d.drain(at(30), "https://a.example/1")
+	}},
+	{"what was recalled", func(d *durable) {
+		d.rested("https://a.example/1", at(100))
+		d.rested("https://a.example/2", at(100))
+		d.reopen()
+		d.recall(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
+		d.reopen()
+		d.next(at(19), storage.Next{Left: storage.Resting, At: at(20)})
+		l := d.take(at(20), "https://a.example/2")
+		if !l.Page.Listed.Equal(at(10)) {
+			d.Errorf("listed %v, want %v", l.Page.Listed, at(10))
+		}
+		d.ack(storage.Ack{Lease: l})
+		d.next(at(20), storage.Next{Left: storage.Resting, At: at(100)})
+	}},
+	{"a revisit that was out, at its time", func(d *durable) {
+		d.rested("https://a.example/1", at(10))
+		d.take(at(10), "https://a.example/1")
+		d.reopen()
+		d.take(at(10), "https://a.example/1")
+	}},
 	{"holds", func(d *durable) {
 		d.add(2, pages("https://a.example/", "https://b.example/")...)
 		d.hold("https://a.example", at(20), true)
@@ -173,7 +215,7 @@ var durableTests = []struct {
 		want := storage.Entry{
 			URL: url("https://a.example/?q"), Source: storage.Robots, Class: storage.Early, Depth: 7,
 			Referrer: "https://b.example/from", For: origin("http://c.example:81"), Attempt: 3, Context: []byte{0, 1},
-			Found: url("https://a.example/?q&sid=1"), AsFound: true,
+			Found: url("https://a.example/?q&sid=1"), AsFound: true, Rank: 65535, Page: visited(at(-1)),
 		}
 		d.add(0, want)
 		d.reopen()

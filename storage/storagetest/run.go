@@ -12,7 +12,8 @@ import (
 // Run tests that the Stores open returns keep the contract. Every test asks
 // for an empty Store of its own, and closes it.
 func Run(t *testing.T, open func(t testing.TB) storage.Store) {
-	for _, group := range [][]test{addTests, orderTests, clockTests, leaseTests, nextTests, ackTests, holdTests, keepTests} {
+	for _, group := range [][]test{addTests, orderTests, rankTests, clockTests, leaseTests, nextTests,
+		ackTests, restTests, recallTests, holdTests, keepTests} {
 		for _, tt := range group {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
@@ -20,6 +21,7 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 			})
 		}
 	}
+	t.Run("inspect", func(t *testing.T) { runInspector(t, open) })
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
 		testModel(t, func() storage.Store { return open(t) }, nil)

@@ -52,6 +52,15 @@ type Origin[Q Queue] struct {
 func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.at.Before(p.at) }
 func (o *Origin[Q]) place() *int              { return &o.inHost }
 
+// Next returns when the next URL of the origin can be handed out were there a
+// slot of the host; false if there is none.
+func (o *Origin[Q]) Next() (time.Time, bool) {
+	if o.inHost == 0 {
+		return time.Time{}, false
+	}
+	return latest(o.at, o.Host.Due), true
+}
+
 // byHold orders the origins under a dormant hold.
 type byHold[Q Queue] struct{ *Origin[Q] }
 

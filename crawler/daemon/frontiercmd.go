@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, and add to it.
+The crawl must not be running: stop it first, --resume goes on. Nothing is sent.`
+
+func (a *app) frontierCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "frontier", Short: "Look into a crawl's queues, and add to them", Long: frontierHelp,
+		Args: noCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand())
+	return c
+}
+
+const frontierStatsHelp = `Say how much the frontier holds, and when its next URL is due.
+
+  queued   to be visited; put off ones included
+  resting  visited, and to be visited again
+  parked   closed by robots.txt or out of scope, until that changes
+  seen     all that were ever queued
+
+The states of hosts are those of decorum report.`
+
+func (a *app) frontierStatsCommand() *cobra.Command {
+	var data, format string
+	c := &cobra.Command{
+		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return a.frontierStats(c.Context(), data, format) },
+	}
+	dataFlag(c.Flags(), &data)
+	c.Flags().StringVar(&format, "format", "table", "write `FORMAT`: table or json")
+	return c
+}
+
+// frontierStats are the numbers of a frontier.
+type frontierStats struct {
+	At       time.Time      `json:"at"`
+	Hosts    int            `json:"host_count"`
+	Origins  int            `json:"origin_count"`
+	States   map[string]int `json:"states"` // hosts in each
+	Queued   int            `json:"queued"`
+	Resting  int            `json:"resting"`
+	Parked   int            `json:"parked"`
+	Seen     int            `json:"seen"`
+	SetAside int            `json:"set_aside"`          // of Queued: of hosts that are set aside
+	NextDue  time.Time      `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
+	DueSince time.Time      `json:"due_since,omitzero"` // since when the host waits that is due longest
+	Files    []stateFile    `json:"files"`
+}
+
+type stateFile struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+func (a *app) frontierStats(ctx context.Context, data, format string) error {
+	if err := checkFormat(format, "table", "json"); err != nil {
+		return err
+	}
+	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+		s, err := k.stats(ctx)
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return writeJSON(a.stdout, s)
+		}
+		return s.write(a.stdout)
+	})
+}
+
+// write writes the numbers for people.
+func (s *frontierStats) write(w io.Writer) error {
+	var p sheet
+	p.table(func(row func(...any)) {
+		t := totals{States: s.States}
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Hosts, t.statesText(), s.Origins))
+		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.Queued, s.SetAside))
+		row("resting", s.Resting)
+		row("parked", s.Parked)
+		row("seen", s.Seen)
+		if !s.NextDue.IsZero() {
+			row("next due", clock(s.NextDue))
+		}
+		if !s.DueSince.IsZero() {
+			row("due since", clock(s.DueSince))
+		}
+		for _, f := range s.Files {
+			row(f.Name, approximate(f.Bytes))
+		}
+	})
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// stats adds up all origins.
+func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
+	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
+	hosts := map[string]*hostReport{}
+	err := k.store.Origins(ctx, func(o storage.OriginInfo) bool {
+		name := o.Origin.Host()
+		if hosts[name] == nil {
+			hosts[name] = k.newHost(name, &o.Host)
+		}
+		hosts[name].addOrigin(&o, k.now)
+		s.Origins++
+		s.Seen += o.Seen
+		s.Parked += o.Parked
+		s.Resting += o.Resting
+		s.Queued += o.Queued + o.Leased
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Hosts = len(hosts)
+	for _, h := range hosts {
+		h.mind(k.project.Politeness.MaxCrawlDelay)
+		s.States[h.State]++
+		switch {
+		case h.State == stateSetAside:
+			s.SetAside += h.Queued
+		case h.DueAt.IsZero():
+		case h.State == stateDue:
+			s.DueSince = earlier(s.DueSince, h.DueAt)
+		default:
+			s.NextDue = earlier(s.NextDue, h.DueAt)
+		}
+	}
+	if s.States[stateDue] > 0 {
+		s.NextDue = time.Time{} // it is now
+	}
+	for _, name := range []string{storeFile, robotsFile} {
+		info, err := os.Stat(k.dir.path(name))
+		if err != nil {
+			return nil, err
+		}
+		s.Files = append(s.Files, stateFile{name, info.Size()})
+	}
+	return s, nil
+}
+
+// earlier returns the earlier of both, b if a is zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,451 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// on calls a frontier command on the crawl.
+func (v *visit) on(t *testing.T, args ...string) result {
+	t.Helper()
+	return call(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.data()})...)
+}
+
+// callStdin calls the command with a standard input.
+func callStdin(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return callReading(t, strings.NewReader(stdin), nil, args...)
+}
+
+func callReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, screen: newScreen(&stderr), signals: signals}
+	root := a.root()
+	root.SetIn(stdin)
+	root.SetArgs(args)
+	code := report(a.screen, root.Execute())
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func TestFrontierStats(t *testing.T) {
+	v := crawlTown(t)
+	r := v.on(t, "stats", "--format=json")
+	r.want(t, ExitDone)
+	got := decoded[map[string]any](t, r.stdout)
+	for _, f := range got["files"].([]any) {
+		f := f.(map[string]any)
+		info, err := os.Stat(filepath.Join(v.data(), f["name"].(string)))
+		if err != nil || f["bytes"].(float64) != float64(info.Size()) {
+			t.Errorf("file %v, %v", f, err)
+		}
+	}
+	if next, err := time.Parse(time.RFC3339Nano, got["next_due"].(string)); err != nil || time.Until(next) < 30*time.Second || time.Until(next) > time.Minute {
+		t.Errorf("next due at %v, %v; want when the robots.txt is asked for again, within a minute", next, err)
+	}
+	for _, field := range []string{"at", "files", "next_due"} {
+		delete(got, field)
+	}
+	if diff := cmp.Diff(map[string]any{
+		"host_count": 3.0, "origin_count": 3.0, "states": map[string]any{"done": 1.0, "held": 1.0, "set aside": 1.0},
+		"queued": 2.0, "resting": 0.0, "parked": 1.0, "seen": 8.0, "set_aside": 1.0,
+	}, got); diff != "" {
+		t.Errorf("stats (-want +got):\n%s", diff)
+	}
+	v.on(t, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
+	v.on(t, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
+
+	v.on(t, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
+	due := decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout)
+	if due.States[stateDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDue.IsZero() {
+		t.Errorf("with a host that is due: %+v", due)
+	}
+}
+
+func TestFrontierList(t *testing.T) {
+	v := crawlTown(t)
+	for _, tt := range []struct {
+		args []string
+		want []string // of each line: state, URL, how why begins
+	}{
+		{nil, []string{"parked http://shop.example/till disallow: /till of http://shop.example/robots.txt (line 3)",
+			"queued http://broken.example/ its origin is held until", "queued http://slow.example/ "}},
+		{[]string{"--state=parked"}, []string{"parked http://shop.example/till disallow"}},
+		{[]string{"--state=resting"}, nil},
+		{[]string{"--host=slow.example"}, []string{"queued http://slow.example/ "}},
+		{[]string{"--origin=http://slow.example"}, []string{"queued http://slow.example/ "}},
+		{[]string{"--origin=https://slow.example"}, nil},
+	} {
+		r := v.on(t, append([]string{"list"}, tt.args...)...)
+		r.want(t, ExitDone)
+		var got []string
+		for line := range strings.Lines(r.stdout) {
+			cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			if len(cells) != 4 {
+				t.Fatalf("%d cells in %q", len(cells), line)
+			}
+			got = append(got, cells[0]+" "+cells[2]+" "+cells[3])
+		}
+		slices.Sort(got)
+		if !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+			t.Errorf("%v: %q, want %q", tt.args, got, tt.want)
+		}
+	}
+	if r := v.on(t, "list", "--limit=2"); strings.Count(r.stdout, "\n") != 2 {
+		t.Errorf("--limit=2 lists %q", r.stdout)
+	}
+	r := v.on(t, "list", "--format=jsonl", "--host=shop.example")
+	if diff := cmp.Diff(map[string]any{
+		"url": "http://shop.example/till", "state": "parked", "source": "link", "class": 2.0, "depth": 1.0,
+		"referrer": "http://shop.example/", "why": "disallow: /till of http://shop.example/robots.txt (line 3)",
+	}, without(decoded[map[string]any](t, r.stdout), "rank")); diff != "" {
+		t.Errorf("line (-want +got):\n%s", diff)
+	}
+	v.on(t, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
+	v.on(t, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
+}
+
+// without returns m without a field, which is not the business of the test.
+func without(m map[string]any, field string) map[string]any {
+	delete(m, field)
+	return m
+}
+
+// What is added is visited by the crawl that goes on, and nothing else is.
+func TestFrontierAdd(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
+	v.on(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
+		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
+	v.on(t, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
+	v.on(t, "add").want(t, ExitUsage, "requires at least 1 arg")
+
+	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
+		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
+	r := callStdin(t, lines, "frontier", "add", "-", "--data", v.data(), "--format=json")
+	r.want(t, ExitFailed, "2 lines were no URLs")
+	got := decoded[intake](t, r.stdout)
+	long := "http://shop.example/" + strings.Repeat("x", 3000)
+	want := intake{Added: 2, Known: 1, Refused: 2, NoURLs: 2, Refusals: []refusal{
+		{1, reason{Why: "scope", Rule: "deeper than 1 links"}, "http://shop.example/deep"},
+		{1, reason{Why: "scope", Rule: "longer than 2048 bytes"}, long},
+	}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(refusal{}), cmp.FilterPath(func(p cmp.Path) bool {
+		return p.Last().String() == ".refusals" || p.Last().String() == ".batch"
+	}, cmp.Ignore())); diff != "" {
+		t.Errorf("intake (-want +got):\n%s", diff)
+	}
+	before := len(v.web.Log())
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone)
+	var asked []string
+	for _, x := range v.web.Log()[before:] {
+		asked = append(asked, x.URL)
+	}
+	slices.Sort(asked)
+	for _, u := range []string{"http://shop.example/", "http://shop.example/old"} {
+		if !slices.Contains(asked, u) {
+			t.Errorf("%s was added and not visited; only %q", u, asked)
+		}
+	}
+	if slices.Contains(asked, "http://shop.example/till") {
+		t.Error("a URL that robots.txt closes was visited")
+	}
+}
+
+// Long lists are taken batch by batch.
+func TestFrontierAddMany(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
+	before := strings.Count(v.on(t, "list").stdout, "\n")
+	var lines strings.Builder
+	const many = 2*seedBatch + 500
+	for i := range many {
+		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
+	}
+	for _, want := range []intake{{Added: many}, {Known: many}} {
+		r := callStdin(t, lines.String(), "frontier", "add", "-", "--data", v.data(), "--format=json")
+		r.want(t, ExitDone)
+		if got := decoded[intake](t, r.stdout); got.Added != want.Added || got.Known != want.Known {
+			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Known, want.Added, want.Known)
+		}
+	}
+	if got := strings.Count(v.on(t, "list").stdout, "\n"); got != before+many {
+		t.Errorf("%d are queued, want %d", got, before+many)
+	}
+}
+
+// A signal ends a list that has not come to its end, and what was taken stays.
+func TestFrontierAddStops(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	typed, keyboard := io.Pipe()
+	signals := make(chan os.Signal, 1)
+	go func() {
+		for i := range seedBatch + 10 { // the first of them fill a batch
+			fmt.Fprintf(keyboard, "http://shop.example/typed/%d\n", i)
+		}
+		for range 2 * seedBatch { // all before these have left the channel
+			fmt.Fprintln(keyboard, "# nothing")
+		}
+		signals <- os.Interrupt
+	}()
+	callReading(t, typed, signals, "frontier", "add", "-", "--data", v.data()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	if got := strings.Count(v.on(t, "list").stdout, "/typed/"); got < seedBatch {
+		t.Errorf("%d were added, want at least the first %d", got, seedBatch)
+	}
+}
+
+// An export has all that the stores have: it is read back line by line, and
+// compared with what they tell.
+func TestFrontierExport(t *testing.T) {
+	v := crawlTown(t)
+	keepOdd(t, v)
+	r := v.on(t, "export")
+	r.want(t, ExitDone)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	first := decoded[exportLine](t, lines[0])
+	text, err := os.ReadFile(filepath.Join(v.data(), projectFile))
+	if err != nil || first.Type != "export" || first.Format != 1 || first.Project != string(text) {
+		t.Errorf("first line %+v, %v", first, err)
+	}
+	a := &app{screen: newScreen(new(bytes.Buffer))}
+	k, err := a.openKept(v.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	want, got := kindsIn(t, k), kindsOf(t, lines[1:len(lines)-1])
+	for kind := range want {
+		if len(want[kind]) == 0 {
+			t.Errorf("no %s: the test has lost its point", kind)
+		}
+		slices.Sort(want[kind])
+		slices.Sort(got[kind])
+		if diff := cmp.Diff(want[kind], got[kind]); diff != "" {
+			t.Errorf("%s (-kept +exported):\n%s", kind, diff)
+		}
+	}
+	end := endLine{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
+	if last := decoded[endLine](t, lines[len(lines)-1]); last != end {
+		t.Errorf("last line %+v, want %+v", last, end)
+	}
+}
+
+// keepOdd puts into the store what a crawl of the town does not.
+func keepOdd(t *testing.T, v *visit) {
+	t.Helper()
+	s, err := bolt.Open(filepath.Join(v.data(), storeFile), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetNote(t.Context(), decorum.Origin{}, "own", []byte("note")); err != nil {
+		t.Fatal(err)
+	}
+	u, err := decorum.ParseURL("http://odd.example/?a=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := u.Resolve("/?a=1&sid=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := storage.Entry{
+		URL: u, Source: storage.Feed, Class: storage.Late, Rank: 9, Depth: 3, Referrer: "http://a.example/", Attempt: 2,
+		Context: []byte{0, 255}, Found: found, AsFound: true,
+		Page: &storage.Page{Visited: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", Hash: 1 << 63,
+			Visits: 3, Changes: 2, Span: time.Hour, Listed: time.Unix(3, 4).UTC(), Missing: 1},
+	}
+	if _, err := s.Add(t.Context(), []storage.Entry{e}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	leases, _, err := s.Lease(t.Context(), now, time.Minute, 1)
+	if err != nil || len(leases) != 1 || leases[0].URL != u {
+		t.Fatalf("leased %v, %v", leases, err)
+	}
+	ack := storage.Ack{Lease: leases[0], Outcome: storage.Rest, At: now.Add(time.Hour), Host: &storage.Host{
+		Due: now.Add(time.Minute), Gap: time.Second, Slots: 2, Strikes: 3, Memo: []byte("\xffmemo")}}
+	if err := s.Ack(t.Context(), []storage.Ack{ack}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The kinds of things in a crawl, each as text.
+type kinds map[string][]string
+
+func (k kinds) add(kind string, v any) {
+	text, _ := json.Marshal(v)
+	k[kind] = append(k[kind], string(text))
+}
+
+// An origin or URL as the store tells of it, in a form that can be compared.
+type (
+	plainOrigin struct {
+		Origin  string
+		Hold    int64
+		Dormant bool
+		Due     int64
+		Gap     time.Duration
+		Slots   int
+		Strikes int
+		Memo    []byte
+	}
+	plainURL struct {
+		State, URL, Source, Referrer, For, Found string
+		Class                                    uint8
+		Rank                                     uint16
+		Depth, Attempt                           int
+		Context                                  []byte
+		AsFound                                  bool
+		At                                       int64
+		Page                                     *storage.Page
+		ETag                                     []byte
+	}
+)
+
+// kindsIn returns what the stores of a crawl hold.
+func kindsIn(t *testing.T, k *kept) kinds {
+	t.Helper()
+	ks := kinds{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := &exporter{kept: k}
+	for _, o := range x.names(t.Context(), k.store) {
+		i, _, err := k.store.Origin(t.Context(), o)
+		must(err)
+		ks.add("origin", plainOrigin{o.String(), i.Hold.UnixNano(), i.Dormant, i.Host.Due.UnixNano(), i.Host.Gap, i.Host.Slots, i.Host.Strikes, i.Host.Memo})
+		for state, name := range stateNames {
+			must(k.store.URLs(t.Context(), o, storage.State(state), func(e storage.Entry, at time.Time) bool {
+				u := plainURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.For.String(), e.Found.String(),
+					uint8(e.Class), e.Rank, e.Depth, e.Attempt, e.Context, e.AsFound, at.UnixNano(), e.Page, nil}
+				if e.Page != nil {
+					u.ETag = []byte(e.Page.ETag)
+				}
+				ks.add("url", u)
+				return true
+			}))
+		}
+		must(k.store.Seen(t.Context(), o, func(f uint64) bool {
+			ks.add("seen", []any{o.String(), f})
+			return true
+		}))
+	}
+	for name, s := range map[string]store{"frontier": k.store, "robots": k.robots} {
+		for _, o := range append(x.names(t.Context(), s), decorum.Origin{}) {
+			must(s.Notes(t.Context(), o, func(key string, value []byte) bool {
+				ks.add("note", noteLine{"note", name, o.String(), key, value})
+				return true
+			}))
+		}
+	}
+	must(x.err)
+	return ks
+}
+
+// kindsOf returns what the lines of an export hold.
+func kindsOf(t *testing.T, lines []string) kinds {
+	t.Helper()
+	ks := kinds{}
+	for _, line := range lines {
+		switch kind := decoded[struct{ Type string }](t, line).Type; kind {
+		case "origin":
+			l := decoded[originLine](t, line)
+			ks.add(kind, plainOrigin{l.Origin, l.Hold.UnixNano(), l.Dormant, l.Host.Due.UnixNano(), l.Host.Gap, l.Host.Slots, l.Host.Strikes, l.Host.Memo})
+		case "url":
+			l := decoded[urlLine](t, line)
+			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.For, l.Found, l.Class, l.Rank, l.Depth, l.Attempt,
+				l.Context, l.AsFound, l.At.UnixNano(), nil, nil}
+			if p := l.Page; p != nil {
+				hash, err := strconv.ParseUint(p.Hash, 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				u.Page = &storage.Page{Visited: p.Visited, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
+					Hash: hash, Visits: p.Visits, Changes: p.Changes, Span: time.Duration(p.Span), Listed: p.Listed, Missing: p.Missing}
+				u.ETag = p.ETag
+			}
+			ks.add(kind, u)
+		case "seen":
+			l := decoded[seenLine](t, line)
+			for f := l.Fingerprints; len(f) > 0; f = f[8:] {
+				ks.add(kind, []any{l.Origin, binary.BigEndian.Uint64(f)})
+			}
+		default:
+			ks.add(kind, decoded[noteLine](t, line))
+		}
+	}
+	return ks
+}
+
+// What is refused is told by the reason; rules beyond the limit are told together.
+func TestRefusalsAreBounded(t *testing.T) {
+	u, err := decorum.ParseURL("http://a.example/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs := refusals{}
+	for line := range 3 * maxRules {
+		rs.note(reason{Why: whyRobots, Rule: "disallow: /x", Line: line}, u)
+	}
+	rs.note(reason{Why: whyRobots, Rule: "disallow: /x", Line: 1}, u)
+	list := rs.list()
+	if len(list) != maxRules+1 || list[0].URLs != 2*maxRules || list[0].Rule != "other rules" || list[1].URLs != 2 {
+		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
+	}
+}
+
+// The judge of parked URLs asks in the order of the crawl, for the URL that the
+// crawl would ask for.
+func TestWhyParked(t *testing.T) {
+	parse := func(s string) decorum.URL {
+		u, err := decorum.ParseURL(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).For(robots.Agent{})
+	k := &kept{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
+	for _, tt := range []struct {
+		entry storage.Entry
+		judge func(decorum.URL) robots.Verdict
+		want  reason
+	}{
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, reason{Why: whyScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
+			reason{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid"), AsFound: true}, rules.Check,
+			reason{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, reason{Why: whyNothing, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, nil, reason{Why: whyNothing, Rule: "its robots.txt is not known"}},
+	} {
+		if _, got := k.whyParked(tt.entry, tt.judge); got != tt.want {
+			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
+that was kept, what is closed and by which rule, and how much of what is known has
+been visited. The crawl must not be running; nothing is sent, and nothing of the
+crawl is changed.
+
+Pace, from the end of one response of a host to the start of the next request to
+it, over all runs, robots.txt and sitemaps included:
+  declared    the Crawl-delay of its robots.txt
+  configured  the crawl's own delay
+  least       the shortest rest that the host had
+  median      half of its rests were no longer, to within 10 %
+  short       the most by which a rest fell short of what was owed: must be 0
+
+Coverage is the share of the URLs known and in scope that are done: visited, or
+given up after too many attempts.
+
+The state of a host is one of
+  due         a URL can be visited now
+  waiting     its next URL waits for the host's rest, or for a retry
+  held        its robots.txt is awaited, or failed
+  set aside   as held, and a crawl does not wait for it: no answer in several
+              attempts, a Crawl-delay beyond max_crawl_delay, a refused address
+  resting     all is visited; a page waits for its revisit
+  done        nothing is left to visit
+
+What robots.txt closes is judged by the code that the crawl judges with, from
+the robots.txt that is kept.
+
+--format json writes one object; jsonl one object a line, the totals first. All
+times in them are milliseconds, or RFC 3339.`
+
+const reportExample = `  decorum report
+  decorum report --host example.com
+  decorum report --format jsonl | jq -r 'select(.shortfall_ms > 0) | .host'`
+
+// A reportQuery is what somebody wants to know of a crawl.
+type reportQuery struct {
+	data, host, format string
+	limit              int
+}
+
+func (a *app) reportCommand() *cobra.Command {
+	var q reportQuery
+	c := &cobra.Command{
+		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
+		Long: reportHelp, Example: reportExample, Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("limit") && q.format != "table" {
+				q.limit = 0
+			}
+			return a.reportOn(c.Context(), q)
+		},
+	}
+	fs := c.Flags()
+	dataFlag(fs, &q.data)
+	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
+	fs.IntVar(&q.limit, "limit", 20, "name so many hosts, and so many rules, at most; 0: all (default 20 in a table, else all)")
+	fs.Lookup("limit").DefValue = "" // said in its usage
+	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table, json or jsonl")
+	return c
+}
+
+// reportOn prints the report.
+func (a *app) reportOn(ctx context.Context, q reportQuery) error {
+	if err := checkFormat(q.format, "table", "json", "jsonl"); err != nil {
+		return err
+	}
+	if q.limit < 0 {
+		return usage("--limit: %d is not a number of hosts", q.limit)
+	}
+	host, err := hostName(q.host)
+	if err != nil {
+		return err
+	}
+	return a.look(ctx, q.data, func(ctx context.Context, k *kept) error {
+		if err := k.withScope(); err != nil { // a seed file may be gone
+			a.log.Warn("what is out of scope cannot be told", "why", err)
+		}
+		s, err := k.survey(ctx, host, q.limit)
+		if err != nil {
+			return err
+		}
+		return s.write(a.stdout, q)
+	})
+}
+
+// write writes what was asked for in the form that was asked for.
+func (s *survey) write(w io.Writer, q reportQuery) error {
+	switch {
+	case q.host != "" && len(s.Hosts) == 0:
+		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
+	case q.format == "json":
+		return writeJSON(w, s)
+	case q.format == "jsonl":
+		return s.writeLines(w)
+	case q.host != "":
+		return s.Hosts[0].writeDetails(w, q.limit)
+	}
+	return s.writeTable(w, q.data, q.limit)
+}
+
+// checkFormat returns an error unless format is one of those given.
+func checkFormat(format string, known ...string) error {
+	for _, f := range known {
+		if f == format {
+			return nil
+		}
+	}
+	return usage("--format: %q is not one of %s", format, strings.Join(known, ", "))
+}
+
+// hostName returns the host that s names, as the crawl does.
+func hostName(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	u, err := decorum.ParseURL("http://" + s + "/")
+	if err != nil || u.Path() != "/" {
+		return "", usage("--host: %q is not the name of a host, as in example.com", s)
+	}
+	return u.Origin().Host(), nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// writeLines writes the totals, and then each host, on lines of their own.
+func (s *survey) writeLines(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	err := e.Encode(struct {
+		Type string `json:"type"`
+		*totals
+	}{"totals", &s.totals})
+	for _, h := range s.Hosts {
+		err = errors.Join(err, e.Encode(struct {
+			Type string `json:"type"`
+			*hostReport
+		}{"host", h}))
+	}
+	return err
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A sheet is text for people, in the making.
+type sheet struct{ bytes.Buffer }
+
+func (s *sheet) line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+// table writes rows in columns.
+func (s *sheet) table(rows func(row func(cells ...any))) {
+	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
+	rows(func(cells ...any) {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = fmt.Sprint(c)
+		}
+		fmt.Fprintln(t, strings.Join(texts, "\t"))
+	})
+	t.Flush() // into memory: it cannot fail
+}
+
+// writeTable writes the report for people: the totals, the hosts, what is closed.
+func (s *survey) writeTable(w io.Writer, data string, limit int) error {
+	var p sheet
+	p.line("The crawl in %s at %s", data, clock(s.At))
+	p.line("")
+	p.table(func(row func(...any)) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Count, s.statesText(), s.Origins))
+		for _, r := range s.tally.rows() {
+			row(r[0], r[1])
+		}
+		row("pace", shortText(s.Shortfall))
+	})
+	p.line("")
+	p.table(func(row func(...any)) {
+		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
+		for _, h := range s.Hosts {
+			row(h.Host, h.State, h.Declared, h.Configured, h.Least, h.Median, h.Shortfall,
+				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
+		}
+	})
+	if more := s.Count - len(s.Hosts); more > 0 {
+		p.line("… and %d hosts more: --limit 0 names them all", more)
+	}
+	for _, h := range s.Hosts {
+		if h.HeldUntil.IsZero() {
+			continue
+		}
+		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
+	}
+	p.refusals(s.Refusals, limit)
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// statesText says how many hosts are in each state.
+func (t *totals) statesText() string {
+	var parts []string
+	for _, state := range states {
+		if n := t.States[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rows returns what the tally says, in words.
+func (t *tally) rows() [][2]string {
+	return [][2]string{
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), t.Spent)},
+		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
+			t.Known, t.Done, t.Queued, t.Resting, t.Parked, t.Blocked, t.OutOfScope)},
+		{"coverage", percent(t.Coverage)},
+	}
+}
+
+func shortText(short milliseconds) string {
+	if short == 0 {
+		return "no rest was cut short"
+	}
+	return fmt.Sprintf("a rest was cut short by %v", short)
+}
+
+// refusals writes why URLs are parked.
+func (p *sheet) refusals(rs []refusal, limit int) {
+	if len(rs) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Parked:")
+	p.table(func(row func(...any)) {
+		for i, r := range rs {
+			if i == limit && limit > 0 {
+				break
+			}
+			row(fmt.Sprintf("%8d %s", r.URLs, plural(r.URLs)), r.text(), r.place())
+		}
+	})
+}
+
+func (r *reason) text() string {
+	if r.Why == whyScope {
+		return "out of scope: " + r.Rule
+	}
+	return r.Rule
+}
+
+func (r *reason) place() string {
+	switch {
+	case r.File == "":
+		return ""
+	case r.Line == 0:
+		return r.File
+	}
+	return fmt.Sprintf("%s (line %d)", r.File, r.Line)
+}
+
+// writeDetails writes all that is known of one host.
+func (h *hostReport) writeDetails(w io.Writer, limit int) error {
+	var p sheet
+	p.line("%s", h.Host)
+	p.table(func(row func(...any)) {
+		row("  state", h.stateText())
+		row("  origins", strings.Join(h.Origins, ", "))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", h.Declared, h.Configured, h.Owed))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", h.Least, h.Median, h.Gaps, shortText(h.Shortfall)))
+		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.Strikes))
+		for _, r := range h.tally.rows() {
+			row("  "+r[0], r[1])
+		}
+		if !h.LastVisit.IsZero() {
+			row("  last", fmt.Sprintf("%s, status %d, address %s", clock(h.LastVisit), h.LastStatus, address(h)))
+		}
+		for _, field := range slices.Sorted(maps.Keys(h.Override)) {
+			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
+		}
+	})
+	p.refusals(h.Refusals, limit)
+	_, err := p.WriteTo(w)
+	return err
+}
+
+func (h *hostReport) stateText() string {
+	switch {
+	case !h.HeldUntil.IsZero():
+		return fmt.Sprintf("%s until %s%s", h.State, clock(h.HeldUntil), because(h.Why))
+	case !h.DueAt.IsZero():
+		return fmt.Sprintf("%s, next visit at %s", h.State, clock(h.DueAt))
+	}
+	return h.State
+}
+
+func address(h *hostReport) string {
+	if !h.Address.IsValid() {
+		return "not known"
+	}
+	return h.Address.String()
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func plural(urls int) string {
+	if urls == 1 {
+		return "URL"
+	}
+	return "URLs"
+}

@@ -1,0 +1,97 @@
+package crawler
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func TestHostMemo(t *testing.T) {
+	full := HostMemo{
+		Pages: math.MaxInt64, Requests: math.MaxInt64, Failures: math.MaxInt64, Bytes: math.MaxInt64, Status: math.MaxInt32,
+		Last: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
+		Spent: math.MaxInt64, Declared: math.MaxInt64, Configured: math.MaxInt64, Shortfall: math.MaxInt64,
+	}
+	full.Gaps.Least = math.MaxInt64
+	for i := range full.Gaps.counts {
+		full.Gaps.counts[i] = math.MaxUint32
+	}
+	usual := HostMemo{Pages: 1, Requests: 3, Last: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), Addr: netip.MustParseAddr("192.0.2.1")}
+	usual.Gaps.add(time.Second)
+	for _, want := range []HostMemo{{}, usual, full} {
+		b := want.encode()
+		if got := ReadHostMemo(b); got != want {
+			t.Errorf("read %+v, want %+v", got, want)
+		}
+		if len(b) > storage.MaxMemo {
+			t.Errorf("%d bytes, at most %d are kept", len(b), storage.MaxMemo)
+		}
+		if got := ReadHostMemo(append(b, "what a later program adds"...)); got != want {
+			t.Errorf("with a field more, read %+v, want %+v", got, want)
+		}
+		for n := range b {
+			if got := ReadHostMemo(b[:n]); got != (HostMemo{}) {
+				t.Fatalf("cut after %d bytes, it reads as %+v", n, got)
+			}
+		}
+		later := bytes.Clone(b)
+		later[0]++
+		if got := ReadHostMemo(later); got != (HostMemo{}) {
+			t.Errorf("a later version reads as %+v", got)
+		}
+	}
+}
+
+func FuzzHostMemo(f *testing.F) {
+	m := HostMemo{Pages: 7, Last: time.Unix(1, 2).UTC(), Addr: netip.MustParseAddr("::1")}
+	m.Gaps.add(time.Second)
+	f.Add(m.encode())
+	f.Add([]byte{memoVersion, 0, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := ReadHostMemo(b)
+		if again := ReadHostMemo(m.encode()); again != m {
+			t.Errorf("%x reads as %+v, which is kept as %+v", b, m, again)
+		}
+	})
+}
+
+// The median is compared with that of a sorted list.
+func TestGaps(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, most := range []float64{0.01, 1, 60, 7200} {
+		var g Gaps
+		var all []time.Duration
+		for range 1001 {
+			d := time.Duration((0.001 + r.Float64()*most) * float64(time.Second))
+			g.add(d)
+			all = append(all, d)
+		}
+		slices.Sort(all)
+		if got, want := g.Median(), all[500]; math.Abs(float64(got-want)) > 0.1*float64(want) {
+			t.Errorf("median %v, want %v to within 10 %%", got, want)
+		}
+		if g.Least != all[0] || g.Count() != 1001 {
+			t.Errorf("least %v of %d, want %v of 1001", g.Least, g.Count(), all[0])
+		}
+	}
+	var g Gaps
+	if g.Median() != 0 || g.Count() != 0 {
+		t.Errorf("median %v of none", g.Median())
+	}
+	g.add(math.MaxInt64) // beyond all buckets
+	g.add(-1)
+	if g.Least != 0 || g.Count() != 2 {
+		t.Errorf("least %v of %d, want 0 of 2", g.Least, g.Count())
+	}
+	g = Gaps{}
+	g.add(time.Second)
+	if got := g.Median(); got < time.Second {
+		t.Errorf("median %v is shorter than the shortest", got)
+	}
+}

@@ -1,0 +1,38 @@
+package robots
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Judge returns how the origin's URLs are judged by the rules that Rules
+// returns: as Check judges them while these hold, purposes included. It is nil
+// if no rules are known.
+func (g *Gate) Judge(ctx context.Context, o decorum.Origin) (func(decorum.URL) Verdict, error) {
+	rules, err := g.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return nil, err
+	}
+	return func(u decorum.URL) Verdict { return g.verdict(rules, u) }, nil
+}
+
+// verdict is the one place in which a URL is judged.
+func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
+	v := rules.Check(u)
+	if no, ok := rules.forbids(u, g.cfg.Purposes); v.Allowed && ok && u != u.Origin().RobotsURL() {
+		return no
+	}
+	return v
+}
+
+// WhyClosed says why the origin's pages cannot be visited now; nil if they can,
+// or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
+func (g *Gate) WhyClosed(ctx context.Context, now time.Time, o decorum.Origin) (*Closed, error) {
+	s, err := g.lately(ctx, o)
+	if err != nil || !s.closed || !now.Before(s.until) {
+		return nil, err
+	}
+	return g.closed(s, s.until, s.why), nil
+}

@@ -1,0 +1,60 @@
+package robots
+
+import (
+	"testing"
+	"time"
+)
+
+// TestGateJudge: what is told of URLs is what Check decides on.
+func TestGateJudge(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
+	s := newScene(t, GateConfig{Purposes: []string{"ai-train"}})
+	page := mustURL(t, "https://example.com/no/page")
+	if judge, err := s.gate.Judge(t.Context(), page.Origin()); judge != nil || err != nil {
+		t.Fatalf("a judge without rules, %v", err)
+	}
+	s.lookup(page, answers(200, file))
+	s.restart() // another run reads what is kept
+	judge, err := s.gate.Judge(t.Context(), page.Origin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]Verdict{
+		"/no/page":    {Rule: "disallow: /no", Line: 2, Group: "*"},
+		"/yes":        {Rule: "content-signal: ai-train=n", Line: 3, Group: "*"},
+		"/robots.txt": {Allowed: true, Group: "*"},
+	} {
+		u := mustURL(t, "https://example.com"+path)
+		if got := judge(u); got != want {
+			t.Errorf("%s: %+v, want %+v", path, got, want)
+		}
+		if _, err := s.gate.Check(t.Context(), s.now, u); (err == nil) != want.Allowed {
+			t.Errorf("%s: Check says %v", path, err)
+		}
+	}
+}
+
+// TestWhyClosed: it says what Check says, and leaves the lookup to others.
+func TestWhyClosed(t *testing.T) {
+	s := newScene(t, GateConfig{})
+	page := mustURL(t, "https://example.com/")
+	closed := func(want string) {
+		t.Helper()
+		c, err := s.gate.WhyClosed(t.Context(), s.now, page.Origin())
+		got := ""
+		if c != nil {
+			got = c.Why
+		}
+		if err != nil || got != want {
+			t.Errorf("closed: %q, %v; want %q", got, err, want)
+		}
+	}
+	closed("")
+	s.lookup(page, answers(500, ""))
+	closed("robots.txt: status 500")
+	s.want(page, unreachable)
+	s.now = s.now.Add(5 * time.Minute)
+	closed("")
+	s.lookup(page, answers(200, "")) // nobody has claimed it
+	closed("")
+}

@@ -1,0 +1,329 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// An inspection is a fixture whose Store can be asked what it holds.
+type inspection struct {
+	*fixture
+	storage.Inspector
+}
+
+// runInspector tests the Stores that open returns, if they are Inspectors.
+func runInspector(t *testing.T, open func(t testing.TB) storage.Store) {
+	for _, tt := range inspectTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, open(t))
+			i, ok := f.store.(storage.Inspector)
+			if !ok {
+				t.Skip("the Store is no Inspector")
+			}
+			tt.run(&inspection{f, i})
+		})
+	}
+}
+
+// all returns what is told of all origins, by name.
+func (i *inspection) all() map[string]storage.OriginInfo {
+	i.Helper()
+	all := make(map[string]storage.OriginInfo)
+	i.must(i.Origins(i.Context(), func(o storage.OriginInfo) bool {
+		if _, twice := all[o.Origin.String()]; twice {
+			i.Errorf("%v is told of twice", o.Origin)
+		}
+		all[o.Origin.String()] = o
+		return true
+	}))
+	return all
+}
+
+// urls returns the URLs of an origin in a state, each with the second it was
+// put off to, if it was.
+func (i *inspection) urls(o string, in storage.State) (urls []string) {
+	i.Helper()
+	i.must(i.URLs(i.Context(), origin(o), in, func(e storage.Entry, when time.Time) bool {
+		told := e.URL.Path()
+		if !when.IsZero() {
+			told += fmt.Sprintf(" at %g", when.Sub(start).Seconds())
+		}
+		urls = append(urls, told)
+		return true
+	}))
+	return urls
+}
+
+// told wants the URLs of an origin in a state to be these.
+func (i *inspection) told(o string, in storage.State, want ...string) {
+	i.Helper()
+	if got := i.urls(o, in); !slices.Equal(got, want) {
+		i.Errorf("state %d of %s: %q, want %q", in, o, got, want)
+	}
+}
+
+var inspectTests = []struct {
+	name string
+	run  func(*inspection)
+}{
+	{"Origins tells of all origins that were ever met", func(i *inspection) {
+		if got := i.all(); len(got) > 0 {
+			i.Errorf("an empty store tells of %v", got)
+		}
+		i.add(2, pages("https://a.example/", "http://a.example/")...)
+		i.hold("https://held.example", at(10), true)
+		i.must(i.store.SetNote(i.Context(), origin("https://noted.example"), "key", []byte("v")))
+		for _, l := range i.lease(at(0), 10) {
+			i.ack(storage.Ack{Lease: l})
+		}
+		all := i.all()
+		for _, o := range []string{"https://a.example", "http://a.example", "https://held.example", "https://noted.example"} {
+			if _, ok := all[o]; !ok {
+				i.Errorf("nothing is told of %s", o)
+			}
+		}
+		if len(all) != 4 {
+			i.Errorf("%d origins, want 4", len(all))
+		}
+	}},
+	{"what is told of an origin", testOriginInfo},
+	{"an origin never met is not known", func(i *inspection) {
+		i.add(1, page("https://a.example/"))
+		info, ok, err := i.Origin(i.Context(), origin("https://b.example"))
+		i.must(err)
+		if ok {
+			i.Errorf("told %+v", info)
+		}
+		i.told("https://b.example", storage.InQueue)
+	}},
+	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspection) {
+		i.add(1, of(storage.Early, "https://a.example/out"))
+		i.take(at(0), "https://a.example/out")
+		i.add(4, ranked(5, "https://a.example/u5"), ranked(4, "https://a.example/u4"),
+			of(storage.Late, "https://a.example/l"), of(storage.Early, "https://a.example/e"))
+		i.add(1, page("https://b.example/other"))
+		i.add(0, hop("https://a.example/r.txt", "https://a.example"))
+		got := i.urls("https://a.example", storage.InQueue)
+		i.told("https://a.example", storage.InRest)
+		at := slices.Index(got, "/out")
+		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
+			i.Errorf("told %q, want %q and the leased one", got, want)
+		}
+	}},
+	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspection) {
+		i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Later, At: at(30)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/2"), Outcome: storage.Rest, At: at(50)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/3"), Outcome: storage.Rest, At: at(40)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/4"), Outcome: storage.Parked})
+		i.told("https://a.example", storage.InQueue, "/1 at 30", "/5")
+		i.told("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
+		i.told("https://a.example", storage.InParking, "/4")
+		i.must(i.store.Flush(i.Context()))
+		i.told("https://a.example", storage.InQueue, "/1 at 30", "/5")
+		i.told("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
+		i.told("https://a.example", storage.InParking, "/4")
+	}},
+	{"URLs tells every field of an entry", func(i *inspection) {
+		want := ranked(7, "https://a.example/?q")
+		want.Depth, want.Referrer, want.Context, want.Page = 3, "https://b.example/", []byte("c"), visited(at(-1))
+		i.add(1, want)
+		i.must(i.URLs(i.Context(), origin("https://a.example"), storage.InQueue, func(e storage.Entry, _ time.Time) bool {
+			if diff := cmp.Diff(want, e, exact); diff != "" {
+				i.Errorf("entry (-added +told):\n%s", diff)
+			}
+			return true
+		}))
+	}},
+	{"URLs tells of many", func(i *inspection) {
+		const many = 3000
+		want := make([]string, many)
+		for n := range want {
+			want[n] = fmt.Sprintf("/%d", n)
+			i.add(1, page("https://a.example"+want[n]))
+			if n == many/2 {
+				i.must(i.store.Flush(i.Context()))
+			}
+		}
+		i.told("https://a.example", storage.InQueue, want...)
+	}},
+	{"inspecting changes nothing", func(i *inspection) {
+		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Parked})
+		before := i.counts()
+		for in := range storage.InParking + 1 {
+			i.urls("https://a.example", in)
+		}
+		i.all()
+		_, err := i.Known(i.Context(), url("https://a.example/9"))
+		i.must(err)
+		if diff := cmp.Diff(before, i.counts()); diff != "" {
+			i.Errorf("counts:\n%s", diff)
+		}
+		i.drain(at(0), "https://a.example/2", "https://a.example/3")
+		i.add(1, page("https://a.example/9"))
+	}},
+	{"yield ends the call", func(i *inspection) {
+		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		i.must(i.store.SetNote(i.Context(), origin("https://a.example"), "1", []byte("v")))
+		i.must(i.store.SetNote(i.Context(), origin("https://a.example"), "2", []byte("v")))
+		ctx, a := i.Context(), origin("https://a.example")
+		for name, call := range map[string]func(stop func() bool) error{
+			"Origins": func(stop func() bool) error {
+				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
+			},
+			"URLs": func(stop func() bool) error {
+				return i.URLs(ctx, a, storage.InQueue, func(storage.Entry, time.Time) bool { return stop() })
+			},
+			"Seen":  func(stop func() bool) error { return i.Seen(ctx, a, func(uint64) bool { return stop() }) },
+			"Notes": func(stop func() bool) error { return i.Notes(ctx, a, func(string, []byte) bool { return stop() }) },
+		} {
+			calls := 0
+			i.must(call(func() bool { calls++; return false }))
+			if calls != 1 {
+				i.Errorf("%s went on for %d calls", name, calls)
+			}
+		}
+	}},
+	{"Known asks the seen set", func(i *inspection) {
+		i.add(2, pages("https://a.example/1", "https://a.example/2")...)
+		i.add(0, hop("https://a.example/hop", "https://a.example"))
+		for _, l := range i.lease(at(0), 1) {
+			i.ack(storage.Ack{Lease: l})
+		}
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1")})
+		for u, want := range map[string]bool{
+			"https://a.example/1": true, "https://a.example/2": true, "https://a.example/hop": false,
+			"http://a.example/1": false, "https://b.example/1": false,
+		} {
+			got, err := i.Known(i.Context(), url(u))
+			i.must(err)
+			if got != want {
+				i.Errorf("%s: %t, want %t", u, got, want)
+			}
+		}
+	}},
+	{"Seen tells the fingerprints of what the seen set holds", func(i *inspection) {
+		want := map[string]string{}
+		for n := range 2500 {
+			e := page(fmt.Sprintf("https://a.example/%d?q=%d", n, n))
+			want[fmt.Sprint(storage.Fingerprint(e.URL))] = e.URL.String()
+			i.add(1, e)
+		}
+		i.add(1, page("https://b.example/"))
+		i.ack(storage.Ack{Lease: i.lease(at(0), 1)[0]}) // what was visited stays seen
+		i.must(i.Seen(i.Context(), origin("https://a.example"), func(f uint64) bool {
+			if _, ok := want[fmt.Sprint(f)]; !ok {
+				i.Errorf("fingerprint %d is of none, or told twice", f)
+			}
+			delete(want, fmt.Sprint(f))
+			return true
+		}))
+		for f, u := range want {
+			i.Errorf("%s of %s is missing", f, u)
+		}
+	}},
+	{"Notes tells what SetNote kept", func(i *inspection) {
+		a := origin("https://a.example")
+		for key, value := range map[string]string{"": "empty", "k": "1", "kk": "2", "gone": "3"} {
+			i.must(i.store.SetNote(i.Context(), a, key, []byte(value)))
+		}
+		i.must(i.store.SetNote(i.Context(), origin("http://a.example"), "other", []byte("x")))
+		i.must(i.store.SetNote(i.Context(), a, "gone", nil))
+		got := map[string]string{}
+		i.must(i.Notes(i.Context(), a, func(key string, value []byte) bool {
+			got[key] = string(value)
+			return true
+		}))
+		if diff := cmp.Diff(map[string]string{"": "empty", "k": "1", "kk": "2"}, got); diff != "" {
+			i.Errorf("notes (-want +got):\n%s", diff)
+		}
+	}},
+	{"the zero Origin has notes, and is not told of", func(i *inspection) {
+		i.must(i.store.SetNote(i.Context(), decorum.Origin{}, "own", []byte("v")))
+		if got := i.all(); len(got) > 0 {
+			i.Errorf("told %v", got)
+		}
+		keys := ""
+		i.must(i.Notes(i.Context(), decorum.Origin{}, func(key string, value []byte) bool {
+			keys += key + "=" + string(value) + " "
+			return true
+		}))
+		if keys != "own=v " {
+			i.Errorf("notes %q", keys)
+		}
+	}},
+	{"a closed or cancelled inspection is refused", func(i *inspection) {
+		i.add(1, page("https://a.example/"))
+		ctx, cancel := context.WithCancel(i.Context())
+		cancel()
+		if err := i.Origins(ctx, func(storage.OriginInfo) bool { return true }); err == nil {
+			i.Error("a cancelled call returned no error")
+		}
+		i.must(i.store.Close())
+		errs := map[string]error{}
+		a := origin("https://a.example")
+		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
+		_, _, errs["Origin"] = i.Origin(i.Context(), a)
+		errs["URLs"] = i.URLs(i.Context(), a, storage.InQueue, func(storage.Entry, time.Time) bool { return true })
+		_, errs["Known"] = i.Known(i.Context(), url("https://a.example/"))
+		errs["Seen"] = i.Seen(i.Context(), a, func(uint64) bool { return true })
+		errs["Notes"] = i.Notes(i.Context(), a, func(string, []byte) bool { return true })
+		for name, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), storage.ErrClosed.Error()) {
+				i.Errorf("%s: %v, want %v", name, err, storage.ErrClosed)
+			}
+		}
+	}},
+}
+
+// testOriginInfo follows two origins of a host through all that can be told.
+func testOriginInfo(i *inspection) {
+	want := func(now time.Time, want storage.OriginInfo) {
+		i.Helper()
+		got, ok, err := i.Origin(i.Context(), want.Origin)
+		i.must(err)
+		if !ok {
+			i.Fatalf("%v is not known", want.Origin)
+		}
+		for _, told := range []storage.OriginInfo{got, i.all()[want.Origin.String()]} {
+			if !want.Next.IsZero() && !want.Next.After(now) && !told.Next.After(now) {
+				told.Next = want.Next // it waits for nothing
+			}
+			if diff := cmp.Diff(want, told, exact, cmp.Comparer(sameHost), cmp.Comparer(time.Time.Equal)); diff != "" {
+				i.Fatalf("origin (-want +told):\n%s", diff)
+			}
+		}
+	}
+	a, b := origin("https://a.example"), origin("http://a.example")
+	i.hold("https://a.example", at(0), false)
+	i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+	l := i.take(at(0), "https://a.example/1")
+	want(at(0), storage.OriginInfo{Origin: a, Hold: at(0), Queued: 4, Leased: 1, Seen: 5, Next: at(0)})
+	host := storage.Host{Due: at(10), Gap: time.Second, Strikes: 2, Memo: []byte("memo")}
+	i.ack(storage.Ack{Lease: l, Outcome: storage.Rest, At: at(99), Host: &host})
+	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/2"), Outcome: storage.Later, At: at(70)})
+	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/3"), Outcome: storage.Parked})
+	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/4"), Outcome: storage.Done})
+	want(at(10), storage.OriginInfo{Origin: a, Host: host, Hold: at(0), Queued: 2, Resting: 1, Parked: 1, Seen: 5, Next: at(10)})
+	i.hold("https://a.example", at(60), true)
+	want(at(10), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Queued: 2, Resting: 1, Parked: 1, Seen: 5, Next: at(60)})
+	i.ack(storage.Ack{Lease: i.take(at(60), "https://a.example/5")})
+	want(at(60), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Queued: 1, Resting: 1, Parked: 1, Seen: 5, Next: at(70)})
+	i.ack(storage.Ack{Lease: i.take(at(70), "https://a.example/2")})
+	want(at(70), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Resting: 1, Parked: 1, Seen: 5, Next: at(99)})
+	i.ack(storage.Ack{Lease: i.take(at(99), "https://a.example/1")})
+	want(at(99), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Parked: 1, Seen: 5})
+	i.add(1, page("http://a.example/"))
+	want(at(99), storage.OriginInfo{Origin: b, Host: host, Queued: 1, Seen: 1, Next: at(10)}) // the host's clock is one
+}
