@@ -24,7 +24,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkFetch,
+		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkPoliteness, checkFetch,
 	} {
 		if f := room(p); f != nil {
 			return f

@@ -7,9 +7,6 @@ import "strings"
 // believe in a setting that does nothing.
 var notYet = []struct{ field, why string }{
 	{"scope.max_pages_per_host", "limits.pages bounds the whole crawl"},
-	{"politeness.ip", "hosts are paced one by one"},
-	{"politeness.window", "start and stop the crawl at the hours you want"},
-	{"politeness.hosts", "all hosts are paced alike"},
 	{"limits.bytes", "limits.pages and limits.duration bound the crawl"},
 	{"fetch.headers", "requests carry no headers of yours"},
 	{"fetch.cookies", "requests carry no cookies"},
