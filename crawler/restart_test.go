@@ -59,7 +59,7 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 				}
 				return crawltest.HTML("")
 			}}
-		sites[1].Others = pageOf(numbered(2000)...) // keeps the address in use
+		sites[1].Pages = map[string]crawltest.Page{"/": pageOf(numbered(2000)...)} // keeps the address in use
 		web := crawltest.New(sites...)
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}
