@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -239,6 +241,75 @@ func TestATurnAwayIsNoVisit(t *testing.T) {
 		}
 		if urls, _ := visited(web.Log()); len(urls) != 20 || !slices.Contains(urls, "http://h9.test/") {
 			t.Errorf("%d requests, want 20", len(urls))
+		}
+	})
+}
+
+// TestATurnAwayIsNoPage: ten hosts move to one address before their pages are
+// visited, so that nine of ten are turned away when they have been counted.
+func TestATurnAwayIsNoPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(10, crawltest.Latency{Base: 100 * time.Millisecond})
+		web, begin := crawltest.New(sites...), time.Now()
+		c := over(t, wire{web, func(host string) netip.Addr {
+			if time.Since(begin) < time.Second {
+				return netip.AddrFrom4([4]byte{93, 184, 216, host[1]})
+			}
+			return oneAddress(host)
+		}}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c.Settings.MaxPages = 10
+		if err := c.Run(t.Context()); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		if n := c.Stats().Pages; n != 10 {
+			t.Errorf("%d pages, want 10", n)
+		}
+	})
+}
+
+// TestASlowHandlerHoldsNoAddress: it is free when the answer has come.
+func TestASlowHandlerHoldsNoAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(5, crawltest.Latency{Base: 100 * time.Millisecond})
+		web := crawltest.New(sites...)
+		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+			time.Sleep(time.Minute)
+			return nil, nil
+		}
+		begin := time.Now()
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if last := log[len(log)-1].Start.Sub(begin); len(log) != 10 || last > 1200*time.Millisecond {
+			t.Errorf("%d requests, the last after %v", len(log), last)
+		}
+	})
+}
+
+// A tardy store takes its time to hold an origin for long.
+type tardy struct{ storage.Store }
+
+func (s tardy) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	if time.Until(until) > time.Second {
+		time.Sleep(400 * time.Millisecond)
+	}
+	return s.Store.Hold(ctx, o, until, dormant)
+}
+
+// TestACallThatComesEarly, before the host has begun to wait, is heard.
+func TestACallThatComesEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(2, crawltest.Latency{Base: 300 * time.Millisecond})
+		web, begin := crawltest.New(sites...), time.Now()
+		c := over(t, wire{web, oneAddress}, tardy{memory()}, politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if second := web.Log()[1].Start.Sub(begin); second > 500*time.Millisecond {
+			t.Errorf("the second host waited %v for an address that was free after 300ms", second)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 // putOff gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
 func (c *Crawler) putOff(ctx context.Context, l storage.Lease, until time.Time, dormant bool) (storage.Ack, error) {
-	if !l.For.IsZero() { // a hop goes ahead of any hold
+	if l.For == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
 		return storage.Ack{Outcome: storage.Later, At: earlier(until, time.Now().Add(recheck))}, nil
 	}
 	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, dormant)
@@ -110,11 +110,10 @@ func (w *line) hosts() []string {
 // queueUp lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
 func (c *Crawler) queueUp(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
-	host := l.URL.Origin().Host()
 	c.line.add(l.URL.Origin())
 	ack, err := c.putOff(ctx, l, busy.Until, false)
-	if from, called := c.Limits.Called(host); called && err == nil { // before it was in the line
-		err = c.call(ctx, host, from)
+	if from, called := c.Limits.Called(l.URL.Origin().Host()); called && err == nil { // before it was put off
+		err = c.Frontier.Hold(afterwards(ctx), l.URL.Origin(), from, false)
 	}
 	return ack, err
 }

@@ -148,6 +148,35 @@ func TestWindowOfAHop(t *testing.T) {
 	})
 }
 
+// TestWindowOfAHopAtHome: the hours end between a robots.txt and its hop on the
+// same origin, which no hold stops.
+func TestWindowOfAHopAtHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sleepUntil(t, "2000-01-01 00:00:59 +00")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(),
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://a.test/rules")}),
+			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Policy.Window = window(t, "00:00-00:01,00:10-00:20", "")
+		looks := 0
+		c.Hooks.Refused = func(storage.Lease, error) {
+			if looks++; looks == 1000 {
+				c.Halt()
+			}
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.Open(log[1].Start) {
+			t.Errorf("requests %+v", log)
+		}
+		if looks > 300 {
+			t.Errorf("looked %d times in nine minutes", looks)
+		}
+	})
+}
+
 // TestVisitTime of robots.txt holds for all that follows it.
 func TestVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -135,6 +135,23 @@ func TestAddressMoves(t *testing.T) {
 	enters(t, l, 3*sec, "b", shared)
 }
 
+// TestAHostThatMovesLeavesTheLine of the address where it waited.
+func TestAHostThatMovesLeavesTheLine(t *testing.T) {
+	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
+	a := enters(t, l, 0, "a", shared)
+	first, err := l.Admit(noon, "b", noon, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits(t, l, 0, "b", shared)
+	if err := first.Bind(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
+		t.Fatal(err)
+	}
+	waits(t, l, 0, "c", shared)
+	l.Leave(a, noon)
+	calls(t, l, map[string]time.Duration{"c": 0})
+}
+
 func TestLoopbackIsTheOperatorsOwn(t *testing.T) {
 	local := netip.MustParseAddr("127.0.0.1")
 	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
