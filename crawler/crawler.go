@@ -39,6 +39,8 @@ type Crawler struct {
 	heeded   heeded
 	delays   delays
 	claims   claims
+	line     line
+	lapsed   sync.Map // hosts whose override has expired, and that it was said of
 	halt     context.CancelFunc
 	mu       sync.Mutex // guards halt
 }
@@ -98,6 +100,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.announce(time.Now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	work, done := c.workContext(ctx, stop)
@@ -137,7 +140,7 @@ func (c *Crawler) end(cause error) error {
 	defer cancel()
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

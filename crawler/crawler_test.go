@@ -31,20 +31,33 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
-	if err != nil {
-		t.Fatal(err)
-	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limits}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store),
 		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
 		Limits:   limits,
-		Fetcher:  fetcher,
+		Fetcher:  fetcherOver(t, web),
 		Settings: crawler.Settings{Token: "testbot"},
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
+	plant(t, c, seeds...)
+	return c
+}
+
+// fetcherOver returns a fetcher that sends its requests over transport.
+func fetcherOver(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher {
+	t.Helper()
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fetcher
+}
+
+// plant queues the seeds.
+func plant(t *testing.T, c *crawler.Crawler, seeds ...string) {
+	t.Helper()
 	for _, s := range seeds {
 		u, err := decorum.ParseURL(s)
 		if err != nil {
@@ -54,7 +67,6 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 			t.Fatal(err)
 		}
 	}
-	return c
 }
 
 // robotsText returns a robots.txt that never changes.

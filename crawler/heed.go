@@ -106,26 +106,27 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(c.Gate.Clean(u)).Allowed })
 }
 
-// delays are the Crawl-delays in force, by host and origin.
+// delays are the pauses that robots.txt files ask for, by host and origin.
 type delays struct {
 	mu    sync.Mutex
 	hosts map[string]map[decorum.Origin]time.Duration
 }
 
-// crawlDelay returns the longest Crawl-delay that the origins of o's host ask
-// for: they share one server, and so one clock.
-func (c *Crawler) crawlDelay(ctx context.Context, o decorum.Origin) (longest time.Duration, err error) {
-	own, err := c.delayOf(ctx, o)
+// pace returns the longest pause that the origins of o's host ask for, by
+// Crawl-delay or Request-rate: they share one server, and so one clock. And it
+// returns when o may be visited next by its Visit-time.
+func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (longest time.Duration, opens time.Time, err error) {
+	own, opens, err := c.Gate.Pace(ctx, o, now)
 	if err != nil {
-		return 0, err
+		return 0, opens, err
 	}
 	host := o.Host()
 	c.delays.mu.Lock()
 	defer c.delays.mu.Unlock()
 	known := c.delays.hosts[host]
 	if known == nil {
-		if known, err = c.delaysOf(ctx, host); err != nil {
-			return 0, err
+		if known, err = c.delaysOf(ctx, host, now); err != nil {
+			return 0, opens, err
 		}
 		if c.delays.hosts == nil || len(c.delays.hosts) >= remembered {
 			c.delays.hosts = map[string]map[decorum.Origin]time.Duration{}
@@ -140,19 +141,19 @@ func (c *Crawler) crawlDelay(ctx context.Context, o decorum.Origin) (longest tim
 	for _, d := range known {
 		longest = max(longest, d)
 	}
-	return longest, nil
+	return longest, opens, nil
 }
 
 // delaysOf returns what is known of a host's http and https origins, which the
 // gate may have learnt in an earlier run.
-func (c *Crawler) delaysOf(ctx context.Context, host string) (map[decorum.Origin]time.Duration, error) {
+func (c *Crawler) delaysOf(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
 	known := map[decorum.Origin]time.Duration{}
 	for _, scheme := range []string{"http", "https"} {
 		u, err := decorum.ParseURL(scheme + "://" + host + "/")
 		if err != nil {
 			continue // a host that only has a meaning for another scheme
 		}
-		d, err := c.delayOf(ctx, u.Origin())
+		d, _, err := c.Gate.Pace(ctx, u.Origin(), now)
 		if err != nil {
 			return nil, err
 		}
@@ -161,14 +162,4 @@ func (c *Crawler) delaysOf(ctx context.Context, host string) (map[decorum.Origin
 		}
 	}
 	return known, nil
-}
-
-// delayOf returns the Crawl-delay of one origin, 0 if it is not known or none.
-func (c *Crawler) delayOf(ctx context.Context, o decorum.Origin) (time.Duration, error) {
-	rules, err := c.Gate.Rules(ctx, o)
-	if err != nil || rules == nil {
-		return 0, err
-	}
-	d, _ := rules.CrawlDelay()
-	return d, nil
 }

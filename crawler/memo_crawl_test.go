@@ -40,7 +40,7 @@ func TestMemoOfACrawl(t *testing.T) {
 				"/": pageOf("/1", "/moved"), "/1": pageOf("/2"), "/2": pageOf("/3"), "/3": pageOf(), "/listed": pageOf(),
 				"/moved":   crawltest.Always(crawltest.Redirect(http.StatusFound, "http://a.test:81/")),
 				"/map.xml": sitemapOf("urlset", "http://a.test/listed", "http://a.test/broken"),
-				"/broken":  crawltest.Always(crawltest.Status(http.StatusServiceUnavailable)),
+				"/broken":  crawltest.Always(crawltest.Status(http.StatusInternalServerError)),
 			},
 			Latency: crawltest.Latency{Base: 250 * time.Millisecond},
 		}
@@ -64,7 +64,7 @@ func TestMemoOfACrawl(t *testing.T) {
 		pages := map[string]bool{}
 		for _, x := range log {
 			want.Spent += x.End.Sub(x.Start)
-			if x.Status == http.StatusServiceUnavailable {
+			if x.Status == http.StatusInternalServerError {
 				want.Failures++
 			}
 			if !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {

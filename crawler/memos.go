@@ -8,9 +8,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// memos holds the newest memo of each host that is being visited, and of some
-// that were: a lease carries the memo as it was when the lease was made, and
-// where a host has several slots, visits have ended since.
+// memos holds the newest state of each host that is being visited, and of some
+// that were, with its memo: a lease carries them as they were when it was made,
+// and where a host has several slots, visits have ended since, whose strikes
+// and counts must not be lost.
 type memos struct {
 	mu    sync.Mutex
 	hosts map[string]*hostMemo
@@ -18,6 +19,7 @@ type memos struct {
 
 type hostMemo struct {
 	HostMemo
+	clock storage.Host        // but for the memo
 	users int                 // leases in hand
 	begun map[uint64]struct{} // of them, by token: first visits to a page
 	full  bool                // see Crawler.setAside
@@ -37,13 +39,14 @@ func (ms *memos) take(l storage.Lease) {
 		if ms.hosts == nil || len(ms.hosts) >= remembered {
 			ms.forget()
 		}
-		m = &hostMemo{begun: map[uint64]struct{}{}, saving: make(chan struct{}, 1)}
+		m = &hostMemo{clock: l.Host, begun: map[uint64]struct{}{}, saving: make(chan struct{}, 1)}
 		ms.hosts[host] = m
 	}
-	if m.users == 0 { // the host is new here, or another process was there
-		if kept := ReadHostMemo(l.Host.Memo); kept.Requests > m.Requests {
-			m.HostMemo = kept
-		}
+	if l.Host.Due.After(m.clock.Due) { // another process was there
+		m.clock = l.Host
+	}
+	if kept := ReadHostMemo(l.Host.Memo); m.users == 0 && kept.Requests > m.Requests {
+		m.HostMemo = kept // the host is new here, or another process was there
 	}
 	m.users++
 }
@@ -126,7 +129,19 @@ func (m *HostMemo) measure(v *Visit) {
 	m.Shortfall = max(m.Shortfall, short)
 }
 
-// ack ends a lease in the store. A host's new state goes with the newest memo.
+// advance replaces the state of l's host by what next makes of the newest one,
+// and returns it. next must keep Due from moving back.
+func (ms *memos) advance(l storage.Lease, next func(storage.Host) storage.Host) storage.Host {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.hosts[l.URL.Origin().Host()]
+	m.clock = next(m.clock)
+	return m.clock
+}
+
+// ack ends a lease in the store. A host's new state goes as it is by then: of
+// two visits that end together, the ack that comes last must not bring the
+// older one.
 func (c *Crawler) ack(ctx context.Context, a storage.Ack) error {
 	if a.Host == nil {
 		return c.Frontier.Ack(ctx, a)
@@ -134,7 +149,8 @@ func (c *Crawler) ack(ctx context.Context, a storage.Ack) error {
 	m := c.memos.of(a.Lease)
 	m.saving <- struct{}{}
 	defer func() { <-m.saving }()
-	a.Host.Memo = c.memos.encode(m)
+	newest := c.memos.newest(m)
+	a.Host = &newest
 	return c.Frontier.Ack(ctx, a)
 }
 
@@ -145,8 +161,11 @@ func (ms *memos) of(l storage.Lease) *hostMemo {
 	return ms.hosts[l.URL.Origin().Host()]
 }
 
-func (ms *memos) encode(m *hostMemo) []byte {
+// newest returns the state of a host as the store keeps it.
+func (ms *memos) newest(m *hostMemo) storage.Host {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	return m.encode()
+	h := m.clock
+	h.Memo = m.encode()
+	return h
 }

@@ -2,7 +2,9 @@ package crawler
 
 import (
 	"errors"
+	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -89,6 +91,17 @@ func (t Ticket) use(url string) error {
 		return errUsed
 	}
 	return nil
+}
+
+// Connect asks whether the request may go to addr, which may serve other hosts
+// as well. Whoever sends requests must call it when the connection is made, or
+// one that was kept open is taken, and send nothing over it if it returns an
+// error: a *politeness.Busy, or one of Kind Unticketed.
+func (t Ticket) Connect(addr netip.Addr) error {
+	if t.stub == nil {
+		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
+	}
+	return t.stub.permit.Bind(time.Now(), addr)
 }
 
 // Used reports whether the ticket has been spent.

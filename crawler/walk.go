@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -36,7 +35,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	if c.Hooks.Acked != nil {
 		c.Hooks.Acked(ack)
 	}
-	return errors.Join(err, ackErr)
+	return errors.Join(err, ackErr, c.callWaiting(work))
 }
 
 // walk is the hallway. It never sleeps, and nothing in it goes back to an
@@ -66,18 +65,26 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return c.refuse(ctx, l, err)
 	}
 	if err := c.take(l, clearance); err != nil {
-		c.Limits.Release(permit)
+		c.Limits.Release(time.Now(), permit)
 		return c.refuse(ctx, l, err)
 	}
 	ticket, err := NewTicket(clearance, permit)
 	if err != nil {
-		c.Limits.Release(permit)
+		c.Limits.Release(time.Now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.errand = !isPage(l, clearance)
 	condition(ticket, l, clearance)
 	v := c.fetch(ctx, l, clearance, ticket)
-	return c.receive(ctx, v)
+	var busy *politeness.Busy
+	if v.Response == nil && errors.As(v.Err, &busy) {
+		return c.turnAway(ctx, v, permit, busy)
+	}
+	c.tally.visit(v)
+	c.Limits.Leave(permit, v.End)
+	calling := c.callWaiting(ctx) // before the handler takes its time
+	ack, err := c.receive(ctx, v)
+	return ack, errors.Join(err, calling)
 }
 
 // clear asks scope again, and the robots gate: for the URL, or for its
@@ -119,29 +126,16 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 	return nil
 }
 
-// admit asks for a permit: the host must be due, by the store's clock and by
-// the limiter's. Where the rest that the store knows of is shorter than the
-// Crawl-delay that is known now (another crawl learnt it, or a crash came
-// between learning it and the ack), the host rests for that first.
-func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
-	origin := cl.URL().Origin()
-	delay, err := c.crawlDelay(ctx, origin)
-	if err != nil {
-		return politeness.Permit{}, err
+// untake takes back the counting of a visit that was not made.
+func (c *Crawler) untake(l storage.Lease, cl robots.Clearance) {
+	switch {
+	case cl.ForRobots():
+	case isPage(l, cl):
+		c.pages.Add(-1)
+	default:
+		c.sitemaps.Add(-1)
 	}
-	if longest := c.Policy.WithDefaults().MaxCrawlDelay; delay > longest && !cl.ForRobots() {
-		return politeness.Permit{}, &robots.Closed{Until: time.Now().Add(asideFor), Dormant: true,
-			Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, longest)}
-	}
-	if l.Host.Gap < delay {
-		return politeness.Permit{}, politeness.TooEarly(delay)
-	}
-	return c.Limits.Admit(time.Now(), origin.Host(), l.Host.Due, l.Host.Slots)
 }
-
-// asideFor is how long an origin is set aside for a reason of our own, until it
-// is looked at again. That costs no request: the reason may be gone by then.
-const asideFor = time.Minute
 
 // recheck is when a worker that found a robots.txt being looked up by another
 // has the gate asked again. Its hold may come after the one that the other
@@ -157,14 +151,20 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	var (
 		closed  *robots.Closed
 		early   politeness.TooEarly
+		busy    *politeness.Busy
 		end     *robots.ChainEnd
 		refusal *robots.Refusal
 	)
 	switch {
 	case errors.As(err, &early):
 		rest := time.Duration(early)
-		return storage.Ack{Outcome: storage.Again, Host: &storage.Host{Due: time.Now().Add(rest),
-			Gap: max(l.Host.Gap, rest), Slots: l.Host.Slots, Strikes: l.Host.Strikes}}, nil
+		host := c.memos.advance(l, func(h storage.Host) storage.Host {
+			h.Due, h.Gap = later(h.Due, time.Now().Add(rest)), max(h.Gap, rest)
+			return h
+		})
+		return storage.Ack{Outcome: storage.Again, Host: &host}, nil
+	case errors.As(err, &busy):
+		return c.queueUp(ctx, l, busy)
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
@@ -178,7 +178,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		if soon := time.Now().Add(recheck); errors.Is(err, decorum.Pending) && soon.Before(until) {
 			until = soon
 		}
-		return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, closed.Dormant)
+		return c.putOff(ctx, l, until, closed.Dormant)
 	case errors.As(err, &end):
 		return storage.Ack{Outcome: storage.Gone}, c.follow(ctx, l.URL, end.Lesson, nil)
 	case errors.Is(err, decorum.Dropped):
@@ -196,7 +196,6 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
 	v.brokenOff = v.Response == nil && ctx.Err() != nil
-	c.tally.visit(v)
 	return v
 }
 
@@ -205,13 +204,14 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 // as the last.
 func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	origin := v.URL().Origin()
-	delay, err := c.crawlDelay(afterwards(ctx), origin)
+	policy := c.policyOf(origin.Host(), v.End)
+	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.Host.Gap
 	}
 	visit := politeness.Visit{
 		Start: v.Start, End: v.End, Status: v.Status(),
-		CrawlDelay: delay, Strikes: v.Lease.Host.Strikes,
+		CrawlDelay: delay,
 	}
 	bytes := 0
 	if v.Response != nil {
@@ -221,8 +221,19 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	if v.brokenOff || v.unsent() {
 		visit.Status = http.StatusOK // it says nothing of the server
 	}
-	rest := c.Policy.Next(visit)
-	c.Limits.Ended(origin.Host(), rest, bytes)
-	c.memos.count(v, delay, c.Policy.WithDefaults().Delay)
-	return &storage.Host{Due: rest.Due, Gap: rest.Gap, Slots: rest.Slots, Strikes: rest.Strikes}, err
+	host := c.memos.advance(v.Lease, func(h storage.Host) storage.Host {
+		visit.Strikes = h.Strikes
+		rest := policy.Next(visit)
+		c.Limits.Ended(origin.Host(), rest, bytes)
+		due := later(h.Due, rest.Due) // another visit may have earned it a longer rest
+		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), rest.Slots, rest.Strikes
+		return h
+	})
+	c.memos.count(v, delay, policy.Delay)
+	if visit.RetryAfter > policy.MaxRetryAfter {
+		c.Log.Warn("host set aside: it asks to be left alone for longer than the crawl waits",
+			"host", origin.Host(), "until", host.Due)
+		err = errors.Join(err, c.Frontier.Hold(afterwards(ctx), origin, host.Due, true))
+	}
+	return &host, err
 }

@@ -57,7 +57,7 @@ func admit(t *testing.T, l *politeness.Limits, moments []moment) {
 			t.Errorf("%+v: a permit and an error", m)
 		}
 		if err == nil {
-			l.Release(p)
+			l.Release(noon, p)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestRequestsPerSecond(t *testing.T) {
 		for range 3 { // more than was granted: the rest is refused
 			if p, err := l.Admit(now, "a", now, 1); err == nil {
 				began++
-				l.Release(p)
+				l.Release(noon, p)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func TestSlots(t *testing.T) {
 	first := admit(2, true)
 	admit(2, true)
 	admit(2, false)
-	l.Release(first)
+	l.Release(noon, first)
 	admit(2, true)
 	l.Ended("a", politeness.Rest{Due: noon}, 0)
 	l.Ended("a", politeness.Rest{Due: noon}, 0)

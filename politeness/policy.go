@@ -3,6 +3,7 @@ package politeness
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -31,8 +32,13 @@ type Policy struct {
 	// one in a row up to MaxBackoff, and halves with each success. Defaults
 	// 5 s, 1 h.
 	Backoff, MaxBackoff time.Duration
-	// MaxRetryAfter bounds what a Retry-After header can ask for. Default 24 h.
+	// MaxRetryAfter is the longest Retry-After the crawl waits for: a host that
+	// asks for more is set aside, never visited sooner. Default 24 h.
 	MaxRetryAfter time.Duration
+	// Window is when hosts are visited. Default: always.
+	Window Window
+	// Hosts says otherwise of single hosts.
+	Hosts map[string]Override
 	// Jitter returns a number in [0, 1) that spreads back-off; nil: random.
 	Jitter func() float64
 }
@@ -48,6 +54,15 @@ func (p Policy) Validate() error {
 		return errors.New("concurrency must not be negative")
 	case p.MaxCrawlDelay < 0, p.Backoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
 		return errors.New("durations must not be negative")
+	}
+	for host, o := range p.Hosts {
+		q := Policy{}
+		set(&q.Delay, o.Delay)
+		set(&q.Adaptive, o.Adaptive)
+		set(&q.Concurrency, o.Concurrency)
+		if err := q.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", host, err)
+		}
 	}
 	return nil
 }
@@ -103,10 +118,13 @@ func (p Policy) Next(v Visit) Rest {
 		rest.Slots = 1
 	}
 	rest.Gap = max(0, p.Delay, v.CrawlDelay, p.adaptive(v),
-		min(v.RetryAfter, p.MaxRetryAfter), p.backoff(rest.Strikes))
+		min(v.RetryAfter, longestRest), p.backoff(rest.Strikes))
 	rest.Due = v.End.Add(rest.Gap)
 	return rest
 }
+
+// longestRest bounds what a host can ask for, so that nobody's sums overflow.
+const longestRest = 365 * 24 * time.Hour
 
 // adaptive returns the rest that a slow answer asks for.
 func (p Policy) adaptive(v Visit) time.Duration {

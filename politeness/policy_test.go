@@ -44,8 +44,10 @@ func TestNext(t *testing.T) {
 			politeness.Rest{Gap: 3 * sec, Slots: 1}},
 		{"DELAY-13 Retry-After", plain, politeness.Visit{Status: 429, RetryAfter: 90 * sec},
 			politeness.Rest{Gap: 90 * sec, Slots: 1, Strikes: 1}},
-		{"Retry-After is bounded", politeness.Policy{MaxRetryAfter: 60 * sec, Jitter: calm},
-			politeness.Visit{Status: 503, RetryAfter: 90 * sec}, politeness.Rest{Gap: 60 * sec, Slots: 1, Strikes: 1}},
+		{"Retry-After is never cut short", politeness.Policy{MaxRetryAfter: 60 * sec, Jitter: calm},
+			politeness.Visit{Status: 503, RetryAfter: 90 * sec}, politeness.Rest{Gap: 90 * sec, Slots: 1, Strikes: 1}},
+		{"but to a year", plain, politeness.Visit{Status: 200, RetryAfter: 9223372036 * sec},
+			politeness.Rest{Gap: 365 * 24 * time.Hour, Slots: 1}},
 		{"Retry-After with a 200", plain, politeness.Visit{Status: 200, RetryAfter: 90 * sec},
 			politeness.Rest{Gap: 90 * sec, Slots: 1}},
 		{"DELAY-13 first 503", plain, politeness.Visit{Status: 503}, politeness.Rest{Gap: 5 * sec, Slots: 1, Strikes: 1}},
@@ -98,6 +100,11 @@ func TestValidate(t *testing.T) {
 	} {
 		if p.Validate() == nil {
 			t.Errorf("%+v is valid", p)
+		}
+	}
+	for _, o := range []politeness.Override{{Delay: new(time.Duration(-2))}, {Adaptive: new(math.NaN())}, {Concurrency: new(-1)}} {
+		if (politeness.Policy{Hosts: map[string]politeness.Override{"a.test": o}}).Validate() == nil {
+			t.Errorf("%+v is valid", o)
 		}
 	}
 	for _, p := range []politeness.Policy{{}, {Delay: politeness.NoDelay, Adaptive: -1}} {

@@ -30,6 +30,8 @@ type RulesChange struct {
 	Removed  []RuleLine `json:"removed,omitempty"` // as in the old file
 	OldDelay Delay      `json:"old_delay"`
 	NewDelay Delay      `json:"new_delay"`
+	OldPace  []string   `json:"old_pace,omitempty"` // as Rules.PaceLines
+	NewPace  []string   `json:"new_pace,omitempty"`
 }
 
 // A RuleLine is a rule and where it stands.
@@ -62,7 +64,7 @@ func (c Changes) Empty() bool {
 
 // Empty reports whether nothing differs.
 func (c RulesChange) Empty() bool {
-	return len(c.Added)+len(c.Removed) == 0 && c.OldDelay == c.NewDelay
+	return len(c.Added)+len(c.Removed) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldPace, c.NewPace)
 }
 
 // Diff compares two versions of a file by what they mean: order, comments and
@@ -89,6 +91,7 @@ func DiffRules(old, new *Rules) RulesChange {
 	c := RulesChange{Added: new.beyond(old), Removed: old.beyond(new)}
 	c.OldDelay.Pause, c.OldDelay.Given = old.CrawlDelay()
 	c.NewDelay.Pause, c.NewDelay.Given = new.CrawlDelay()
+	c.OldPace, c.NewPace = old.PaceLines(), new.PaceLines()
 	return c
 }
 

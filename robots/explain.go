@@ -12,12 +12,13 @@ type Explanation struct {
 	Verdict
 	// SHA256 is the hash of the file in hex. Rules do not know their file, so
 	// it is empty unless Gate.Explain or the caller fills it in.
-	SHA256     string  `json:"file_sha256,omitempty"`
-	Path       string  `json:"path"`                  // what rules are compared with: path and query
-	GroupLines []int   `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches    []Match `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt     bool    `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	Signals    Signals `json:"signals,omitempty"`     // what the file asks of the use of the content
+	SHA256     string   `json:"file_sha256,omitempty"`
+	Path       string   `json:"path"`                  // what rules are compared with: path and query
+	GroupLines []int    `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches    []Match  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt     bool     `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	Signals    Signals  `json:"signals,omitempty"`     // what the file asks of the use of the content
+	Pace       []string `json:"pace,omitempty"`        // as Rules.PaceLines
 }
 
 // A Match is a rule that matches a path, and where.
@@ -49,7 +50,7 @@ const (
 // Explain judges u as Check does, and says why. It is for people: it is much
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u)}
+	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u), Pace: r.PaceLines()}
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e
 	}

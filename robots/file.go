@@ -18,8 +18,9 @@ const usualLine = 24
 type Options struct {
 	Dialect Dialect
 	// NoExtensions ignores the lines that Google does not know: Crawl-delay, Host,
-	// Clean-param (DELAY-07, HOST-15, CLEAN-25), Content-Usage and
-	// Content-Signal. It has no effect in the Yandex dialect.
+	// Clean-param (DELAY-07, HOST-15, CLEAN-25), Content-Usage, Content-Signal,
+	// Request-rate and Visit-time. In the Yandex dialect it ignores the last two
+	// only (SYN-14): the others belong to it.
 	NoExtensions bool
 	// DelayEndsRun makes a Crawl-delay line end a run of user-agent lines, as
 	// rules do, so that those after it begin a group of their own.
@@ -49,17 +50,23 @@ func (o Options) Parse(body []byte) *File {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && o.Dialect != Yandex && l.field.extension() {
+		if !ok || o.NoExtensions && o.extends(l.field) {
 			continue
 		}
 		if o.Dialect == Yandex {
 			l = l.turned()
 		}
-		f.signals = f.signals || l.field >= contentUsage
+		f.signals = f.signals || l.field == contentUsage || l.field == contentSignal
+		f.paced = f.paced || l.field == requestRateLine || l.field == visitTime
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
 	return f
+}
+
+// extends reports whether the field is an extension of the dialect.
+func (o Options) extends(f field) bool {
+	return f.extension() && (o.Dialect != Yandex || f >= requestRateLine)
 }
 
 // text returns what of body is read, and how its lines are.
@@ -92,6 +99,7 @@ type File struct {
 	dialect      Dialect
 	delayEndsRun bool
 	signals      bool // some line is about the use of content
+	paced        bool // some line is a Request-rate or Visit-time
 }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.

@@ -170,6 +170,18 @@ func (g *Gate) CrawlDelay(ctx context.Context, o decorum.Origin) (time.Duration,
 	return rules.CrawlDelay()
 }
 
+// Pace returns what the origin's rules, as far as they are known, ask for at the
+// moment now: the pause between two requests (Rules.Pause), and when the next
+// may begin by the clock (Rules.Opens). They hold on while the rules are too old
+// or the origin is closed.
+func (g *Gate) Pace(ctx context.Context, o decorum.Origin, now time.Time) (pause time.Duration, opens time.Time, err error) {
+	rules, err := g.Rules(ctx, o)
+	if err != nil || rules == nil {
+		return 0, now, err
+	}
+	return rules.Pause(now), rules.Opens(now), nil
+}
+
 // soon is when to ask again whether a hop has been visited: it may be in the
 // queue of a crawl that has another Gate.
 func (g *Gate) soon(now, until time.Time) time.Time {

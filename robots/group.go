@@ -20,13 +20,17 @@ func (f *File) For(a Agent) *Rules {
 	if best == unnamed {
 		rules := &Rules{verbatim: f.dialect == GoogleOSS}
 		if a.namedOnly {
-			rules.delay, rules.slow = f.For(Agent{}).CrawlDelay() // EXC-09
+			everybody := f.For(Agent{}) // EXC-09
+			rules.delay, rules.slow, rules.pace = everybody.delay, everybody.slow, everybody.pace
 		}
 		return rules
 	}
 	r := compile(f.chosen(a, best), f.dialect)
 	if f.signals {
 		r.signals = f.signalsFor(a, best)
+	}
+	if f.paced {
+		r.pace = f.paceFor(a, best)
 	}
 	return r
 }

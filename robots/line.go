@@ -15,6 +15,8 @@ const (
 	cleanParam
 	contentUsage
 	contentSignal
+	requestRateLine
+	visitTime
 )
 
 // fieldNames holds the fields as they are written, in lower case. Typos are
@@ -29,6 +31,9 @@ var fieldNames = [...]string{
 	cleanParam:    "clean-param",
 	contentUsage:  "content-usage",
 	contentSignal: "content-signal",
+
+	requestRateLine: "request-rate",
+	visitTime:       "visit-time",
 }
 
 // String returns the name of the field, in lower case.

@@ -40,6 +40,16 @@ func (l *linter) lintLines() {
 			}
 		case s.name == "content-usage", s.name == "content-signal":
 			l.lintSignal(s)
+		case s.name == "request-rate":
+			if _, ok := parseRate(s.value); !ok {
+				l.say(s.number, LintError, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", clip(s.value)), ignored,
+					"documents/time, and hours in UTC if need be, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
+			}
+		case s.name == "visit-time":
+			if _, ok := parseDaytime(s.value); !ok {
+				l.say(s.number, LintError, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", clip(s.value)), ignored,
+					"hours in UTC, as in 0600-0845")
+			}
 		default:
 			l.lintUnknown(s)
 		}

@@ -33,6 +33,8 @@ func TestLint(t *testing.T) {
 		{"SYN-10/absolute URL", star + "Disallow: https://h/a", []string{"2 error SYN-10"}},
 		{"SYN-11/leading star", star + "Allow: *.gif", nil},
 		{"SYN-15/unknown field", star + "Noindex: /a\nDisallow: /a", []string{"2 hint SYN-15"}},
+		{"SYN-15/pace", star + "Disallow: /a\nRequest-rate: 1/5m 0800-1300\nVisit-time: 0600-0845\nRequest-rate: 5\nVisit-time: 6-8",
+			[]string{"5 error SYN-15", "6 error SYN-15"}},
 		{"SYN-01/space inside", star + "Disallow: /a /b", []string{"2 warning SYN-01"}},
 		{"SYN-19/no agent", "User-agent:\nDisallow: /a", []string{"1 error SYN-19"}},
 		{"AGENT-02/more than a name", "User-agent: Bot/1.0\nDisallow: /a\n\nUser-agent: (all)\nDisallow: /", []string{"1 hint AGENT-02", "4 error AGENT-02"}},

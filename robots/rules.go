@@ -20,6 +20,7 @@ type Rules struct {
 	signals   []signalRule
 	delay     time.Duration
 	slow      bool // a delay is given
+	pace      pace
 	closed    bool // what no rule decides is disallowed
 	verbatim  bool // CheckRaw compares URLs as they stand
 }

@@ -189,6 +189,11 @@ func TestNoTicketNoRequest(t *testing.T) {
 // ticketFor returns a ticket for a robots.txt, got as the hallway gets it.
 func ticketFor(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
+	return ticketOf(t, politeness.NewLimits(politeness.LimitsConfig{}), url)
+}
+
+func ticketOf(t *testing.T, limits *politeness.Limits, url string) crawler.Ticket {
+	t.Helper()
 	u, err := decorum.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +208,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now, 1)
+	permit, err := limits.Admit(now, u.Origin().Host(), now, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

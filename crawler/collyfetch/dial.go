@@ -71,10 +71,10 @@ func redirect(rules []ConnectTo, host, port string) (string, string) {
 // newTransport returns the transport of a crawl: one idle connection a host,
 // because a polite crawl needs no more, and a bounded number of them in all.
 func newTransport(cfg Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 30 * time.Second}
-	if !cfg.AllowPrivate {
-		dialer.Control = refusePrivate
-	}
+	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 30 * time.Second,
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+			return guard(ctx, address, cfg.AllowPrivate)
+		}}
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, port, err := net.SplitHostPort(addr)
@@ -93,16 +93,29 @@ func newTransport(cfg Config) *http.Transport {
 	}
 }
 
-// refusePrivate refuses a connection to an address that is not public. It sees
-// the address after the name was resolved, so that no answer of a name server
-// gets past it.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
+// guard refuses a connection to an address that is not public, unless private
+// ones are allowed, and to one that must not be visited now. It sees the address
+// after the name was resolved, so that no answer of a name server gets past it.
+func guard(ctx context.Context, address string, private bool) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if why := notPublic(ap.Addr().Unmap()); why != "" {
-		return &decorum.Error{Op: "connect to", URL: address, Kind: decorum.Forbidden,
+	if !private {
+		if err := refusePrivate(ap); err != nil {
+			return err
+		}
+	}
+	p, _ := ctx.Value(passageKey{}).(*passage)
+	if p == nil {
+		p = &passage{} // its zero ticket is refused
+	}
+	return p.ticket.Connect(ap.Addr())
+}
+
+func refusePrivate(address netip.AddrPort) error {
+	if why := notPublic(address.Addr().Unmap()); why != "" {
+		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
 			Err: fmt.Errorf("%s address; fetch.allow_private or --allow-private allows it", why)}
 	}
 	return nil

@@ -53,12 +53,12 @@ func TestRefusePrivate(t *testing.T) {
 		"255.255.255.255:80", "240.0.0.1:80", "[64:ff9b::7f00:1]:80", "[2002:7f00:1::]:80", "[2001:db8::1]:80",
 		"[ff02::1]:80", "[2001::1]:80",
 	} {
-		if err := refusePrivate("tcp", addr, nil); !errors.Is(err, decorum.Forbidden) {
+		if err := refusePrivate(netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("%s: %v, want Forbidden", addr, err)
 		}
 	}
 	for _, addr := range []string{"93.184.216.34:80", "8.8.8.8:443", "[2606:2800:220:1::1]:443", "172.32.0.1:80", "100.128.0.1:80"} {
-		if err := refusePrivate("tcp", addr, nil); err != nil {
+		if err := refusePrivate(netip.MustParseAddrPort(addr)); err != nil {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}

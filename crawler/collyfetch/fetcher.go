@@ -134,7 +134,7 @@ func sendable(u decorum.URL) error {
 
 // kind returns the class of a failed request.
 func kind(err error) decorum.Kind {
-	for _, k := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden} {
+	for _, k := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
 		if errors.Is(err, k) {
 			return k
 		}

@@ -26,6 +26,7 @@ type passage struct {
 	response  *decorum.Response
 	addr      netip.AddrPort
 	connected bool
+	refused   error // why nothing may be sent over the connection
 }
 
 type passageKey struct{}
@@ -64,7 +65,12 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = outgoing(req, own, p)
 	start := time.Now()
 	res, err := t.next.RoundTrip(req)
-	if err != nil {
+	switch {
+	case p.refused != nil && res != nil:
+		return nil, errors.Join(p.refused, res.Body.Close())
+	case p.refused != nil:
+		return nil, p.refused
+	case err != nil:
 		return nil, err
 	}
 	defer res.Body.Close()
@@ -88,7 +94,9 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 // On its own net/http repeats a GET when a connection that was kept open
 // breaks, which is a visit that nobody permitted. So the second connection that
 // it takes for a passage is closed before anything is sent. Over HTTP/2 it
-// repeats only what the server has said it did not look at.
+// repeats only what the server has said it did not look at. And a connection to
+// an address that must not be visited now is closed as well: the dialler lets
+// none through, but one that was kept open did not come by it.
 func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if p.connected && !overHTTP2(info.Conn) {
@@ -96,7 +104,14 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 			return
 		}
 		p.connected = true
-		p.addr, _ = netip.ParseAddrPort(info.Conn.RemoteAddr().String())
+		addr, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
+		if err != nil {
+			return // no address that hosts could share
+		}
+		p.addr = addr
+		if p.refused = p.ticket.Connect(addr.Addr()); p.refused != nil {
+			info.Conn.Close()
+		}
 	}}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 	req.URL, req.Host = u, u.Host

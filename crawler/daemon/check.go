@@ -25,7 +25,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkRevisit, checkFetch,
+		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch,
 	} {
 		if f := room(p); f != nil {
 			return f

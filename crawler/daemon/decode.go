@@ -89,6 +89,10 @@ func (d *draft) value(node ast.Node, v reflect.Value, path string) error {
 		}
 		return d.refuse(at, fmt.Sprintf("%s has no value: give it one, or delete the line", path))
 	}
+	if v.Kind() == reflect.Pointer { // a field that may be left unsaid
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.value(node, v.Elem(), path)
+	}
 	switch n := node.(type) {
 	case ast.MapNode:
 		return d.mapping(n, v, path)

@@ -16,7 +16,7 @@ import (
 // if there is none.
 func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == name {
+		if fieldName(v.Type().Field(i)) == name {
 			return v.Field(i), true
 		}
 	}
@@ -27,9 +27,15 @@ func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 func fieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
 	for i := range names {
-		names[i] = t.Field(i).Tag.Get("yaml")
+		names[i] = fieldName(t.Field(i))
 	}
 	return names
+}
+
+// fieldName returns the name of a field in the file.
+func fieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
 }
 
 // field returns the field of p at path, settable. The paths are this

@@ -79,7 +79,7 @@ func (q *listQuery) wants() (states []storage.State, host string, o decorum.Orig
 		}
 		o = u.Origin()
 	}
-	host, err = hostName(q.host)
+	host, err = hostFlag(q.host)
 	return states, host, o, err
 }
 

@@ -116,7 +116,7 @@ func TestFrontierList(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"url": "http://shop.example/till", "state": "parked", "source": "link", "class": 2.0, "depth": 1.0,
 		"referrer": "http://shop.example/", "why": "disallow: /till of http://shop.example/robots.txt (line 3)",
-	}, without(decoded[map[string]any](t, r.stdout), "rank")); diff != "" {
+	}, lacking(decoded[map[string]any](t, r.stdout), "rank")); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
 	v.on(t, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
@@ -124,7 +124,7 @@ func TestFrontierList(t *testing.T) {
 }
 
 // without returns m without a field, which is not the business of the test.
-func without(m map[string]any, field string) map[string]any {
+func lacking(m map[string]any, field string) map[string]any {
 	delete(m, field)
 	return m
 }

@@ -6,9 +6,6 @@ import "strings"
 // act on. To set one to anything but its default is refused: nobody must
 // believe in a setting that does nothing.
 var notYet = []struct{ field, why string }{
-	{"politeness.ip", "hosts are paced one by one"},
-	{"politeness.window", "start and stop the crawl at the hours you want"},
-	{"politeness.hosts", "all hosts are paced alike"},
 	{"fetch.headers", "requests carry no headers of yours"},
 	{"fetch.cookies", "requests carry no cookies"},
 	{"fetch.proxy", "requests go straight to the host"},

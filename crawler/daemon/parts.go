@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -35,14 +36,70 @@ func (p *Project) policy() politeness.Policy {
 	if policy.Adaptive == 0 {
 		policy.Adaptive = -1
 	}
+	policy.Window, _ = p.Politeness.Window.parse()
+	policy.Hosts = make(map[string]politeness.Override, len(p.Politeness.Hosts))
+	for name, h := range p.Politeness.Hosts {
+		host, _ := hostName(name)
+		policy.Hosts[host] = h.override()
+	}
 	return policy
 }
 
-func (p *Project) limits() politeness.LimitsConfig {
-	return politeness.LimitsConfig{
+// override returns what is otherwise for a host.
+func (h HostPoliteness) override() politeness.Override {
+	o := politeness.Override{Concurrency: h.Concurrency, Adaptive: h.Adaptive, Reason: h.Reason, Expires: h.Expires.end()}
+	if h.Delay != nil {
+		o.Delay = new(time.Duration(*h.Delay))
+		if *o.Delay == 0 {
+			*o.Delay = politeness.NoDelay
+		}
+	}
+	if h.Adaptive != nil && *h.Adaptive == 0 {
+		o.Adaptive = new(-1.0)
+	}
+	if h.Window != nil {
+		w, _ := h.Window.parse()
+		o.Window = &w
+	}
+	return o
+}
+
+// parse returns the window; without hours it is always open.
+func (w Window) parse() (politeness.Window, error) {
+	if w == (Window{}) {
+		return politeness.Window{}, nil
+	}
+	return politeness.ParseWindow(w.Hours, w.Zone)
+}
+
+// hostName returns the canonical name of a host, and false if s is none.
+func hostName(s string) (string, bool) {
+	u, err := decorum.ParseURL("http://" + s + "/")
+	if err != nil || u.String() != "http://"+u.Origin().Host()+"/" {
+		return "", false
+	}
+	return u.Origin().Host(), true
+}
+
+// Default pace of an address.
+const ipConcurrency = 2
+
+// limits returns the crawl's own limits. restarted is when the crawl was gone
+// on with, zero if it begins.
+func (p *Project) limits(restarted time.Time) politeness.LimitsConfig {
+	ip := p.Politeness.IP
+	cfg := politeness.LimitsConfig{
 		RequestsPerSecond: p.Limits.RequestsPerSecond,
 		BytesPerSecond:    float64(p.Limits.BytesPerSecond),
+		IPConcurrency:     ipConcurrency, IPLoopback: ip != IPPoliteness{}, Restarted: restarted,
 	}
+	if ip.Concurrency != nil {
+		cfg.IPConcurrency = *ip.Concurrency
+	}
+	if ip.Delay != nil {
+		cfg.IPDelay = time.Duration(*ip.Delay)
+	}
+	return cfg
 }
 
 func (p *Project) gateConfig() (robots.GateConfig, error) {

@@ -58,21 +58,33 @@ type Politeness struct {
 	Adaptive      float64                   `yaml:"adaptive"` // times the last visit's duration; 0: off
 	Concurrency   int                       `yaml:"concurrency"`
 	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"`
-	IP            HostPoliteness            `yaml:"ip"`
+	IP            IPPoliteness              `yaml:"ip"`
 	Window        Window                    `yaml:"window"`
 	Hosts         map[string]HostPoliteness `yaml:"hosts"`
 }
 
-// HostPoliteness is the pace of one host, or of one address.
-type HostPoliteness struct {
-	Delay       Duration `yaml:"delay"`
-	Concurrency int      `yaml:"concurrency"`
+// IPPoliteness is the pace of one address, of all its hosts together. What is
+// nil is 2 at a time, and no delay. If both are, loopback addresses are left
+// out: the services of the machine are the operator's own.
+type IPPoliteness struct {
+	Concurrency *int      `yaml:"concurrency,omitempty"`
+	Delay       *Duration `yaml:"delay,omitempty"`
 }
 
-// A Window is the hours of a day in which hosts are visited.
+// HostPoliteness is what is otherwise for one host. What is nil is as for all.
+type HostPoliteness struct {
+	Delay       *Duration `yaml:"delay,omitempty"`
+	Adaptive    *float64  `yaml:"adaptive,omitempty"`
+	Concurrency *int      `yaml:"concurrency,omitempty"`
+	Window      *Window   `yaml:"window,omitempty"`
+	Reason      string    `yaml:"reason,omitempty"`  // told in the log
+	Expires     Date      `yaml:"expires,omitempty"` // the last day, in UTC, on which this holds; none: for good
+}
+
+// A Window is the hours of a day in which hosts are visited; none: always.
 type Window struct {
-	Hours string `yaml:"hours"`
-	Zone  string `yaml:"zone"`
+	Hours string `yaml:"hours"` // ranges as 22:00-06:00, separated by commas
+	Zone  string `yaml:"zone"`  // IANA name, as Europe/Prague; empty: UTC
 }
 
 // Limits bound the crawl as a whole; 0 is no limit.

@@ -199,6 +199,50 @@ p.yaml:3:25: fetch.content_types[0]: "html" is not a media type: expected type/s
 p.yaml:3:22: fetch.connect_to[0]: "localhost:80" is not HOST:PORT:HOST2:PORT2 (IPv6 addresses in brackets)
   3 | fetch: {connect_to: ['localhost:80']}
     |                      ^`},
+		{"hours", least + "politeness: {window: {hours: 22-6}}\n", `
+p.yaml:3:30: politeness.window.hours: "22-6" is not a range of hours; write it as 22:00-06:00
+  3 | politeness: {window: {hours: 22-6}}
+    |                              ^`},
+		{"hours without length", least + "politeness: {window: {hours: \"08:00-09:00, 10:00-10:00\"}}\n", `
+p.yaml:3:30: politeness.window.hours: "10:00-10:00" is not a range of hours; write it as 22:00-06:00
+  3 | politeness: {window: {hours: "08:00-09:00, 10:00-10:00"}}
+    |                              ^`},
+		{"a zone without hours", least + "politeness: {window: {zone: UTC}}\n", `
+p.yaml:3:14: politeness.window: expected hours, as in 22:00-06:00
+  3 | politeness: {window: {zone: UTC}}
+    |              ^`},
+		{"zone", least + "politeness:\n  hosts:\n    a.example: {window: {hours: \"22:00-06:00\", zone: Prague}}\n", `
+p.yaml:5:54: politeness.hosts.a.example.window.zone: "Prague" is not a time zone: expected its IANA name, as in Europe/Prague
+  5 |     a.example: {window: {hours: "22:00-06:00", zone: Prague}}
+    |                                                      ^`},
+		{"address", least + "politeness: {ip: {concurrency: 0}}\n", `
+p.yaml:3:32: politeness.ip.concurrency: 0 is out of range: expected 1 to 1000
+  3 | politeness: {ip: {concurrency: 0}}
+    |                                ^`},
+		{"a host's name", least + "politeness: {hosts: {'https://a.example/': {delay: 1s}}}\n", `
+p.yaml:3:22: politeness.hosts.https://a.example/: "https://a.example/" is not the name of a host: expected no scheme, port or path, as in intranet.example
+  3 | politeness: {hosts: {'https://a.example/': {delay: 1s}}}
+    |                      ^`},
+		{"a host twice", least + "politeness:\n  hosts:\n    A.example: {}\n    a.example: {}\n", `
+p.yaml:6:5: politeness.hosts.a.example: "a.example" is the same host as "A.example"
+  6 |     a.example: {}
+    |     ^`},
+		{"a host's field", least + "politeness:\n  hosts:\n    a.example: {dealy: 1s}\n", `
+p.yaml:5:17: unknown field "politeness.hosts.a.example.dealy"; expected one of delay, adaptive, concurrency, window, reason, expires
+  5 |     a.example: {dealy: 1s}
+    |                 ^`},
+		{"a host's concurrency", least + "politeness:\n  hosts:\n    a.example: {concurrency: 2000}\n", `
+p.yaml:5:30: politeness.hosts.a.example.concurrency: 2000 is out of range: expected 1 to 1000
+  5 |     a.example: {concurrency: 2000}
+    |                              ^`},
+		{"a host's adaptive delay", least + "politeness:\n  hosts:\n    a.example: {adaptive: -1}\n", `
+p.yaml:5:27: politeness.hosts.a.example.adaptive: -1 is out of range: expected 0 to 1000
+  5 |     a.example: {adaptive: -1}
+    |                           ^`},
+		{"a day", least + "politeness:\n  hosts:\n    a.example: {expires: 31.1.2027}\n", `
+p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write it as 2027-01-31
+  5 |     a.example: {expires: 31.1.2027}
+    |                          ^`},
 		{"not yet supported", least + "output:\n  jsonl: p.jsonl\n  warc: archive\n", `
 p.yaml:5:9: output.warc is not yet supported: visits are written to output.jsonl
   5 |   warc: archive
@@ -234,6 +278,7 @@ var supported = []string{
 	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_url_length",
 	"robots.dialect", "robots.extensions", "robots.max_ttl", "robots.meta",
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
+	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
 	"discover.links", "discover.sitemaps", "revisit", "store.path", "output.jsonl",
@@ -274,9 +319,6 @@ func TestSampleIsCovered(t *testing.T) {
 // Every field that does nothing yet is refused by name.
 func TestNotYet(t *testing.T) {
 	set := map[string]string{
-		"politeness.ip":      "politeness: {ip: {concurrency: 2, delay: 0s}}",
-		"politeness.window":  "politeness: {window: {hours: '22:00-06:00'}}",
-		"politeness.hosts":   "politeness: {hosts: {intranet.example: {delay: 0s}}}",
 		"fetch.headers":      "fetch: {headers: {Accept-Language: en}}",
 		"fetch.cookies":      "fetch: {cookies: true}",
 		"fetch.proxy":        "fetch: {proxy: 'http://proxy.example:3128'}",

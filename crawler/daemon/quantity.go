@@ -66,6 +66,27 @@ func (d Duration) String() string {
 // MarshalText is String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
+// A Date is a day as people write it: 2027-01-31. Empty: none.
+type Date string
+
+// UnmarshalText reads a day.
+func (d *Date) UnmarshalText(text []byte) error {
+	if _, err := time.Parse(time.DateOnly, string(text)); err != nil {
+		return fmt.Errorf("%q is not a day; write it as 2027-01-31", text)
+	}
+	*d = Date(text)
+	return nil
+}
+
+// end returns when the day is over, in UTC; the zero time if there is none.
+func (d Date) end() time.Time {
+	day, err := time.Parse(time.DateOnly, string(d))
+	if err != nil {
+		return time.Time{}
+	}
+	return day.AddDate(0, 0, 1)
+}
+
 // A Size is a number of bytes as people write it: 512KiB, 10MiB, 1GB.
 type Size int64
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/decorum-crawler/decorum"
 )
 
 const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
@@ -83,7 +81,7 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 	if q.limit < 0 {
 		return usage("--limit: %d is not a number of hosts", q.limit)
 	}
-	host, err := hostName(q.host)
+	host, err := hostFlag(q.host)
 	if err != nil {
 		return err
 	}
@@ -124,16 +122,16 @@ func checkFormat(format string, known ...string) error {
 	return usage("--format: %q is not one of %s", format, strings.Join(known, ", "))
 }
 
-// hostName returns the host that s names, as the crawl does.
-func hostName(s string) (string, error) {
+// hostFlag returns the host that --host names, as the crawl does; empty: none.
+func hostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	u, err := decorum.ParseURL("http://" + s + "/")
-	if err != nil || u.Path() != "/" {
+	host, ok := hostName(s)
+	if !ok {
 		return "", usage("--host: %q is not the name of a host, as in example.com", s)
 	}
-	return u.Origin().Host(), nil
+	return host, nil
 }
 
 func writeJSON(w io.Writer, v any) error {

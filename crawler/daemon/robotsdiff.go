@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,6 +101,12 @@ func (q robotsDiff) printChanges(w io.Writer, c robots.Changes) error {
 		}
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
+		}
+		for _, line := range without(agent.NewPace, agent.OldPace) {
+			fmt.Fprintf(&b, "  + %s\n", line)
+		}
+		for _, line := range without(agent.OldPace, agent.NewPace) {
+			fmt.Fprintf(&b, "  - %s\n", line)
 		}
 	}
 	if c.Left > 0 {
@@ -206,4 +213,9 @@ func (q robotsDiff) printTurn(w io.Writer, text, agent string, was, is robots.Ve
 	}
 	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", turn, agent, text, plain(why.Rule), why.Line)
 	return err
+}
+
+// without returns what lines has and others has not.
+func without(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return slices.Contains(others, s) })
 }

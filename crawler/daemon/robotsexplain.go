@@ -52,6 +52,9 @@ func explanation(e robots.Explanation) []byte {
 	for _, s := range e.Signals {
 		fmt.Fprintf(&b, "  asks\t%s: %s: %s (line %d)\n", s.Field, plain(s.Category), s.Preference, s.Line)
 	}
+	for _, line := range e.Pace {
+		fmt.Fprintf(&b, "  asks\t%s\n", line)
+	}
 	return b.Bytes()
 }
 

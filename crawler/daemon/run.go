@@ -94,7 +94,11 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if err := j.openStores(p, a.stalled); err != nil {
 		return nil, err
 	}
-	limits, asked := politeness.NewLimits(p.limits()), robots.NewGate(gate, j.robots)
+	var restarted time.Time
+	if s.resume {
+		restarted = j.start
+	}
+	limits, asked := politeness.NewLimits(p.limits(restarted)), robots.NewGate(gate, j.robots)
 	j.frontier = frontier.New(j.store, frontier.Config{
 		Scope: frontier.NewScope(scope, roots), Clean: asked.Clean, Budget: limits, Refused: a.outOfScope(j),
 	})

@@ -1,0 +1,315 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A wire is a web whose connections have addresses, as net/http tells of them.
+type wire struct {
+	web   *crawltest.Web
+	hosts func(string) netip.Addr
+}
+
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	addr := w.hosts(r.URL.Hostname())
+	conn := &connection{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 80))}
+	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
+	if conn.closed {
+		return nil, net.ErrClosed
+	}
+	return w.web.RoundTrip(r)
+}
+
+// A connection is closed, or not.
+type connection struct {
+	net.Conn
+	addr   net.Addr
+	closed bool
+}
+
+func (c *connection) RemoteAddr() net.Addr { return c.addr }
+func (c *connection) Close() error         { c.closed = true; return nil }
+
+// oneAddress is where every host of a test lives.
+func oneAddress(string) netip.Addr { return netip.MustParseAddr("93.184.216.34") }
+
+// village returns sites of one page each, and their seeds.
+func village(n int, latency crawltest.Latency) (sites []crawltest.Site, seeds []string) {
+	for i := range n {
+		host := fmt.Sprintf("h%d.test", i)
+		sites = append(sites, crawltest.Site{Host: host, Others: pageOf(), Latency: latency})
+		seeds = append(seeds, "http://"+host+"/")
+	}
+	return sites, seeds
+}
+
+// over returns a crawl like newCrawl's, with limits, over a wire.
+func over(t *testing.T, w wire, store storage.Store, cfg politeness.LimitsConfig, seeds ...string) *crawler.Crawler {
+	t.Helper()
+	c := newCrawl(t, w.web, store)
+	c.Fetcher = fetcherOver(t, w)
+	c.Limits = politeness.NewLimits(cfg)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+	plant(t, c, seeds...)
+	return c
+}
+
+// judgeAddress returns the most requests at a time of a log, the least time
+// between an end and the next start, and the end of the last.
+func judgeAddress(log []crawltest.Exchange) (most int, gap time.Duration, end time.Time) {
+	gap = time.Hour
+	for i, x := range log {
+		going := 1
+		for _, y := range log[:i] {
+			switch rest := x.Start.Sub(y.End); {
+			case rest < 0:
+				going++
+			default:
+				gap = min(gap, rest)
+			}
+		}
+		most = max(most, going)
+		if x.End.After(end) {
+			end = x.End
+		}
+	}
+	return most, gap, end
+}
+
+// TestHostsOfAnAddressShareIt: 500 hosts, in no more time than the address asks
+// for, and without asking for it again and again.
+func TestHostsOfAnAddressShareIt(t *testing.T) {
+	const hosts, visits, latency = 500, 1000, 300 * time.Millisecond
+	for _, tt := range []struct {
+		slots int
+		rest  time.Duration
+	}{{2, 0}, {2, 2 * time.Second}, {1, 2 * time.Second}, {1, 0}, {5, 0}} {
+		t.Run(fmt.Sprintf("%d at a time, rest %v", tt.slots, tt.rest), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sites, seeds := village(hosts, crawltest.Latency{Base: latency})
+				web := crawltest.New(sites...)
+				c := over(t, wire{web, oneAddress}, memory(),
+					politeness.LimitsConfig{IPConcurrency: tt.slots, IPDelay: tt.rest}, seeds...)
+				var asked atomic.Int64
+				c.Hooks.Acked = func(storage.Ack) { asked.Add(1) }
+				c.Hooks.Visited = func(v *crawler.Visit) {
+					if v.Required() > time.Second {
+						t.Errorf("%v: required rest %v, want the policy's", v.URL(), v.Required())
+					}
+				}
+				begin := time.Now()
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				log := web.Log()
+				if len(log) != visits {
+					t.Errorf("%d requests, want %d", len(log), visits)
+				}
+				most, gap, end := judgeAddress(log)
+				if most != tt.slots || gap < tt.rest {
+					t.Errorf("%d at a time, %v apart", most, gap)
+				}
+				least := visits/time.Duration(tt.slots)*(latency+tt.rest) - tt.rest
+				if took := end.Sub(begin); took > least*102/100 {
+					t.Errorf("took %v, possible were %v", took, least)
+				}
+				if n := asked.Load(); n > 2*visits+3*hosts/2 {
+					t.Errorf("%d leases for %d visits", n, visits)
+				}
+				judged(t, web, time.Second)
+				t.Logf("%v of %v, %d leases for %d visits", end.Sub(begin), least, asked.Load(), visits)
+			})
+		})
+	}
+}
+
+// TestAddressesOfManyKinds: hosts on a few addresses, with answers that take
+// their time, that fail, and hosts that move.
+func TestAddressesOfManyKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const addresses, rest = 4, time.Second
+		sites, seeds := village(80, crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
+		for i := range sites {
+			links := []string{"/1", "/2", fmt.Sprintf("https://h%d.test/3", i)}
+			pages := map[string]crawltest.Page{"/2": crawltest.Always(crawltest.Status(503))}
+			if i%7 == 0 {
+				pages["/1"] = crawltest.Always(crawltest.Answer{Fault: crawltest.Reset})
+			}
+			sites[i].Others, sites[i].Pages = pageOf(links...), pages
+		}
+		web := crawltest.New(sites...)
+		home := func(host string) netip.Addr {
+			var i int
+			fmt.Sscanf(host, "h%d.test", &i)
+			i += int(time.Now().Unix() / 300 % 2) // they move every five minutes
+			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
+		}
+		c := over(t, wire{web, home}, memory(), politeness.LimitsConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		logs := map[netip.Addr][]crawltest.Exchange{}
+		for _, x := range web.Log() {
+			var i int
+			fmt.Sscanf(x.URL[strings.Index(x.URL, "://")+3:], "h%d.test", &i)
+			i += int(x.Start.Unix() / 300 % 2)
+			addr := netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
+			logs[addr] = append(logs[addr], x)
+		}
+		for addr, log := range logs {
+			if most, gap, _ := judgeAddress(log); most > 2 || gap < rest {
+				t.Errorf("%v: %d at a time, %v apart", addr, most, gap)
+			}
+		}
+		if _, times := visited(web.Log()); len(times) != 80*8 {
+			t.Errorf("%d URLs were visited, want 640", len(times))
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestStopEndsTheWaitingInLine: the next run does not wait for a call that
+// nobody makes.
+func TestStopEndsTheWaitingInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(40, crawltest.Latency{Base: time.Second})
+		web, store := crawltest.New(sites...), memory()
+		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 2 * time.Second}
+		c := over(t, wire{web, oneAddress}, store, cfg, seeds...)
+		c.Settings.MaxPages = 3
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
+			t.Fatal(err)
+		}
+		before, begin := len(web.Log()), time.Now()
+		cfg.Restarted = begin
+		if err := over(t, wire{web, oneAddress}, store, cfg).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if len(log) != 80 {
+			t.Errorf("%d requests, want 80", len(log))
+		}
+		if first := log[before].Start.Sub(begin); first != 2*time.Second {
+			t.Errorf("the first request of the second run came after %v, want the rest of the address, 2s", first)
+		}
+		if took, least := time.Since(begin), time.Duration(80-before)*3*time.Second; took > least*102/100 {
+			t.Errorf("took %v, possible were %v", took, least)
+		}
+		if most, gap, _ := judgeAddress(log); most > 1 || gap < 2*time.Second {
+			t.Errorf("%d at a time, %v apart", most, gap)
+		}
+	})
+}
+
+// TestATurnAwayIsNoVisit: nothing of it is seen by hooks and counts, and pages
+// are limited by what was visited.
+func TestATurnAwayIsNoVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(10, crawltest.Latency{Base: time.Second})
+		web := crawltest.New(sites...)
+		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		var turned atomic.Int64
+		c.Hooks.Refused = func(storage.Lease, error) { turned.Add(1) }
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := crawler.Stats{Pages: 10, Robots: 10, Bytes: c.Stats().Bytes}
+		if got := c.Stats(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if turned.Load() == 0 {
+			t.Error("nobody was turned away")
+		}
+		if urls, _ := visited(web.Log()); len(urls) != 20 || !slices.Contains(urls, "http://h9.test/") {
+			t.Errorf("%d requests, want 20", len(urls))
+		}
+	})
+}
+
+// TestATurnAwayIsNoPage: ten hosts move to one address before their pages are
+// visited, so that nine of ten are turned away when they have been counted.
+func TestATurnAwayIsNoPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(10, crawltest.Latency{Base: 100 * time.Millisecond})
+		web, begin := crawltest.New(sites...), time.Now()
+		c := over(t, wire{web, func(host string) netip.Addr {
+			if time.Since(begin) < time.Second {
+				return netip.AddrFrom4([4]byte{93, 184, 216, host[1]})
+			}
+			return oneAddress(host)
+		}}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c.Settings.MaxPages = 10
+		if err := c.Run(t.Context()); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		if n := c.Stats().Pages; n != 10 {
+			t.Errorf("%d pages, want 10", n)
+		}
+	})
+}
+
+// TestASlowHandlerHoldsNoAddress: it is free when the answer has come.
+func TestASlowHandlerHoldsNoAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(5, crawltest.Latency{Base: 100 * time.Millisecond})
+		web := crawltest.New(sites...)
+		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+			time.Sleep(time.Minute)
+			return nil, nil
+		}
+		begin := time.Now()
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if last := log[len(log)-1].Start.Sub(begin); len(log) != 10 || last > 1200*time.Millisecond {
+			t.Errorf("%d requests, the last after %v", len(log), last)
+		}
+	})
+}
+
+// A tardy store takes its time to hold an origin for long.
+type tardy struct{ storage.Store }
+
+func (s tardy) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	if time.Until(until) > time.Second {
+		time.Sleep(400 * time.Millisecond)
+	}
+	return s.Store.Hold(ctx, o, until, dormant)
+}
+
+// TestACallThatComesEarly, before the host has begun to wait, is heard.
+func TestACallThatComesEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, seeds := village(2, crawltest.Latency{Base: 300 * time.Millisecond})
+		web, begin := crawltest.New(sites...), time.Now()
+		c := over(t, wire{web, oneAddress}, tardy{memory()}, politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if second := web.Log()[1].Start.Sub(begin); second > 500*time.Millisecond {
+			t.Errorf("the second host waited %v for an address that was free after 300ms", second)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"maps"
+	"slices"
+	"time"
+	_ "time/tzdata" // the zones of windows are there on a bare machine, too
+)
+
+// checkPoliteness checks the windows, the pace of addresses, and what is
+// otherwise for single hosts.
+func checkPoliteness(p *Project) *fault {
+	if f := p.Politeness.Window.check("politeness.window"); f != nil {
+		return f
+	}
+	if f := checkConcurrency("politeness.ip.concurrency", p.Politeness.IP.Concurrency); f != nil {
+		return f
+	}
+	named := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.Politeness.Hosts)) {
+		field := "politeness.hosts." + name
+		host, ok := hostName(name)
+		if !ok {
+			return faulty(field, "%q is not the name of a host: expected no scheme, port or path, as in intranet.example", name)
+		}
+		if twin, ok := named[host]; ok {
+			return faulty(field, "%q is the same host as %q", name, twin)
+		}
+		named[host] = name
+		if f := p.Politeness.Hosts[name].check(field); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func (h HostPoliteness) check(field string) *fault {
+	if f := checkConcurrency(field+".concurrency", h.Concurrency); f != nil {
+		return f
+	}
+	if a := h.Adaptive; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
+		return faulty(field+".adaptive", "%v is out of range: expected 0 to 1000", number(*a))
+	}
+	if h.Window != nil {
+		return h.Window.check(field + ".window")
+	}
+	return nil
+}
+
+func checkConcurrency(field string, n *int) *fault {
+	if n != nil && (*n < 1 || *n > 1000) {
+		return faulty(field, "%d is out of range: expected 1 to 1000", *n)
+	}
+	return nil
+}
+
+func (w Window) check(field string) *fault {
+	if w.Hours == "" && w.Zone != "" {
+		return faulty(field, "expected hours, as in 22:00-06:00")
+	}
+	if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" {
+		return faulty(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
+	}
+	if _, err := w.parse(); err != nil {
+		return faulty(field+".hours", "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// paced returns the project of a file with the given politeness.
+func paced(t *testing.T, politeness string) Project {
+	t.Helper()
+	p, err := ReadProject(write(t, "p.yaml", least+"politeness:"+politeness))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestAddressLimits(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		want politeness.LimitsConfig
+	}{
+		{" {delay: 1s}\n", politeness.LimitsConfig{IPConcurrency: 2}},
+		{" {ip: {}}\n", politeness.LimitsConfig{IPConcurrency: 2}},
+		{" {ip: {concurrency: 2}}\n", politeness.LimitsConfig{IPConcurrency: 2, IPLoopback: true}},
+		{" {ip: {delay: 2s}}\n", politeness.LimitsConfig{IPConcurrency: 2, IPDelay: 2 * time.Second, IPLoopback: true}},
+		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimitsConfig{IPConcurrency: 5, IPLoopback: true}},
+	} {
+		p := paced(t, tt.file)
+		if diff := cmp.Diff(tt.want, p.limits(time.Time{})); diff != "" {
+			t.Errorf("%s(-want +got)\n%s", tt.file, diff)
+		}
+	}
+}
+
+// TestPolicyOfAHost: an override says only what it says, to the end of its last
+// day; 0 means none, and not the default.
+func TestPolicyOfAHost(t *testing.T) {
+	p := paced(t, `
+  delay: 3s
+  window: {hours: "22:00-06:00", zone: Europe/Prague}
+  hosts:
+    Intranet.Example: {delay: 0s, concurrency: 8, adaptive: 0, window: {}, reason: ours, expires: 2027-01-31}
+    slow.example: {delay: 1d}
+`)
+	policy := p.policy()
+	last := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)
+	winter := time.Date(2027, 1, 31, 21, 0, 0, 0, time.UTC) // 22:00 in Prague
+	for _, tt := range []struct {
+		host        string
+		at          time.Time
+		delay       time.Duration
+		adaptive    float64
+		concurrency int
+		open        bool
+	}{
+		{"intranet.example", last.Add(-12 * time.Hour), politeness.NoDelay, -1, 8, true},
+		{"intranet.example", last, politeness.NoDelay, -1, 8, true},
+		{"intranet.example", last.Add(12 * time.Hour), 3 * time.Second, 1, 1, false},
+		{"slow.example", winter, 24 * time.Hour, 1, 1, true},
+		{"slow.example", winter.Add(-1), 24 * time.Hour, 1, 1, false},
+		{"other.example", winter, 3 * time.Second, 1, 1, true},
+	} {
+		q := policy.For(tt.host, tt.at)
+		if q.Delay != tt.delay || q.Adaptive != tt.adaptive || q.Concurrency != tt.concurrency || q.Window.Open(tt.at) != tt.open {
+			t.Errorf("%s at %v: delay %v, adaptive %v, concurrency %d, open %t; want %+v", tt.host, tt.at,
+				q.Delay, q.Adaptive, q.Concurrency, q.Window.Open(tt.at), tt)
+		}
+	}
+	if err := policy.Validate(); err != nil {
+		t.Error(err)
+	}
+	if o := policy.Hosts["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {
+		t.Errorf("override %+v", o)
+	}
+}

@@ -1,0 +1,190 @@
+package crawler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// asideFor is how long an origin is set aside for a reason of our own, until it
+// is looked at again. That costs no request: the reason may be gone by then.
+const asideFor = time.Minute
+
+// longestShut is for how long a host is left alone at a time that is outside
+// its hours: they may be changed meanwhile, or the clocks.
+const longestShut = 10 * time.Minute
+
+// admit asks for a permit: the host must be within its hours, and due, by the
+// store's clock and by the limiter's, and so must its address. Where the rest
+// that the store knows of is shorter than the Crawl-delay that is known now
+// (another crawl learnt it, a crash came between learning it and the ack, or it
+// is for other hours), the host rests for that first.
+func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
+	origin, now := cl.URL().Origin(), time.Now()
+	policy := c.policyOf(origin.Host(), now)
+	delay, opens, err := c.pace(ctx, origin, now)
+	if err != nil {
+		return politeness.Permit{}, err
+	}
+	opens = later(opens, policy.Window.Opens(now))
+	if opens.After(now) {
+		return politeness.Permit{}, &robots.Closed{Until: earlier(opens, now.Add(longestShut)), Why: "outside the hours of visits"}
+	}
+	if longest := policy.MaxCrawlDelay; delay > longest && !cl.ForRobots() {
+		return politeness.Permit{}, &robots.Closed{Until: now.Add(asideFor), Dormant: true,
+			Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, longest)}
+	}
+	if l.Host.Gap < delay {
+		return politeness.Permit{}, politeness.TooEarly(delay)
+	}
+	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
+	return c.Limits.Admit(now, origin.Host(), l.Host.Due, slots)
+}
+
+// putOff gives a lease back whose origin is not to be asked before until, for a
+// reason that is not its host's rest: the host's clock stays as it is.
+func (c *Crawler) putOff(ctx context.Context, l storage.Lease, until time.Time, dormant bool) (storage.Ack, error) {
+	if l.For == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
+		return storage.Ack{Outcome: storage.Later, At: earlier(until, time.Now().Add(recheck))}, nil
+	}
+	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, dormant)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// A line is the origins that were turned away because something they share with
+// others is busy, by host.
+type line struct {
+	mu      sync.Mutex
+	origins map[string]map[decorum.Origin]bool
+}
+
+func (w *line) add(o decorum.Origin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.origins == nil {
+		w.origins = map[string]map[decorum.Origin]bool{}
+	}
+	if w.origins[o.Host()] == nil {
+		w.origins[o.Host()] = map[decorum.Origin]bool{}
+	}
+	w.origins[o.Host()][o] = true
+}
+
+// take returns the origins of a host, and forgets them.
+func (w *line) take(host string) []decorum.Origin {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	origins := w.origins[host]
+	delete(w.origins, host)
+	return slices.Collect(maps.Keys(origins))
+}
+
+func (w *line) hosts() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.origins))
+}
+
+// queueUp lets a URL wait whose host found something busy: until it is called,
+// or, if that is missed, until then.
+func (c *Crawler) queueUp(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
+	c.line.add(l.URL.Origin())
+	ack, err := c.putOff(ctx, l, busy.Until, false)
+	if from, called := c.Limits.Called(l.URL.Origin().Host()); called && err == nil { // before it was put off
+		err = c.Frontier.Hold(afterwards(ctx), l.URL.Origin(), from, false)
+	}
+	return ack, err
+}
+
+// callWaiting ends the waiting of hosts whose turn has come.
+func (c *Crawler) callWaiting(ctx context.Context) error {
+	for host, from := range c.Limits.Calls() {
+		if err := c.call(ctx, host, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call lets a host's origins come from a moment on.
+func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
+	for _, o := range c.line.take(host) {
+		if err := c.Frontier.Hold(afterwards(ctx), o, from, false); err != nil {
+			return err
+		}
+		if from.After(time.Now()) {
+			c.line.add(o) // it may be called again, for later
+		}
+	}
+	return nil
+}
+
+// dissolve ends all waiting: nobody would call, once this process is gone.
+func (c *Crawler) dissolve(ctx context.Context) error {
+	for _, host := range c.line.hosts() {
+		if err := c.call(ctx, host, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turnAway takes back a visit that found the address of its host busy when it
+// was about to connect: nothing was sent, and nothing is held against anybody.
+func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, busy *politeness.Busy) (storage.Ack, error) {
+	c.Limits.Release(time.Now(), permit)
+	c.Gate.Forget(v.Clearance)
+	c.untake(v.Lease, v.Clearance)
+	return c.refuse(ctx, v.Lease, busy)
+}
+
+// policyOf returns the policy for host, and tells once that an override of it
+// has expired.
+func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
+	if o, ok := c.Policy.Hosts[host]; ok && o.Expired(now) {
+		if _, told := c.lapsed.LoadOrStore(host, true); !told {
+			c.Log.Warn("the override of a host has expired and is not applied", "host", host,
+				"expired", o.Expires, "reason", o.Reason)
+		}
+	}
+	return c.Policy.For(host, now)
+}
+
+// announce logs which overrides are in force, and which no longer are.
+func (c *Crawler) announce(now time.Time) {
+	for _, host := range slices.Sorted(maps.Keys(c.Policy.Hosts)) {
+		policy, o := c.policyOf(host, now), c.Policy.Hosts[host]
+		if o.Expired(now) {
+			continue
+		}
+		expires := "never"
+		if !o.Expires.IsZero() {
+			expires = o.Expires.Format(time.RFC3339)
+		}
+		c.Log.Info("the policy is overridden for a host", "host", host, "delay", max(policy.Delay, 0),
+			"adaptive", max(policy.Adaptive, 0), "concurrency", policy.Concurrency, "window", policy.Window,
+			"reason", cmp.Or(o.Reason, "none given"), "expires", expires)
+	}
+}

@@ -1,0 +1,128 @@
+package politeness
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Window is the hours of the day in which a host may be visited. The zero
+// Window is always open.
+//
+// The hours are those of a clock on the wall of the zone. When the clocks go
+// forward, the hour that does not exist is not there to be used: a window that
+// lies within it stays shut that day, and one that reaches beyond it opens at
+// the jump. When they go back, the hour that comes twice is open both times.
+type Window struct {
+	ranges []hours
+	zone   *time.Location
+	text   string
+}
+
+// hours are a range of a day in seconds from midnight: from is in it, to is
+// not. It runs over midnight if to comes before from.
+type hours struct{ from, to int }
+
+const dayLength = 24 * 60 * 60 // seconds
+
+// ParseWindow reads ranges such as "22:00-06:00", separated by commas. zone is
+// an IANA name such as "Europe/Prague"; empty means UTC. "24:00" is the end of
+// a day. A range without length, or that begins at 24:00, is refused.
+func ParseWindow(text, zone string) (Window, error) {
+	if zone == "Local" {
+		return Window{}, errors.New(`"Local" is another zone on each machine; write its name, as in Europe/Prague`)
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return Window{}, fmt.Errorf("%q is not a time zone; write it as in Europe/Prague or UTC", zone)
+	}
+	w := Window{zone: location, text: text}
+	for part := range strings.SplitSeq(text, ",") {
+		r, ok := parseHours(strings.TrimSpace(part))
+		if !ok {
+			return Window{}, fmt.Errorf("%q is not a range of hours; write it as 22:00-06:00", strings.TrimSpace(part))
+		}
+		w.ranges = append(w.ranges, r)
+	}
+	return w, nil
+}
+
+func parseHours(s string) (hours, bool) {
+	begin, end, _ := strings.Cut(s, "-")
+	from, ok := parseClock(strings.TrimSpace(begin))
+	to, ok2 := parseClock(strings.TrimSpace(end))
+	return hours{from, to}, ok && ok2 && from != to && from < dayLength
+}
+
+// parseClock reads "06:30" as seconds from midnight.
+func parseClock(s string) (int, bool) {
+	if len(s) != len("00:00") || s[2] != ':' {
+		return 0, false
+	}
+	h, errH := strconv.ParseUint(s[:2], 10, 8)
+	m, errM := strconv.ParseUint(s[3:], 10, 8)
+	seconds := int(h*60+m) * 60
+	return seconds, errH == nil && errM == nil && m < 60 && seconds <= dayLength
+}
+
+// IsZero reports whether w is always open because nothing was said.
+func (w Window) IsZero() bool { return len(w.ranges) == 0 }
+
+// String returns the hours as ParseWindow reads them, and the zone.
+func (w Window) String() string {
+	if w.IsZero() {
+		return "always"
+	}
+	return w.text + " " + w.zone.String()
+}
+
+// Open reports whether a visit may begin at t.
+func (w Window) Open(t time.Time) bool {
+	return w.IsZero() || w.holds(t.In(w.zone))
+}
+
+// holds reports whether a range holds t, which is in w's zone.
+func (w Window) holds(t time.Time) bool {
+	now := secondsOf(t)
+	for _, r := range w.ranges {
+		if r.from < r.to && r.from <= now && now < r.to || r.from > r.to && (r.from <= now || now < r.to) {
+			return true
+		}
+	}
+	return false
+}
+
+func secondsOf(t time.Time) int {
+	h, m, s := t.Clock()
+	return (h*60+m)*60 + s
+}
+
+// Opens returns the first moment from t on at which the window is open: t
+// itself if it is.
+func (w Window) Opens(t time.Time) time.Time {
+	if w.Open(t) {
+		return t
+	}
+	for at := t.In(w.zone); ; {
+		// Up to the next change of the clocks the wall runs evenly.
+		next := at.Truncate(time.Second).Add(w.untilNext(secondsOf(at)))
+		_, change := at.ZoneBounds()
+		if change.IsZero() || next.Before(change) {
+			return next.In(t.Location())
+		}
+		if at = change; w.holds(at) {
+			return at.In(t.Location())
+		}
+	}
+}
+
+// untilNext returns how long after the given second of a day a range begins.
+func (w Window) untilNext(now int) time.Duration {
+	least := dayLength
+	for _, r := range w.ranges {
+		least = min(least, (r.from-now+dayLength-1)%dayLength+1)
+	}
+	return time.Duration(least) * time.Second
+}
