@@ -39,8 +39,8 @@ func (c *Crawler) setAside(ctx context.Context, l storage.Lease) (storage.Ack, e
 	back := l
 	back.Class = max(l.Class, storage.Usual)
 	ack := storage.Ack{Outcome: storage.Later, At: now, Lease: back}
-	if !c.memos.setFull(l) {
-		return ack, nil
+	if l.Class < back.Class || !c.memos.setFull(l) {
+		return ack, nil // what goes before revisits is only handed out so once
 	}
 	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
 }
