@@ -24,21 +24,23 @@ func (c *Crawler) begin(l storage.Lease, cl robots.Clearance) bool {
 	return !isPage(l, cl) || again || c.memos.begin(l, int64(c.Settings.MaxPagesPerHost))
 }
 
-// setAside puts off a page whose host has had all its pages. The next lease of
-// its origin may be a revisit, which is welcome: they take turns with the likes
-// of l, as pages that can wait. When there was none since the last time, the
-// origin as a whole is set aside, and not one URL after the other.
+// setAside gives back a page whose host has had all its pages, but not to the
+// head of the queue: the next lease of its origin may be a revisit, which is
+// welcome and takes turns with URLs of class Usual. When no visit was made since
+// the last time, the origin as a whole is set aside, and not one URL after the
+// other.
 func (c *Crawler) setAside(ctx context.Context, l storage.Lease) (storage.Ack, error) {
-	until := time.Now().Add(asideFor)
+	now := time.Now()
+	until := now.Add(asideFor)
 	if c.Hooks.Refused != nil {
 		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true,
 			Why: fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)})
 	}
-	put := l
-	put.Class = storage.Late
-	ack := storage.Ack{Outcome: storage.Later, At: until, Lease: put}
-	if !c.memos.setFull(l) {
-		return ack, nil
+	back := l
+	back.Class = max(l.Class, storage.Usual)
+	ack := storage.Ack{Outcome: storage.Later, At: now, Lease: back}
+	if l.Class < back.Class || !c.memos.setFull(l) {
+		return ack, nil // what goes before revisits is only handed out so once
 	}
 	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
 }

@@ -146,3 +146,30 @@ func TestLyingLastmod(t *testing.T) {
 		})
 	}
 }
+
+// TestPriorities: the seed goes first, then what the sitemap lists, by its
+// priority, then links, by their depth.
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+			<url><loc>http://a.test/low</loc><priority>0.1</priority></url>
+			<url><loc>http://a.test/usual</loc></url>
+			<url><loc>http://a.test/high</loc><priority>0.9</priority></url></urlset>`
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
+			Pages: map[string]crawltest.Page{
+				"/": pageOf("/near"), "/high": pageOf("/deep"), "/near": pageOf("/deeper"),
+				"/low": pageOf(), "/usual": pageOf(), "/deep": pageOf(), "/deeper": pageOf(),
+				"/map.xml": crawltest.Always(crawltest.Typed("application/xml", list))}})
+		if err := newCrawl(t, web, memory(), "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		urls, _ := visited(web.Log())
+		for i, u := range urls {
+			urls[i] = strings.TrimPrefix(u, "http://a.test")
+		}
+		if got, want := strings.Join(urls, " "), "/robots.txt / /map.xml /high /usual /low /near /deep /deeper"; got != want {
+			t.Errorf("went %s, want %s", got, want)
+		}
+	})
+}

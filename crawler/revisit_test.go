@@ -294,6 +294,50 @@ func TestRulesFlipForRestingPages(t *testing.T) {
 	})
 }
 
+// TestValidatorsAreOfOneURL: what is known of a page says nothing of the URL
+// that it was found as, nor of the one that new rules clean it to.
+func TestValidatorsAreOfOneURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		held := crawltest.HTML("x")
+		held.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
+		later := func(day0, after crawltest.Answer) crawltest.Page {
+			return func(r crawltest.Request) crawltest.Answer {
+				if r.At.Sub(begin) < day/2 {
+					return day0
+				}
+				return after
+			}
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < day/2 {
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
+			},
+			Pages: map[string]crawltest.Page{
+				"/":        pageOf("/x?sid=1", "/y?sid=1"),
+				"/x":       later(held, crawltest.Status(404)),
+				"/x?sid=1": crawltest.Always(held),
+				"/y":       crawltest.Always(held),
+				"/y?sid=1": crawltest.Always(held),
+			}})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		seed, err := decorum.ParseURL("http://a.test/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Frontier = frontier.New(memory(), frontier.Config{Budget: c.Limits, Wait: true, Clean: c.Gate.Clean})
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
+			t.Fatal(err)
+		}
+		runFor(t, c, 2*day-time.Hour)
+		slices.Sort(j.lines)
+		wantLines(t, j.lines, "200 link /x", "200 link /y", "200 link /y?sid=1", "200 revisit /", "200 revisit /x?sid=1", "200 seed /", "404 revisit /x")
+	})
+}
+
 // A halfway is a Store whose first Revive is cut off by a crash.
 type halfway struct {
 	storage.Store

@@ -1,6 +1,7 @@
 package frontier_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -117,11 +118,33 @@ func TestNextWithResting(t *testing.T) {
 	}
 }
 
+// A ledger is an Inspector that tells of the holds it was told of.
+type ledger struct {
+	storage.Store
+	storage.Inspector
+	holds map[decorum.Origin]storage.OriginInfo
+}
+
+func (l *ledger) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	l.holds[o] = storage.OriginInfo{Origin: o, Hold: until, Dormant: dormant}
+	return l.Store.Hold(ctx, o, until, dormant)
+}
+
+func (l *ledger) Origins(_ context.Context, yield func(storage.OriginInfo) bool) error {
+	for _, o := range l.holds {
+		if !yield(o) {
+			break
+		}
+	}
+	return nil
+}
+
 // TestReopen: origins that an earlier run has set aside are handed out at once,
 // and others that are held are not.
 func TestReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		store := &ledger{Store: storage.NewMemory(storage.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
+		f := frontier.New(store, frontier.Config{})
 		for host, dormant := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
 			es := entries(t, host, 1)
 			discover(t, f, es...)
