@@ -88,7 +88,7 @@ type (
 )
 
 // seenChunk is how many fingerprints a line has at most.
-const seenChunk = 4096
+const seenChunk = 1024
 
 func (a *app) frontierExport(ctx context.Context, data string) error {
 	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
