@@ -188,8 +188,12 @@ func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	return c.Policy.For(host, now)
 }
 
-// announce logs which overrides are in force, and which no longer are.
+// announce logs whether the crawl has to wait for its hours, which overrides are
+// in force, and which no longer are.
 func (c *Crawler) announce(now time.Time) {
+	if w := c.Policy.Window; !w.Open(now) {
+		c.Log.Info("outside the hours of visits", "window", w, "opens", w.Opens(now))
+	}
 	for _, host := range slices.Sorted(maps.Keys(c.Policy.Hosts)) {
 		policy, o := c.policyOf(host, now), c.Policy.Hosts[host]
 		if o.Expired(now) {
