@@ -47,7 +47,11 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
 	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
-	return c.Limits.Admit(now, origin.Host(), l.Host.Due, slots)
+	permit, err := c.Limits.Admit(now, origin.Host(), l.Host.Due, slots)
+	if err == nil {
+		c.line.leave(l.URL.Origin())
+	}
+	return permit, err
 }
 
 // putOff gives a lease back whose origin is not to be asked before until, for a
@@ -90,6 +94,18 @@ func (w *line) add(o decorum.Origin) {
 		w.origins[o.Host()] = map[decorum.Origin]bool{}
 	}
 	w.origins[o.Host()][o] = true
+}
+
+// leave forgets an origin that waits no longer.
+func (w *line) leave(o decorum.Origin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if origins := w.origins[o.Host()]; origins != nil {
+		delete(origins, o)
+		if len(origins) == 0 {
+			delete(w.origins, o.Host())
+		}
+	}
 }
 
 // take returns the origins of a host, and forgets them.
@@ -172,8 +188,12 @@ func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	return c.Policy.For(host, now)
 }
 
-// announce logs which overrides are in force, and which no longer are.
+// announce logs whether the crawl has to wait for its hours, which overrides are
+// in force, and which no longer are.
 func (c *Crawler) announce(now time.Time) {
+	if w := c.Policy.Window; !w.Open(now) {
+		c.Log.Info("outside the hours of visits", "window", w, "opens", w.Opens(now))
+	}
 	for _, host := range slices.Sorted(maps.Keys(c.Policy.Hosts)) {
 		policy, o := c.policyOf(host, now), c.Policy.Hosts[host]
 		if o.Expired(now) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/politeness"
@@ -47,6 +48,15 @@ func TestPolicyOfAHost(t *testing.T) {
     Intranet.Example: {delay: 0s, concurrency: 8, adaptive: 0, window: {}, reason: ours, expires: 2027-01-31}
     slow.example: {delay: 1d}
 `)
+	text, err := yaml.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ReadProject(write(t, "p.yaml", string(text))); err != nil {
+		t.Errorf("what is kept for --resume: %v", err)
+	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
+		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)
+	}
 	policy := p.policy()
 	last := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)
 	winter := time.Date(2027, 1, 31, 21, 0, 0, 0, time.UTC) // 22:00 in Prague

@@ -1,0 +1,204 @@
+package crawler_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	_ "time/tzdata" // the zones of the tests are there on any machine
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func window(t *testing.T, hours, zone string) politeness.Window {
+	t.Helper()
+	w, err := politeness.ParseWindow(hours, zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// sleepUntil brings the bubble to a moment, told with its offset.
+func sleepUntil(t *testing.T, s string) {
+	t.Helper()
+	at, err := time.Parse("2006-01-02 15:04:05 -07", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(at))
+}
+
+// numbered returns links to n pages.
+func numbered(n int) []string {
+	links := make([]string, n)
+	for i := range links {
+		links[i] = fmt.Sprintf("/%d", i)
+	}
+	return links
+}
+
+// TestWindowInMidCrawl, over midnight and through both changes of the clocks:
+// nothing of the host is asked outside its hours, not the robots.txt, a sitemap
+// or a retry; what is under way when they end is finished; and the crawl goes
+// on the moment they begin.
+func TestWindowInMidCrawl(t *testing.T) {
+	for _, tt := range []struct{ name, hours, zone, begin, first, last string }{
+		{"over midnight", "23:59-00:01", "Europe/Prague", "2026-01-10 12:00:00 +01", "2026-01-10 23:59:00 +01", "2026-01-11 23:59:00 +01"},
+		{"Prague, spring", "02:30-03:02", "Europe/Prague", "2026-03-29 00:00:00 +01", "2026-03-29 03:00:00 +02", "2026-03-30 02:30:00 +02"},
+		{"Prague, autumn", "02:58-03:00", "Europe/Prague", "2026-10-25 00:00:00 +02", "2026-10-25 02:58:00 +02", "2026-10-25 02:58:00 +01"},
+		{"New York, spring", "01:58-02:30", "America/New_York", "2026-03-08 00:00:00 -05", "2026-03-08 01:58:00 -05", "2026-03-09 01:58:00 -04"},
+		{"New York, autumn", "01:58-02:00", "America/New_York", "2026-11-01 00:00:00 -04", "2026-11-01 01:58:00 -04", "2026-11-01 01:58:00 -05"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testWindow(t, window(t, tt.hours, tt.zone), tt.begin, tt.first, tt.last) })
+		})
+	}
+}
+
+// testWindow crawls 12 pages, ten seconds apart, of which one is retried, in two
+// minutes of one day and the rest of the next.
+func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
+	sleepUntil(t, begin)
+	started := time.Now()
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(numbered(10)...),
+		Robots:  robotsText("User-agent: *\nCrawl-delay: 10\nSitemap: http://a.test/map.xml\n", 10*time.Second, nil),
+		Latency: crawltest.Latency{Base: 4 * time.Second},
+		Pages: map[string]crawltest.Page{
+			"/map.xml": sitemapOf("urlset", "http://a.test/listed"),
+			"/3": func(r crawltest.Request) crawltest.Answer {
+				if r.Nth == 1 {
+					return crawltest.Status(503)
+				}
+				return crawltest.HTML("")
+			},
+		}})
+	c := newCrawl(t, web, memory(), "http://a.test/0")
+	c.Policy.Window = w
+	looks := 0
+	c.Hooks.Refused = func(storage.Lease, error) { looks++ }
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := web.Log()
+	if _, times := visited(log); len(times) != 13 || times["http://a.test/3"] != 2 {
+		t.Errorf("%v, want robots.txt, a sitemap, 11 pages, and a retry of /3", times)
+	}
+	firstOfDay := func(i int, want string) {
+		if at, err := time.Parse("2006-01-02 15:04:05 -07", want); err != nil || !log[i].Start.Equal(at) {
+			t.Errorf("request %d came at %v, want %s", i, log[i].Start, want)
+		}
+	}
+	firstOfDay(0, first)
+	day := slices.IndexFunc(log, func(x crawltest.Exchange) bool { return x.Start.Sub(log[0].Start) > 10*time.Minute })
+	if day < 0 {
+		t.Fatal("all was visited in the first window")
+	}
+	firstOfDay(day, last)
+	for _, x := range log {
+		if !w.Open(x.Start) {
+			t.Errorf("%s was asked for at %v, outside %v", x.URL, x.Start, w)
+		}
+		if x.Status == 0 {
+			t.Errorf("%s was broken off", x.URL)
+		}
+	}
+	if most := int(time.Since(started)/(10*time.Minute)) + 5; looks > most {
+		t.Errorf("looked %d times in vain, want at most %d", looks, most)
+	}
+	judged(t, web, time.Second)
+}
+
+// TestWindowOfAHop: a robots.txt that is redirected to a host outside its hours.
+func TestWindowOfAHop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(),
+				Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/rules")})},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		w := window(t, "00:10-00:20", "") // the bubble begins at midnight
+		c.Policy.Hosts = map[string]politeness.Override{"b.test": {Window: &w}}
+		looks := 0
+		c.Hooks.Refused = func(storage.Lease, error) { looks++ }
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		urls, _ := visited(web.Log())
+		if want := []string{"http://a.test/robots.txt", "http://b.test/rules", "http://a.test/"}; !slices.Equal(urls, want) {
+			t.Errorf("requests %q, want %q", urls, want)
+		}
+		if at := web.Log()[1].Start; !w.Open(at) {
+			t.Errorf("b.test was asked at %v", at)
+		}
+		if looks > 300 {
+			t.Errorf("looked %d times in ten minutes", looks)
+		}
+	})
+}
+
+// TestWindowOfAHopAtHome: the hours end between a robots.txt and its hop on the
+// same origin, which no hold stops.
+func TestWindowOfAHopAtHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sleepUntil(t, "2000-01-01 00:00:59 +00")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(),
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://a.test/rules")}),
+			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Policy.Window = window(t, "00:00-00:01,00:10-00:20", "")
+		looks := 0
+		c.Hooks.Refused = func(storage.Lease, error) {
+			if looks++; looks == 1000 {
+				c.Halt()
+			}
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.Open(log[1].Start) {
+			t.Errorf("requests %+v", log)
+		}
+		if looks > 300 {
+			t.Errorf("looked %d times in nine minutes", looks)
+		}
+	})
+}
+
+// TestVisitTime of robots.txt holds for all that follows it.
+func TestVisitTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(numbered(40)...), Latency: crawltest.Latency{Base: time.Second},
+				Robots: robotsText("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 5\n", 5*time.Second, nil)},
+			crawltest.Site{Host: "b.test", Others: pageOf(numbered(3)...)})
+		c := newCrawl(t, web, memory(), "http://a.test/", "http://b.test/")
+		begin := time.Now()
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, x := range web.Log() {
+			switch at := x.Start.UTC(); {
+			case strings.HasPrefix(x.URL, "http://b.test/"):
+				if x.Start.Sub(begin) > time.Minute {
+					t.Errorf("%s waited for another host until %v", x.URL, at)
+				}
+			case x.URL == "http://a.test/robots.txt" && n == 0: // before it nothing is known
+			case at.Hour() != 6 || at.Minute() != 0:
+				t.Errorf("%s was asked for at %v", x.URL, at)
+			default:
+				n++
+			}
+		}
+		if days := 4; time.Since(begin) > time.Duration(days+1)*24*time.Hour || n < 41 {
+			t.Errorf("%d requests in %v, want 41 pages in about %d days", n, time.Since(begin), days)
+		}
+		judged(t, web, time.Second)
+	})
+}
