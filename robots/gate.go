@@ -77,6 +77,9 @@ func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
 	if !v.Allowed {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
 	}
+	if !s.served.Load() {
+		s.served.Store(true)
+	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
 }
 

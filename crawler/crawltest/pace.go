@@ -13,6 +13,7 @@ type pace struct {
 	ended   Exchange      // whose answer ended last
 	pausing time.Duration // the Retry-After of the answer that asks to wait longest,
 	paused  Exchange      // and that answer
+	spared  time.Time     // when the last such answer came that died with the crawler
 }
 
 // settle lets the answers end that had done so when a request came.
@@ -59,7 +60,15 @@ func (h *hearing) examinePace(x Exchange, errand bool) {
 		if h.host.LeastGap < 0 || gap < h.host.LeastGap {
 			h.host.LeastGap = gap
 		}
-		if !h.examineGap(x, p.ended, owed) {
+		switch {
+		case gap == 0 && len(p.going)+2 <= allowed: // it may as well have come while that answer went on
+		case h.examineGap(x, p.ended, owed):
+		case h.lost(p.paused, x):
+			if !p.spared.Equal(p.paused.End) {
+				p.spared = p.paused.End
+				h.report.Lost++
+			}
+		default:
 			h.examineGap(x, p.paused, p.pausing)
 		}
 	}
@@ -74,6 +83,20 @@ func (h *hearing) examineGap(x, before Exchange, owed time.Duration) (blamed boo
 	}
 	h.blame(ShortGap, x, fmt.Sprintf("%s of %s after %s", seconds(gap), seconds(owed), before.URL))
 	return true
+}
+
+// lost reports whether x came before the end of a pause that the crawler may
+// know nothing of, because it was killed just after it was asked to make it.
+func (h *hearing) lost(paused, x Exchange) bool {
+	if !x.Start.Before(paused.End.Add(h.pace.pausing)) {
+		return false
+	}
+	for _, t := range h.opts.Restarts {
+		if t.After(paused.End) && !t.After(x.Start) && t.Sub(paused.End) <= h.opts.Unflushed {
+			return true
+		}
+	}
+	return false
 }
 
 // declared returns the Delay that the host has asked for, as far as a crawler
