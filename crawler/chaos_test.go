@@ -201,13 +201,13 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 	workers := 1 + chance.IntN(20)
 	crawl := func(seeds ...string) *crawler.Crawler {
 		c := newCrawl(t, web, store, seeds...)
-		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, WaitDormant: true})
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
 		c.Policy, c.Settings.Workers = policy, workers
 		return c
 	}
 	var restarts []time.Time
 	for seeds := web.Plan.Seeds; time.Now().Before(world.calm); seeds = nil {
-		runFor(t, crawl(seeds...), between(chance, time.Minute, time.Hour), chance.IntN(2) == 0)
+		runOrHalt(t, crawl(seeds...), between(chance, time.Minute, time.Hour), chance.IntN(2) == 0)
 		time.Sleep(between(chance, 0, 10*time.Minute))
 		restarts = append(restarts, time.Now())
 	}
@@ -230,8 +230,8 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 	return r
 }
 
-// runFor runs the crawl for a time, and stops it, or breaks it off.
-func runFor(t *testing.T, c *crawler.Crawler, d time.Duration, breakOff bool) {
+// runOrHalt runs the crawl for a time, and stops it, or breaks it off.
+func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, breakOff bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()

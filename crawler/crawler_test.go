@@ -447,8 +447,12 @@ func TestMaxCrawlDelay(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x")),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		begin := time.Now()
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Errorf("Run returned %v, want ErrDormant", err)
+		}
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("the crawl waited %v for a host that it sets aside", took)
 		}
 		if urls, _ := visited(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt"}) {
 			t.Errorf("requests %v", urls)

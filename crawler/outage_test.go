@@ -16,8 +16,6 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-const day = 24 * time.Hour
-
 // failing returns the robots.txt of a site that asks for a rest of an hour and
 // closes /x. Between two moments it cannot be had, for a different reason each
 // time it is asked for.
@@ -39,7 +37,7 @@ func crawlFor(t *testing.T, web *crawltest.Web, file string, long time.Duration,
 	t.Helper()
 	store := openBolt(t, file)
 	c := newDirect(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, WaitDormant: true})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
 	if plant != nil {
 		plant(c)
 	}

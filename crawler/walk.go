@@ -249,10 +249,21 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 		return h
 	})
 	c.memos.count(v, delay, policy.Delay)
-	if visit.RetryAfter > policy.MaxRetryAfter {
-		c.Log.Warn("host set aside: it asks to be left alone for longer than the crawl waits",
-			"host", origin.Host(), "until", host.Due)
+	if why := tooLong(policy, visit); why != "" {
+		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
 		err = errors.Join(err, c.Frontier.Hold(afterwards(ctx), origin, host.Due, true))
 	}
 	return &host, err
+}
+
+// tooLong says why a host asks for a longer rest than the crawl waits for;
+// empty if it does not.
+func tooLong(p politeness.Policy, v politeness.Visit) string {
+	switch {
+	case v.RetryAfter > p.MaxRetryAfter:
+		return "it asks to be left alone for longer than the crawl waits"
+	case v.CrawlDelay > p.MaxCrawlDelay:
+		return "its Crawl-delay is longer than max_crawl_delay"
+	}
+	return ""
 }
