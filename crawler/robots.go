@@ -102,7 +102,7 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	const batch = 1000
 	var listed []sitemap.Entry
 	var failed error
-	v.Err = sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), sitemap.Limits{}, func(e sitemap.Entry) error {
+	v.Err = sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), sitemap.Options{}, func(e sitemap.Entry) error {
 		if listed = append(listed, e); len(listed) == batch {
 			failed, listed = c.discoverListed(ctx, v, listed), listed[:0]
 		}

@@ -15,7 +15,7 @@ func ExampleRead() {
   <url><loc>https://example.com/about</loc><priority>0.8</priority></url>
 </urlset>`)
 	base, _ := decorum.ParseURL("https://example.com/sitemap.xml")
-	err := sitemap.Read(file, base, sitemap.Limits{}, func(e sitemap.Entry) error {
+	err := sitemap.Read(file, base, sitemap.Options{}, func(e sitemap.Entry) error {
 		fmt.Println(e.URL, e.Priority)
 		return nil
 	})

@@ -2,10 +2,9 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"strconv"
-	"unicode/utf8"
 )
 
 // Limits of what is kept in memory.
@@ -35,14 +34,12 @@ const (
 
 // A token is a tag or a piece of text. It is valid until the next one.
 type token struct {
-	kind  kind
-	name  []byte // of a tag
-	attrs []byte // of a start tag, as written
-	empty bool   // a start tag that ends its element too
-	text  []byte
-	// unusable says that the text is too long or refers to an entity that is
-	// not defined here.
-	unusable bool
+	kind     kind
+	name     []byte // of a tag
+	attrs    []byte // of a start tag, as written
+	empty    bool   // a start tag that ends its element too
+	text     []byte
+	unusable error // why the text must not be used: it was cut, or has holes
 }
 
 // next returns the next token. Comments, processing instructions and
@@ -62,7 +59,7 @@ func (s *scanner) next() (token, error) {
 		case s.in.next("![CDATA["):
 			s.in.skip(len("![CDATA["))
 			err := s.until("]]>")
-			return token{text: s.raw, unusable: len(s.raw) == maxValue}, err
+			return token{text: s.raw, unusable: tooLong(s.raw)}, err
 		case s.in.next("?"):
 			if err := s.until("?>"); err != nil {
 				return token{}, err
@@ -84,9 +81,17 @@ func (s *scanner) characters() (token, error) {
 		return token{}, err
 	}
 	s.inside = true
-	decoded, ok := decode(s.text[:0], s.raw)
+	decoded, err := decode(s.text[:0], s.raw)
 	s.text = decoded
-	return token{text: s.text, unusable: !ok || len(s.raw) == maxValue}, nil
+	return token{text: s.text, unusable: cmp.Or(tooLong(s.raw), err)}, nil
+}
+
+// tooLong returns ErrLimit for text that may have been cut.
+func tooLong(text []byte) error {
+	if len(text) == maxValue {
+		return ErrLimit
+	}
+	return nil
 }
 
 // until reads up to the given end and keeps what comes before it, at most
@@ -143,17 +148,18 @@ func (s *scanner) tag() error {
 	}
 }
 
-// element returns a start or end tag.
+// element returns a start or end tag. With an error it says at least which.
 func (s *scanner) element() (token, error) {
-	if err := s.tag(); err != nil {
-		return token{}, err
-	}
+	err := s.tag()
 	t := token{kind: start}
 	rest := s.raw
 	if bytes.HasPrefix(rest, []byte("/")) {
 		t.kind, rest = end, rest[1:]
 	} else if t.empty = bytes.HasSuffix(rest, []byte("/")); t.empty {
 		rest = rest[:len(rest)-1]
+	}
+	if err != nil {
+		return t, err
 	}
 	n := 0
 	for n < len(rest) && !isBlank(rest[n]) {
@@ -185,69 +191,6 @@ func attribute(attrs []byte, name string) []byte {
 		}
 		attrs = rest
 	}
-}
-
-// decode appends src to dst with its references replaced, and reports whether
-// all were known. An "&" that begins none stands for itself: many a sitemap
-// does not escape it.
-func decode(dst, src []byte) (decoded []byte, ok bool) {
-	ok = true
-	for {
-		i := bytes.IndexByte(src, '&')
-		if i < 0 {
-			return append(dst, src...), ok
-		}
-		dst = append(dst, src[:i]...)
-		src = src[i+1:]
-		name, _, closed := bytes.Cut(src[:min(len(src), 32)], []byte(";"))
-		if !closed || !isName(name) {
-			dst = append(dst, '&')
-			continue
-		}
-		r := entity(name)
-		ok = ok && r >= 0
-		dst = utf8.AppendRune(dst, r)
-		src = src[len(name)+1:]
-	}
-}
-
-// entity returns the character that a reference names, or -1.
-func entity(name []byte) rune {
-	switch string(name) {
-	case "amp":
-		return '&'
-	case "lt":
-		return '<'
-	case "gt":
-		return '>'
-	case "quot":
-		return '"'
-	case "apos":
-		return '\''
-	}
-	if name[0] != '#' {
-		return -1
-	}
-	digits, radix := string(name[1:]), 10
-	if len(digits) > 0 && digits[0] == 'x' {
-		digits, radix = digits[1:], 16
-	}
-	n, err := strconv.ParseUint(digits, radix, 32)
-	if err != nil || n == 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
-		return -1
-	}
-	return rune(n)
-}
-
-// isName reports whether what stands between "&" and ";" can be a reference.
-func isName(name []byte) bool {
-	for i, c := range name {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !(i == 0 && c == '#') {
-			return false
-		}
-	}
-	return len(name) > 0
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
