@@ -10,14 +10,19 @@ import (
 // errEntity is why text is not used that refers to what is not defined here.
 var errEntity = errors.New("unknown entity")
 
-// decode appends src to dst with its references replaced. An unknown one is
-// left as it stands, and errEntity returned. An "&" that begins none stands for
-// itself: many a sitemap does not escape it.
-func decode(dst, src []byte) (decoded []byte, err error) {
+// decode returns src with its references replaced, in buf if there are any. An
+// unknown one is left as it stands, and errEntity returned. An "&" that begins
+// none stands for itself: many a sitemap does not escape it.
+func decode(buf *[]byte, src []byte) (decoded []byte, err error) {
+	if bytes.IndexByte(src, '&') < 0 {
+		return src, nil
+	}
+	dst := (*buf)[:0]
 	for {
 		i := bytes.IndexByte(src, '&')
 		if i < 0 {
-			return append(dst, src...), err
+			*buf = append(dst, src...)
+			return *buf, err
 		}
 		dst = append(dst, src[:i]...)
 		src = src[i+1:]

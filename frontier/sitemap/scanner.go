@@ -18,9 +18,9 @@ const (
 // predefined entities only.
 type scanner struct {
 	in     *input
-	inside bool // after a "<"
-	raw    []byte
-	text   []byte
+	inside bool   // after a "<"
+	raw    []byte // room for what the window cuts in two
+	text   []byte // room for text with references
 }
 
 // A kind says what a token is.
@@ -50,40 +50,37 @@ func (s *scanner) next() (token, error) {
 			return s.characters()
 		}
 		s.inside = false
+		var err error
 		switch {
+		case !s.in.next("!") && !s.in.next("?"):
+			return s.element()
 		case s.in.next("!--"):
 			s.in.skip(len("!--"))
-			if err := s.until("-->"); err != nil {
-				return token{}, err
-			}
+			_, err = s.until("-->")
 		case s.in.next("![CDATA["):
 			s.in.skip(len("![CDATA["))
-			err := s.until("]]>")
-			return token{text: s.raw, unusable: tooLong(s.raw)}, err
+			text, err := s.until("]]>")
+			return token{text: text, unusable: tooLong(text)}, err
 		case s.in.next("?"):
-			if err := s.until("?>"); err != nil {
-				return token{}, err
-			}
-		case s.in.next("!"):
-			if err := s.tag(); err != nil {
-				return token{}, err
-			}
+			_, err = s.until("?>")
 		default:
-			return s.element()
+			_, err = s.tag()
+		}
+		if err != nil {
+			return token{}, err
 		}
 	}
 }
 
 // characters returns the text up to the next "<".
 func (s *scanner) characters() (token, error) {
-	err := s.until("<")
+	raw, err := s.until("<")
 	if err != nil {
 		return token{}, err
 	}
 	s.inside = true
-	decoded, err := decode(s.text[:0], s.raw)
-	s.text = decoded
-	return token{text: s.text, unusable: cmp.Or(tooLong(s.raw), err)}, nil
+	decoded, err := decode(&s.text, raw)
+	return token{text: decoded, unusable: cmp.Or(tooLong(raw), err)}, nil
 }
 
 // tooLong returns ErrLimit for text that may have been cut.
@@ -94,40 +91,43 @@ func tooLong(text []byte) error {
 	return nil
 }
 
-// until reads up to the given end and keeps what comes before it, at most
-// maxValue bytes, in s.raw.
-func (s *scanner) until(end string) error {
+// until returns what comes before the given end, at most maxValue bytes.
+func (s *scanner) until(end string) ([]byte, error) {
+	b, found, err := s.in.chunk(end[len(end)-1])
+	if found && len(b)-len(end) <= maxValue && bytes.HasSuffix(b, []byte(end)) {
+		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
+	}
 	s.raw = s.raw[:0]
 	const before = 2     // bytes before a chunk that may belong to an end, as in "-->"
 	var last [2 * 4]byte // room for them and for the end of the chunk
 	tail := last[:0]
 	for {
-		b, found, err := s.in.chunk(end[len(end)-1])
 		s.raw = append(s.raw, b[:min(len(b), maxValue+len(end)-len(s.raw))]...)
 		tail = append(tail, b[max(0, len(b)-len(end)):]...)
 		if found && bytes.HasSuffix(tail, []byte(end)) {
-			if bytes.HasSuffix(s.raw, []byte(end)) {
-				s.raw = s.raw[:len(s.raw)-len(end)]
-			}
-			s.raw = s.raw[:min(len(s.raw), maxValue)]
-			return nil
+			text := bytes.TrimSuffix(s.raw, []byte(end))
+			return text[:min(len(text), maxValue)], nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tail = append(last[:0], tail[max(0, len(tail)-before):]...)
+		b, found, err = s.in.chunk(end[len(end)-1])
 	}
 }
 
-// tag reads a tag or declaration up to its ">" into s.raw. One in quotes does
-// not end it.
-func (s *scanner) tag() error {
+// tag returns a tag or declaration up to its ">". One in quotes does not end
+// it. With an error it returns what there is of it.
+func (s *scanner) tag() ([]byte, error) {
+	b, found, err := s.in.chunk('>')
+	if found && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\'') < 0 {
+		return b[:len(b)-1], nil // as nearly always: there is no need to copy
+	}
 	s.raw = s.raw[:0]
 	var quote byte
 	for {
-		b, found, err := s.in.chunk('>')
 		if len(s.raw)+len(b) > maxTag {
-			return fmt.Errorf("tag: %w", ErrLimit)
+			return s.raw, fmt.Errorf("tag: %w", ErrLimit)
 		}
 		s.raw = append(s.raw, b...)
 		for _, c := range b {
@@ -138,38 +138,45 @@ func (s *scanner) tag() error {
 				quote = 0
 			}
 		}
-		if found && quote == 0 {
-			s.raw = s.raw[:len(s.raw)-1]
-			return nil
+		switch {
+		case found && quote == 0:
+			return s.raw[:len(s.raw)-1], nil
+		case err != nil:
+			return s.raw, err
 		}
-		if err != nil {
-			return err
-		}
+		b, found, err = s.in.chunk('>')
 	}
 }
 
 // element returns a start or end tag. With an error it says at least which.
 func (s *scanner) element() (token, error) {
-	err := s.tag()
+	tag, err := s.tag()
 	t := token{kind: start}
-	rest := s.raw
-	if bytes.HasPrefix(rest, []byte("/")) {
-		t.kind, rest = end, rest[1:]
-	} else if t.empty = bytes.HasSuffix(rest, []byte("/")); t.empty {
-		rest = rest[:len(rest)-1]
+	rest, isEnd := bytes.CutPrefix(tag, []byte("/"))
+	if isEnd {
+		t.kind = end
+	} else {
+		rest, t.empty = bytes.CutSuffix(rest, []byte("/"))
 	}
 	if err != nil {
 		return t, err
 	}
-	n := 0
-	for n < len(rest) && !isBlank(rest[n]) {
-		n++
-	}
-	t.name, t.attrs = rest[:n], rest[n:]
-	if n == 0 || bytes.ContainsAny(t.name, "<\"'=/&") {
-		return token{}, fmt.Errorf("tag %.40q: %w", s.raw, ErrSyntax)
+	n := nameLen(rest)
+	if t.name, t.attrs = rest[:n], rest[n:]; n == 0 || len(t.attrs) > 0 && !isBlank(t.attrs[0]) {
+		return token{}, fmt.Errorf("tag %.40q: %w", tag, ErrSyntax)
 	}
 	return t, nil
+}
+
+// nameLen returns how long the name is that tag begins with.
+func nameLen(tag []byte) int {
+	for i, c := range tag {
+		switch c {
+		case ' ', '\t', '\n', '\r', '<', '"', '\'', '=', '/', '&':
+			return i
+		}
+	}
+	return len(tag)
 }
 
 // attribute returns the value of the attribute among those of a tag, nil if

@@ -101,14 +101,22 @@ func (s *sink) locate(d *draft) (u decorum.URL, err error) {
 	default:
 		return u, errMissing
 	}
-	if e := new(decorum.Error); errors.As(err, &e) {
-		return u, e.Err // the flaw says the rest
+	if err != nil {
+		return u, cause(err)
 	}
 	s.found++
 	if len(u.String()) > s.URL {
 		return u, ErrLimit
 	}
 	return u, nil
+}
+
+// cause returns why something is no URL: a flaw says the rest.
+func cause(err error) error {
+	if e := new(decorum.Error); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // within reports whether the sitemap's place entitles it to list u.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -373,114 +372,5 @@ func TestReadReturnsErrorOfReader(t *testing.T) {
 	got, err := list(t, file, Options{})
 	if !errors.Is(err, lost) || len(got) != 1 {
 		t.Errorf("got %q, %v", got, err)
-	}
-}
-
-// TestMemoryIsConstant pins that a file takes no memory for its length,
-// whatever it is long of.
-func TestMemoryIsConstant(t *testing.T) {
-	for name, pieces := range map[string][3]string{
-		"text":    {"<urlset><url><loc>", "xxxxxxxx", "</loc></url></urlset>"},
-		"CDATA":   {"<urlset><url><loc><![CDATA[", "xxxxxxx>", "]]></loc></url></urlset>"},
-		"comment": {"<urlset><!--", "------- ", "--></urlset>"},
-		"blanks":  {"", "        ", "<urlset/>"},
-		"line":    {"http://example.com/\n", "xxxxxxxx", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			const size = 4 << 20
-			middle := &repeater{piece: pieces[1], left: size}
-			r := io.MultiReader(strings.NewReader(pieces[0]), middle, strings.NewReader(pieces[2]))
-			before := allocated()
-			if _, err := list(t, r, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if got := allocated() - before; got > size/4 {
-				t.Errorf("%d bytes allocated", got)
-			}
-		})
-	}
-}
-
-// allocated returns how many bytes were ever allocated.
-func allocated() uint64 {
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.TotalAlloc
-}
-
-// A repeater reads as a piece repeated until left bytes are read.
-type repeater struct {
-	piece string
-	left  int
-}
-
-func (r *repeater) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, io.EOF
-	}
-	n := 0
-	for n+len(r.piece) <= len(p) && n < r.left {
-		n += copy(p[n:], r.piece)
-	}
-	r.left -= n
-	return n, nil
-}
-
-func TestBombIsDefused(t *testing.T) {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	io.WriteString(w, "<urlset><url><loc>/1</loc></url>")
-	io.Copy(w, &repeater{piece: "        ", left: 8 << 20})
-	w.Close()
-	got, err := list(t, &b, Options{Bytes: 1 << 20})
-	if len(got) != 1 || !errors.Is(err, ErrLimit) {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
-
-func FuzzRead(f *testing.F) {
-	for _, test := range files {
-		f.Add(test.file)
-	}
-	for _, test := range faults {
-		f.Add(test.file)
-	}
-	base := mustParse(f, home)
-	f.Fuzz(func(t *testing.T, file string) {
-		options := Options{Entries: 100, Bytes: 1 << 20}
-		whole, err := list(t, strings.NewReader(file), options)
-		if len(whole) > options.Entries {
-			t.Errorf("%d entries", len(whole))
-		}
-		pieces, err2 := list(t, iotest.OneByteReader(strings.NewReader(file)), options)
-		if !slices.Equal(whole, pieces) || fmt.Sprint(err) != fmt.Sprint(err2) {
-			t.Errorf("byte by byte %q: got %q, %v, want %q, %v", file, pieces, err2, whole, err)
-		}
-		Read(strings.NewReader(file), base, options, func(e Entry) error {
-			if e.URL.IsZero() || !(e.Priority >= 0 && e.Priority <= 1) {
-				t.Errorf("entry %v", e)
-			}
-			return nil
-		})
-	})
-}
-
-func BenchmarkRead(b *testing.B) {
-	var file bytes.Buffer
-	file.WriteString("<urlset>")
-	for i := range 10_000 {
-		fmt.Fprintf(&file, "<url><loc>http://example.com/section/%d/page.html?x=%d&amp;y=2</loc>", i%100, i)
-		file.WriteString("<lastmod>2024-05-06T07:08:09+00:00</lastmod><changefreq>weekly</changefreq><priority>0.8</priority></url>\n")
-	}
-	file.WriteString("</urlset>")
-	base := mustParse(b, home)
-	b.SetBytes(int64(file.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		entries := 0
-		err := Read(bytes.NewReader(file.Bytes()), base, Options{}, func(Entry) error { entries++; return nil })
-		if err != nil || entries != 10_000 {
-			b.Fatal(entries, err)
-		}
 	}
 }
