@@ -47,7 +47,7 @@ func neverYet(field string) bool {
 
 // notYetCommands are the commands that are fixed and do not work yet.
 var notYetCommands = []string{
-	"serve", "sitemap", "explain",
+	"serve", "explain",
 	"report", "frontier", "ledger",
 }
 
