@@ -3,7 +3,6 @@ package daemon
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,10 +18,10 @@ import (
 
 // Bounds of a listing.
 const (
-	mostSitemaps    = 10_000 // that are followed
-	sitemapLevels   = 3      // of indexes
-	mostFlaws       = 20     // of one sitemap that are told
-	sitemapRedirect = 5      // redirects to one sitemap
+	mostSitemaps     = 10_000 // that are read
+	sitemapLevels    = 3      // of indexes
+	sitemapRedirects = 5      // to one sitemap
+	mostFlaws        = 20     // of one sitemap that are told
 )
 
 // A listing prints what sitemaps list.
@@ -42,9 +41,17 @@ type listing struct {
 
 // A found is a sitemap that is to be read.
 type found struct {
-	url              decorum.URL
-	level, redirects int
-	named            decorum.URL // what redirected to it in the end; zero: nothing did
+	url   decorum.URL
+	level int           // of indexes above it
+	via   []decorum.URL // what redirected to it, from the first on
+}
+
+// name returns the URL by which the sitemap was named: where redirects began.
+func (f found) name() decorum.URL {
+	if len(f.via) > 0 {
+		return f.via[0]
+	}
+	return f.url
 }
 
 // A listed is one line of output.
@@ -71,13 +78,16 @@ func (l *listing) goesOn() bool { return len(l.queued) > 0 && !l.full }
 // queue has a sitemap read, unless it has been or there are too many.
 func (l *listing) queue(f found) {
 	switch {
+	case slices.Contains(f.via, f.url):
+		l.complain(f.name().String(), errors.New("redirects in a circle"))
+		return
 	case l.seen[f.url]:
 		return
 	case f.level > sitemapLevels:
 		l.complain(f.url.String(), fmt.Errorf("not followed: indexes are nested more than %d deep", sitemapLevels))
 		return
-	case f.redirects > sitemapRedirect:
-		l.complain(f.url.String(), fmt.Errorf("not followed: more than %d redirects", sitemapRedirect))
+	case len(f.via) > sitemapRedirects:
+		l.complain(f.name().String(), fmt.Errorf("more than %d redirects", sitemapRedirects))
 		return
 	case len(l.seen) == mostSitemaps:
 		l.complain(f.url.String(), fmt.Errorf("not followed: it is beyond the first %d sitemaps", mostSitemaps))
@@ -121,7 +131,7 @@ func (l *listing) next(ctx context.Context) error {
 		return nil
 	}
 	if to, ok := res.Location(); ok {
-		l.queue(found{to, f.level, f.redirects + 1, cmp.Or(f.named, f.url)})
+		l.queue(found{to, f.level, append(f.via, f.url)})
 		return nil
 	}
 	if res.Status < 200 || res.Status > 299 {
@@ -137,7 +147,7 @@ func (l *listing) read(r io.Reader, name string, f found) error {
 	var flaws []sitemap.Flaw
 	more := 0
 	err := sitemap.Read(r, f.url, sitemap.Options{
-		Bytes: longestSitemap, Strict: l.ask.strict, Vouched: l.vouched(cmp.Or(f.named, f.url)),
+		Bytes: longestSitemap, Strict: l.ask.strict, Vouched: l.vouched(f.name()),
 		Flaw: func(flaw sitemap.Flaw) {
 			if len(flaws) < mostFlaws {
 				flaws = append(flaws, flaw)
