@@ -2,12 +2,14 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -65,12 +67,12 @@ func (r *repeater) Read(p []byte) (int, error) {
 // 50,000 URLs in 50 MiB, takes of the heap.
 func TestLargestSitemap(t *testing.T) {
 	const most = 32 << 20
-	for name, wrap := range map[string]func(io.Reader) io.Reader{
-		"plain": func(r io.Reader) io.Reader { return r }, "gzip": packed,
+	for name, wrap := range map[string]func(*testing.T, io.Reader) io.Reader{
+		"plain": func(_ *testing.T, r io.Reader) io.Reader { return r }, "gzip": packed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := &generator{entries: 50_000, size: 50 << 20}
-			r := wrap(file)
+			r := wrap(t, file)
 			runtime.GC()
 			var stats runtime.MemStats
 			runtime.ReadMemStats(&stats)
@@ -94,14 +96,18 @@ func TestLargestSitemap(t *testing.T) {
 }
 
 // packed returns r compressed, in a stream.
-func packed(r io.Reader) io.Reader {
+func packed(t *testing.T, r io.Reader) io.Reader {
 	out, in := io.Pipe()
-	go func() {
-		w, _ := gzip.NewWriterLevel(in, gzip.BestSpeed)
-		io.Copy(w, r)
-		w.Close()
-		in.Close()
-	}()
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		w := gzip.NewWriter(in)
+		_, err := io.Copy(w, r)
+		in.CloseWithError(cmp.Or(err, w.Close()))
+	})
+	t.Cleanup(func() {
+		out.Close()
+		writing.Wait()
+	})
 	return out
 }
 
