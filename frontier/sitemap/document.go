@@ -72,7 +72,7 @@ func (d *document) read() error {
 // salvage delivers the entry that an error at t left unfinished, if its
 // location was read whole: before an end tag, however broken, it was.
 func (d *document) salvage(t token, err error) error {
-	if t.kind == end && d.field > 0 && d.field == len(d.open) {
+	if t.kind == end && d.field > 0 {
 		if stop := d.end(); d.sink.stopped {
 			return stop
 		}

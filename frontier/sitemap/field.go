@@ -45,19 +45,24 @@ func parsePriority(s []byte) (float64, error) {
 // parseDate reads the W3C's date forms and that of mail, which feeds use
 // (RFC 822).
 func parseDate(s []byte) (time.Time, error) {
-	if t, ok := parseW3C(s); ok {
-		return t, nil
+	t, ok := parseW3C(s)
+	if !ok {
+		t, ok = parseMail(s)
 	}
-	t, err := mail.ParseDate(string(s))
-	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+	if !ok || t.Year() < 1 || t.Year() > 9999 { // by its zone, or from the start
 		return time.Time{}, errDate
 	}
+	return t, nil
+}
+
+func parseMail(s []byte) (time.Time, bool) {
+	t, err := mail.ParseDate(string(s))
 	// Package time takes the names of zones that are not the machine's own for
 	// Greenwich's.
 	if name, offset := t.Zone(); offset == 0 {
 		t = t.Add(-zones[name])
 	}
-	return t.UTC(), nil
+	return t.UTC(), err == nil
 }
 
 // zones are the zones of RFC 822 that have a name, and how far ahead of
@@ -87,8 +92,8 @@ func parseW3C(s []byte) (time.Time, bool) {
 		}
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, nano, time.UTC)
-	real := t.Day() == day && int(t.Month()) == month && hour < 24 && minute < 60 && second < 60
-	return t.Add(-zone), c.ok && len(c.rest) == 0 && year > 0 && real
+	real := int(t.Month()) == month && hour < 24 && minute < 60 && second < 60
+	return t.Add(-zone), c.ok && len(c.rest) == 0 && real
 }
 
 // A cursor reads a date from left to right. It is not ok once something else

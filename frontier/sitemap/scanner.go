@@ -85,16 +85,17 @@ func (s *scanner) characters() (token, error) {
 
 // tooLong returns ErrLimit for text that may have been cut.
 func tooLong(text []byte) error {
-	if len(text) == maxValue {
+	if len(text) >= maxValue {
 		return ErrLimit
 	}
 	return nil
 }
 
-// until returns what comes before the given end, at most maxValue bytes.
+// until returns what comes before the given end, cut where it is longer than
+// both maxValue and the window.
 func (s *scanner) until(end string) ([]byte, error) {
 	b, found, err := s.in.chunk(end[len(end)-1])
-	if found && len(b)-len(end) <= maxValue && bytes.HasSuffix(b, []byte(end)) {
+	if found && bytes.HasSuffix(b, []byte(end)) {
 		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
 	}
 	s.raw = s.raw[:0]

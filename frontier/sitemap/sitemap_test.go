@@ -89,6 +89,7 @@ var files = []struct {
 	{"over-long CDATA", urlset("<![CDATA[/"+strings.Repeat("x", maxValue)+"]]>", "/1"), []string{"http://example.com/1"}},
 	{"end of CDATA at the border of the window", urlset("<![CDATA[" + strings.Repeat("]", window) + "]]>"), nil},
 	{"several locations in one entry", `<sitemapindex><sitemap><loc>/1</loc><loc>/2</loc></sitemap></sitemapindex>`, []string{"http://example.com/1", "http://example.com/2"}},
+	{"text of other vocabularies", "<urlset><url><image:image>http://example.com/no</image:image></url></urlset>", nil},
 	{"element inside location", urlset("<url>http://example.com/</url>"), []string{"http://example.com/"}},
 	{"location without its element", `<sitemapindex><sitemap> http://example.com/?a&amp;b </sitemap></sitemapindex>`, []string{"http://example.com/?a&b"}},
 	{"quoted end of tag", `<urlset a="x>y"><url b='">'><loc>http://example.com/</loc></url></urlset>`, []string{"http://example.com/"}},
@@ -98,6 +99,7 @@ var files = []struct {
 	{"another encoding", "<?xml version='1.0' encoding='windows-1251'?><urlset><url><loc>http://example.com/\xCF</loc></url></urlset>", []string{"http://example.com/%D0%9F"}},
 	{"UTF-16, little end first", "\xFF\xFE" + utf16le(urlset("/é")), []string{"http://example.com/%C3%A9"}},
 	{"UTF-16 without a mark", utf16le("<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/1</loc></url></urlset>"), []string{"http://example.com/1"}},
+	{"UTF-16 without a mark, big end first", "\x00<\x00u\x00r\x00l\x00s\x00e\x00t\x00/\x00>", nil},
 	{"UTF-16, big end first", "\xFE\xFF\x00h\x00t\x00t\x00p\x00:\x00/\x00/\x00a\x00/", []string{"http://a/"}},
 	{"says UTF-16 and is not", "<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/1</loc></url></urlset>", []string{"http://example.com/1"}},
 	{"Latin-1", "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>/\xE9</loc></url></urlset>", []string{"http://example.com/%C3%A9"}},
@@ -110,7 +112,7 @@ var files = []struct {
 	{"gzip", compressed(urlset("http://example.com/")), []string{"http://example.com/"}},
 	{"gzip of text", compressed("http://example.com/\n"), []string{"http://example.com/"}},
 	{"RSS", ` <!-- c --><rss><channel><link>http://example.com/no</link><item><title>t</title><link>http://example.com/1</link><guid>http://example.com/no</guid></item>` +
-		`<item><guid>http://example.com/2</guid></item><item><guid>tag:3</guid></item></channel></rss>`, []string{"http://example.com/1", "http://example.com/2"}},
+		`<item><guid>http://example.com/2</guid></item><item><guid>tag:3</guid></item><item><guid>http://example.com/&no;</guid></item></channel></rss>`, []string{"http://example.com/1", "http://example.com/2"}},
 	{"RSS 1.0", `<rdf:RDF><channel><link>http://example.com/no</link></channel><item><link>http://example.com/1</link></item></rdf:RDF>`, []string{"http://example.com/1"}},
 	{"Atom", `<feed><link href="/no"/><entry><link rel="edit" href="/no"/><link href = '/1?a&amp;b'/><link href="/no"/>` +
 		`<content><div><link href="/no"/></div></content></entry></feed>`, []string{"http://example.com/1?a&b"}},
@@ -255,7 +257,42 @@ var flawed = []struct {
 		`line 3: location "x": relative, and there is no page to resolve it against`, `line 4: location "` + strings.Repeat("x", 256) + `": limit exceeded`,
 		`line 5: location "x": relative, and there is no page to resolve it against`}},
 	{"Atom", `<feed><entry><link href="/&x;"/></entry></feed>`, []string{`line 1: location "/&x;": unknown entity`}},
+	{"text in pieces", urlset(strings.Repeat("x", 5000) + "<!-- -->" + strings.Repeat("y", 5000)), []string{`line 3: location "` + strings.Repeat("x", 256) + `": limit exceeded`}},
+	{"the line of a link", "<rss><item><link>a:</link>\n<guid>b:</guid></item></rss>", []string{`line 1: location "a:": scheme is not http, https or ftp`}},
 	{"RSS", `<rss><item><link>/1</link><pubDate>soon</pubDate></item></rss>`, []string{`line 1: pubDate "soon": not a date`}},
+}
+
+// What broke off is said by the error.
+func TestCutIsNoFlaw(t *testing.T) {
+	_, err := entries(t, "<urlset><url><loc>/1</loc></url><url><lastmod/><loc>/2", home, Options{Flaw: func(f Flaw) { t.Error(f) }})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+}
+
+// A text that may have been cut is not used, however long a URL may be.
+func TestCutTextIsNotUsed(t *testing.T) {
+	for _, n := range []int{maxValue, 2 * maxValue, 2 * window} {
+		long := "http://example.com/" + strings.Repeat("x", n)
+		for _, file := range []string{
+			urlset(long), urlset("<![CDATA[" + long + "]]>"), urlset(long + "&amp;"), long,
+			"<urlset><url>" + long + "</url></urlset>", "<urlset><url><![CDATA[" + long + "]]></url></urlset>",
+		} {
+			if got, err := entries(t, file, home, Options{URL: 1 << 20}); err == nil && len(got) > 0 {
+				t.Errorf("%.80s…: got an entry of %d bytes, want none", file, len(got[0].URL.String()))
+			}
+		}
+	}
+	if got, err := entries(t, urlset("/"+strings.Repeat("x", maxValue-2)), home, Options{URL: 1 << 20}); err != nil || len(got) != 1 {
+		t.Errorf("the longest text that is used: got %d entries, %v", len(got), err)
+	}
+}
+
+// A list of URLs that are not for it to list is a sitemap all the same.
+func TestStrictText(t *testing.T) {
+	if got, err := entries(t, "http://example.org/\n", home, Options{Strict: true}); err != nil || len(got) > 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
 }
 
 func TestFlaws(t *testing.T) {
@@ -273,13 +310,13 @@ func TestFlaws(t *testing.T) {
 var dates = []struct{ date, want string }{
 	{"2024", "2024-01-01T00:00:00Z"}, {"2024-05", "2024-05-01T00:00:00Z"}, {"2024-05-06", "2024-05-06T00:00:00Z"},
 	{"2024-05-06T07:08Z", "2024-05-06T07:08:00Z"}, {"2024-05-06T07:08:09+01:30", "2024-05-06T05:38:09Z"},
-	{"2024-05-06T07:08:09.123456Z", "2024-05-06T07:08:09Z"}, {"2024-05-06T07:08:09", "2024-05-06T07:08:09Z"},
+	{"2024-05-06T07:08:09.123456Z", "2024-05-06T07:08:09.123456Z"}, {"2024-05-06T07:08:09", "2024-05-06T07:08:09Z"},
 	{"2024-05-06 07:08:09", "2024-05-06T07:08:09Z"}, {"2024-05-06T07:08:09+0100", "2024-05-06T06:08:09Z"},
 	{"Mon, 06 May 2024 07:08:09 GMT", "2024-05-06T07:08:09Z"}, {"6 May 24 07:08 +0100", "2024-05-06T06:08:00Z"},
-	{"2024-05-06T07:08:09.5-0330", "2024-05-06T10:38:09Z"}, {"2024-05-06 07:08", "2024-05-06T07:08:00Z"}, {"2024-05-06T07:08:09,12Z", "2024-05-06T07:08:09Z"},
+	{"2024-05-06T07:08:09.5-0330", "2024-05-06T10:38:09.5Z"}, {"2024-05-06T07:08:09.1234567891Z", "2024-05-06T07:08:09.123456789Z"}, {"2024-05-06 07:08", "2024-05-06T07:08:00Z"}, {"2024-05-06T07:08:09,12Z", "2024-05-06T07:08:09.12Z"},
 	{"2024-05-06 07:08:09 +02:00", "2024-05-06T05:08:09Z"}, {"2024-02-29", "2024-02-29T00:00:00Z"}, {"2024-05-06T23:30-01", ""},
 	{"6 May 2024 07:08 EST", "2024-05-06T12:08:00Z"}, {"Mon, 06 May 2024 07:08:09 UT", "2024-05-06T07:08:09Z"}, {"Mon, 06 May 2024 07:08:09 PDT", "2024-05-06T14:08:09Z"},
-	{"0000", ""}, {"202", ""}, {"20245", ""}, {"2023-02-29", ""}, {"2024-5-6", ""}, {"2024-05-06T24:00Z", ""}, {"2024-05-06T07:60Z", ""}, {"2024-05-06T07:08:60Z", ""},
+	{"9999-12-31T23:59-12:00", ""}, {"6 May 0000 07:08 +0000", ""}, {"2024-05-00", ""}, {"0000", ""}, {"202", ""}, {"20245", ""}, {"2023-02-29", ""}, {"2024-5-6", ""}, {"2024-05-06T24:00Z", ""}, {"2024-05-06T07:60Z", ""}, {"2024-05-06T07:08:60Z", ""},
 	{"2024-05-06T07", ""}, {"2024-05-06T07:08:09.Z", ""}, {"2024-05-06T07:08X", ""}, {"2024-05-06T07:08+24:00", ""}, {"2024-05-06T07:08Zz", ""}, {"2024-0a-06", ""},
 	{"2024-13-01", ""}, {"2024-02-30", ""}, {"06.05.2024", ""}, {"now", ""}, {"", ""},
 }
@@ -287,7 +324,7 @@ var dates = []struct{ date, want string }{
 func TestParseDate(t *testing.T) {
 	for _, test := range dates {
 		got, err := parseDate([]byte(test.date))
-		if (err == nil) != (test.want != "") || test.want == "" && !got.IsZero() || test.want != "" && got.Format(time.RFC3339) != test.want {
+		if (err == nil) != (test.want != "") || test.want == "" && !got.IsZero() || test.want != "" && got.Format(time.RFC3339Nano) != test.want {
 			t.Errorf("%q: got %v, want %q", test.date, got, test.want)
 		}
 	}
@@ -309,6 +346,8 @@ var faults = []struct {
 	{"half a character of UTF-16", "\xFF\xFE<\x00u", Options{}, 0, ErrSyntax, ""},
 	{"badly nested", "<urlset>\n<url><loc>/1</loc></url>\n</url></urlset>", Options{}, 1, ErrSyntax, `line 3, byte 40: end tag "url"`},
 	{"badly nested inside an entry", "<urlset><url><loc>/1</loc></urlset>", Options{}, 1, ErrSyntax, ""},
+	{"no name", "<urlset><url><loc>/1</loc></url><a=b></urlset>", Options{}, 1, ErrSyntax, ""},
+	{"end before the beginning", "</urlset>", Options{}, 0, ErrSyntax, ""},
 	{"no tag", "<urlset><url><loc>/1</loc></url>< ></urlset>", Options{}, 1, ErrSyntax, ""},
 	{"cut in an entry", "<urlset><url><loc>/1</loc></url>\n<url><loc>/2</loc><lastm", Options{}, 2, io.ErrUnexpectedEOF, "line 2"},
 	{"cut after a location", "<urlset><url><loc>/1</", Options{}, 1, io.ErrUnexpectedEOF, ""},
@@ -356,7 +395,7 @@ func TestReadReturnsErrorOfYield(t *testing.T) {
 	enough := io.EOF // no end of the file, whatever it looks like
 	for name, file := range map[string]string{
 		"XML": urlset("/1", "/2"), "text": "http://example.com/1\nhttp://example.com/2\n",
-		"broken": "<urlset><url><loc>/1</loc>", "broken in a location": "<urlset><url><loc>/1</loc><loc>/2</",
+		"broken": "<urlset><url><loc>/1</loc>", "two locations": "<urlset><url><loc>/1</loc><loc>/2</loc></url></urlset>", "broken in a location": "<urlset><url><loc>/1</loc><loc>/2</",
 	} {
 		calls := 0
 		err := Read(strings.NewReader(file), mustParse(t, home), Options{}, func(Entry) error { calls++; return enough })
