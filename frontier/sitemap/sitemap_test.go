@@ -275,7 +275,7 @@ func TestCutTextIsNotUsed(t *testing.T) {
 	for _, n := range []int{maxValue, 2 * maxValue, 2 * window} {
 		long := "http://example.com/" + strings.Repeat("x", n)
 		for _, file := range []string{
-			urlset(long), urlset("<![CDATA[" + long + "]]>"), urlset(long + "&amp;"), long,
+			urlset(long), urlset("<![CDATA[" + long + "]]>"), urlset(long + "&amp;"), urlset(long[:n/2+20] + "<!-- -->" + long[n/2:]), long,
 			"<urlset><url>" + long + "</url></urlset>", "<urlset><url><![CDATA[" + long + "]]></url></urlset>",
 		} {
 			if got, err := entries(t, file, home, Options{URL: 1 << 20}); err == nil && len(got) > 0 {
@@ -346,7 +346,7 @@ var faults = []struct {
 	{"half a character of UTF-16", "\xFF\xFE<\x00u", Options{}, 0, ErrSyntax, ""},
 	{"badly nested", "<urlset>\n<url><loc>/1</loc></url>\n</url></urlset>", Options{}, 1, ErrSyntax, `line 3, byte 40: end tag "url"`},
 	{"badly nested inside an entry", "<urlset><url><loc>/1</loc></urlset>", Options{}, 1, ErrSyntax, ""},
-	{"no name", "<urlset><url><loc>/1</loc></url><a=b></urlset>", Options{}, 1, ErrSyntax, ""},
+	{"no name", "<urlset><url><loc>/1</loc></url><a=b></a></urlset>", Options{}, 1, ErrSyntax, ""},
 	{"end before the beginning", "</urlset>", Options{}, 0, ErrSyntax, ""},
 	{"no tag", "<urlset><url><loc>/1</loc></url>< ></urlset>", Options{}, 1, ErrSyntax, ""},
 	{"cut in an entry", "<urlset><url><loc>/1</loc></url>\n<url><loc>/2</loc><lastm", Options{}, 2, io.ErrUnexpectedEOF, "line 2"},
