@@ -141,6 +141,7 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.L
 	host := c.URL().Origin().Host()
 	due := e.hosts[host].Due
 	if err := e.wait(ctx, host, due); err != nil {
+		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
 		return lesson, err
 	}
 	permit, err := e.limits.Admit(time.Now(), host, due, 1)

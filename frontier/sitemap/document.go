@@ -139,7 +139,7 @@ func (d *document) beginField(t token) error {
 	if len(d.draft.loc) > 0 || rel != "" && rel != "alternate" {
 		return nil
 	}
-	href, err := decode(&d.value, attribute(t.attrs, "href"))
+	href, err := decode(&d.text, attribute(t.attrs, "href"))
 	d.draft.locate(href, d.in.line, err)
 	return nil
 }

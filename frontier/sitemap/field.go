@@ -143,14 +143,10 @@ func (c *cursor) clock() (hour, minute, second, nano int) {
 
 // fraction returns the nanoseconds that the digits after the decimal sign are.
 func (c *cursor) fraction() (nano int) {
-	n := 0
-	for n < len(c.rest) && '0' <= c.rest[n] && c.rest[n] <= '9' {
-		n++
+	nano = c.number(1) * 1e8
+	for place := int(1e7); len(c.rest) > 0 && '0' <= c.rest[0] && c.rest[0] <= '9'; place /= 10 {
+		nano += c.number(1) * place
 	}
-	c.ok = c.ok && n > 0
-	digits := append([]byte("000000000")[:0], c.rest[:min(n, 9)]...)
-	nano, _ = strconv.Atoi(string(append(digits, "000000000"[len(digits):]...)))
-	c.rest = c.rest[n:]
 	return nano
 }
 

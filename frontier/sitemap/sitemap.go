@@ -32,7 +32,7 @@ type Options struct {
 	Entries int   // at most; 0 means 50,000
 	Bytes   int64 // at most, after decompression; 0 means 50 MiB
 	// Ratio bounds how many times its size a file grows by decompression, not
-	// counting the first MiB. 0 means 200: ten times what real files reach.
+	// counting the first MiB. 0 means 200.
 	Ratio int
 	Depth int // of nested XML elements at most; 0 means 64
 	URL   int // bytes of a URL in canonical form at most; 0 means 2,048
@@ -62,7 +62,7 @@ func (o Options) withDefaults() Options {
 // the same.
 type Flaw struct {
 	Line int    // where it ends
-	What string // "location", "lastmod", "priority" or "changefreq"
+	What string // "location", or the element: "lastmod", "pubDate", "priority" …
 	Text string // of it, at most 256 bytes
 	Err  error  // why
 }

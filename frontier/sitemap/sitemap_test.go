@@ -113,6 +113,7 @@ var files = []struct {
 	{"gzip of text", compressed("http://example.com/\n"), []string{"http://example.com/"}},
 	{"RSS", ` <!-- c --><rss><channel><link>http://example.com/no</link><item><title>t</title><link>http://example.com/1</link><guid>http://example.com/no</guid></item>` +
 		`<item><guid>http://example.com/2</guid></item><item><guid>tag:3</guid></item><item><guid>http://example.com/&no;</guid></item></channel></rss>`, []string{"http://example.com/1", "http://example.com/2"}},
+	{"Atom with a long location", `<feed><entry><link href="/?` + strings.Repeat("&amp;", 9000) + `">text</link></entry><entry><link href="/1"/></entry></feed>`, []string{"http://example.com/1"}},
 	{"RSS 1.0", `<rdf:RDF><channel><link>http://example.com/no</link></channel><item><link>http://example.com/1</link></item></rdf:RDF>`, []string{"http://example.com/1"}},
 	{"Atom", `<feed><link href="/no"/><entry><link rel="edit" href="/no"/><link href = '/1?a&amp;b'/><link href="/no"/>` +
 		`<content><div><link href="/no"/></div></content></entry></feed>`, []string{"http://example.com/1?a&b"}},
