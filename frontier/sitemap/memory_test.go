@@ -100,7 +100,7 @@ func packed(t *testing.T, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		w := gzip.NewWriter(in)
+		w, _ := gzip.NewWriterLevel(in, gzip.BestSpeed) // which is a level
 		_, err := io.Copy(w, r)
 		in.CloseWithError(cmp.Or(err, w.Close()))
 	})
