@@ -32,7 +32,7 @@ var plan = map[string][]string{
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/collyfetch":        {".", "storage", "frontier", "crawler"},
 	"crawler/crawltest":         {"."},
-	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "frontier",
+	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/crawltest"},
 	"cmd/decorum": {"crawler/daemon"},
 }

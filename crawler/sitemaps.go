@@ -67,7 +67,7 @@ func eachListed(v *Visit, do func([]sitemap.Entry) error) (failed, damage error)
 		listed = listed[:0]
 		return failed
 	}
-	damage = sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), sitemap.Limits{}, func(e sitemap.Entry) error {
+	damage = sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), sitemap.Options{}, func(e sitemap.Entry) error {
 		if listed = append(listed, e); len(listed) == sitemapBatch {
 			return flush()
 		}

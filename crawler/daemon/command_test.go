@@ -69,7 +69,6 @@ func TestExitCodes(t *testing.T) {
 		{"no argument", []string{"robots", "check"}, ExitUsage, "requires at least 1 arg"},
 		{"an argument too many", []string{"version", "x"}, ExitUsage, "unknown command"},
 		{"serve", []string{"serve", "--data", "x"}, ExitUsage, "decorum serve is not yet supported"},
-		{"sitemap", []string{"sitemap", "x"}, ExitUsage, "decorum sitemap is not yet supported"},
 		{"log level", []string{"version", "--log-level=loud"}, ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
 		{"log format", []string{"version", "--log-format=xml"}, ExitUsage, `--log-format: "xml" is not one of text, json`},
 		{"progress", []string{"crawl", data, "--progress=much"}, ExitUsage, `--progress: "much" is not one of auto, plain, none`},

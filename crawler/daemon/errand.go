@@ -14,26 +14,44 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An errand fetches robots.txt files one after the other, for a command that
-// only asks. It goes through the same gate, with the same tickets, as a crawl:
-// what it says is what a crawl would do. It is not safe for concurrent use.
+// An errand fetches robots.txt files, and what they allow, one after the other,
+// for a command that only asks. It goes through the same gate, with the same
+// tickets, as a crawl: what it says is what a crawl would do. It is not safe for
+// concurrent use.
 type errand struct {
 	gate    *robots.Gate
 	fetcher crawler.Fetcher
 	policy  politeness.Policy
 	limits  *politeness.Limits
-	due     map[string]time.Time // by host
-	last    *decorum.Response    // to the last visit; nil if there was none
+	hosts   map[string]acquaintance
+	last    *decorum.Response // to the last visit; nil if there was none
+}
+
+// An acquaintance is what an errand knows of a host.
+type acquaintance struct {
+	politeness.Rest
+	delay time.Duration // the longest Crawl-delay of its origins
 }
 
 func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*errand, error) {
+	d := q.draft()
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return d.errand(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()})
+}
+
+// draft returns a project of what the flags of a command that fetches say.
+func (q robotsCheck) draft() *draft {
 	d := newDraft()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + modulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
 	d.flags["agent.contact"], d.flags["fetch.connect_to"] = "--contact", "--connect-to"
-	if err := d.check(); err != nil {
-		return nil, err
-	}
+	return d
+}
+
+// errand returns an errand that fetches as the project says.
+func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	cfg, err := d.fetchConfig()
 	if err != nil {
 		return nil, err
@@ -43,35 +61,45 @@ func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*erra
 		return nil, err
 	}
 	return &errand{
-		gate: robots.NewGate(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()},
-			storage.NewMemory(storage.Config{})),
+		gate:    robots.NewGate(gate, storage.NewMemory(storage.Config{})),
 		fetcher: fetcher, policy: d.policy(), limits: politeness.NewLimits(politeness.LimitsConfig{}),
-		due: map[string]time.Time{},
+		hosts: map[string]acquaintance{},
 	}, nil
 }
 
 // rules returns the rules of an origin, and fetches its robots.txt unless it
 // has already.
 func (e *errand) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
-	c, err := e.gate.Check(ctx, time.Now(), o.RobotsURL())
+	if _, err := e.clear(ctx, o.RobotsURL()); err != nil {
+		return nil, err
+	}
+	return e.gate.Rules(ctx, o)
+}
+
+// clear clears the visit to u, and fetches its robots.txt first unless it has
+// already.
+func (e *errand) clear(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+	o := u.Origin()
+	c, err := e.gate.Check(ctx, time.Now(), u)
 	for err == nil && c.ForRobots() {
 		var lesson robots.Lesson
 		if lesson, err = e.visit(ctx, c); err != nil {
 			break
 		}
 		if lesson.Hop.IsZero() {
-			c, err = e.gate.Check(ctx, time.Now(), o.RobotsURL())
+			c, err = e.gate.Check(ctx, time.Now(), u)
 		} else {
 			c, err = e.gate.CheckHop(ctx, time.Now(), lesson.Hop, o)
 		}
+		if end := new(robots.ChainEnd); errors.As(err, &end) {
+			// The redirects led to where robots may not go: as if there were no file.
+			c, err = e.gate.Check(ctx, time.Now(), u)
+		}
 	}
-	if end := new(robots.ChainEnd); errors.As(err, &end) {
-		err = nil // the redirects led to where robots may not go: as if there were no file
+	if err != nil && !errors.Is(err, decorum.Disallowed) {
+		err = fmt.Errorf("cannot have %s: %w", o.RobotsURL(), err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot have %s: %w", o.RobotsURL(), err)
-	}
-	return e.gate.Rules(ctx, o)
+	return c, err
 }
 
 // explain says what the robots.txt of an origin says of u.
@@ -97,32 +125,67 @@ func (e *errand) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
 	return e.last.Body, nil
 }
 
-// visit fetches one robots.txt, or what it was redirected to, when its host is
-// due.
-func (e *errand) visit(ctx context.Context, c robots.Clearance) (robots.Lesson, error) {
-	host := c.URL().Origin().Host()
-	if err := sleepUntil(ctx, e.due[host]); err != nil {
-		return robots.Lesson{}, err
-	}
-	permit, err := e.limits.Admit(time.Now(), host, e.due[host], 1)
+// fetch fetches what is at u, if its robots.txt allows it.
+func (e *errand) fetch(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+	c, err := e.clear(ctx, u)
 	if err != nil {
-		return robots.Lesson{}, err
+		return nil, err
+	}
+	_, err = e.visit(ctx, c)
+	return e.last, err
+}
+
+// visit makes the visit that c clears when its host is due. What came of a
+// robots.txt, or where that was redirected to, is learnt.
+func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.Lesson, err error) {
+	host := c.URL().Origin().Host()
+	due := e.hosts[host].Due
+	if err := e.wait(ctx, host, due); err != nil {
+		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
+		return lesson, err
+	}
+	permit, err := e.limits.Admit(time.Now(), host, due, 1)
+	if err != nil {
+		return lesson, err
 	}
 	ticket, err := crawler.NewTicket(c, permit)
 	if err != nil {
-		return robots.Lesson{}, err
+		return lesson, err
 	}
 	visit := politeness.Visit{Start: time.Now()}
-	res, fetchErr := e.fetcher.Fetch(ctx, ticket)
+	e.last, err = e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
-	e.last = res
-	if res != nil {
-		visit.Status = res.Status
+	if c.ForRobots() {
+		lesson, err = e.gate.Learn(ctx, visit.End, c, e.last, err)
 	}
-	rest := e.policy.Next(visit)
-	e.limits.Ended(host, rest, 0)
-	e.due[host] = rest.Due
-	return e.gate.Learn(ctx, visit.End, c, res, fetchErr)
+	e.rest(ctx, c.URL().Origin(), visit)
+	return lesson, err
+}
+
+// rest has the host of an origin rest after a visit, for as long as the answer
+// and the rules now known ask for.
+func (e *errand) rest(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
+	host := e.hosts[o.Host()]
+	if delay, ok := e.gate.CrawlDelay(ctx, o); ok {
+		host.delay = max(host.delay, delay)
+	}
+	visit.CrawlDelay, visit.Strikes = host.delay, host.Strikes
+	if e.last != nil {
+		visit.Status = e.last.Status
+		visit.RetryAfter = politeness.ParseRetryAfter(e.last.Header.Get("Retry-After"), visit.End)
+	}
+	host.Rest = e.policy.Next(visit)
+	e.limits.Ended(o.Host(), host.Rest, 0)
+	e.hosts[o.Host()] = host
+}
+
+// wait waits until a host is due. Nobody sits through more than the longest
+// Crawl-delay that a crawl waits for.
+func (e *errand) wait(ctx context.Context, host string, due time.Time) error {
+	if longest := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > longest {
+		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
+	}
+	return sleepUntil(ctx, due)
 }
 
 // sleepUntil waits for a moment. There is one visit at a time here, so nobody

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -38,16 +39,21 @@ type setting struct {
 	values []string
 }
 
-// addProjectFlags adds the flags to fs. What a flag is given is tried on the
-// spot, so that a mistake is told by its own name.
-func addProjectFlags(fs *pflag.FlagSet) []*pflag.Flag {
-	flags := make([]*pflag.Flag, len(projectFlags))
-	for i, f := range projectFlags {
-		flags[i] = fs.VarPF(&setting{field: f.field}, f.name, "", f.usage)
-		flags[i].Hidden = neverYet(f.field)
-		if new(Project).field(f.field).Kind() == reflect.Bool {
-			flags[i].NoOptDefVal = "true"
+// addProjectFlags adds the flags of these names to fs, all if none is named.
+// What a flag is given is tried on the spot, so that a mistake is told by its own
+// name.
+func addProjectFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
+	var flags []*pflag.Flag
+	for _, f := range projectFlags {
+		if len(names) > 0 && !slices.Contains(names, f.name) {
+			continue
 		}
+		flag := fs.VarPF(&setting{field: f.field}, f.name, "", f.usage)
+		flag.Hidden = neverYet(f.field)
+		if new(Project).field(f.field).Kind() == reflect.Bool {
+			flag.NoOptDefVal = "true"
+		}
+		flags = append(flags, flag)
 	}
 	return flags
 }

@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 )
 
@@ -37,14 +38,13 @@ func formOf(root []byte) (form, bool) {
 type document struct {
 	scanner
 	form
-	sink  *sink
-	depth int      // that is allowed
-	open  [][]byte // the names of the elements that are open
+	sink *sink
+	open [][]byte // the names of the elements that are open
 
 	within int    // how deep the open entry is; 0 if none is
 	field  int    // how deep the open field is; 0 if none is
 	value  []byte // of the open field
-	void   bool   // the value is unusable
+	void   error  // why the value is unusable
 	draft  draft  // the open entry
 }
 
@@ -54,9 +54,14 @@ func (d *document) read() error {
 		t, err := d.next()
 		if err == nil {
 			err = d.token(t)
+		} else {
+			err = broken(err)
+		}
+		if err != nil && !d.sink.stopped {
+			err = d.salvage(t, err)
 		}
 		if err != nil {
-			return d.salvage(broken(err))
+			return err
 		}
 		if t.kind != text && len(d.open) == 0 {
 			return nil
@@ -64,10 +69,15 @@ func (d *document) read() error {
 	}
 }
 
-// salvage delivers the entry that an error left unfinished, if its location
-// was read whole.
-func (d *document) salvage(err error) error {
-	if d.within > 0 && !d.sink.stopped {
+// salvage delivers the entry that an error at t left unfinished, if its
+// location was read whole: before an end tag, however broken, it was.
+func (d *document) salvage(t token, err error) error {
+	if t.kind == end && d.field > 0 {
+		if stop := d.end(); d.sink.stopped {
+			return stop
+		}
+	}
+	if d.within > 0 && len(d.draft.text()) > 0 {
 		if stop := d.deliver(); d.sink.stopped {
 			return stop
 		}
@@ -96,7 +106,7 @@ func (d *document) token(t token) error {
 
 // begin opens an element.
 func (d *document) begin(t token) error {
-	if len(d.open) == d.depth {
+	if len(d.open) == d.sink.Depth {
 		return fmt.Errorf("depth: %w", ErrLimit)
 	}
 	d.push(t.name)
@@ -121,7 +131,7 @@ func (d *document) begin(t token) error {
 
 // beginField opens an element of an entry.
 func (d *document) beginField(t token) error {
-	d.field, d.value, d.void = len(d.open), d.value[:0], false
+	d.field, d.value, d.void = len(d.open), d.value[:0], nil
 	if !d.href || string(local(t.name)) != d.loc {
 		return nil
 	}
@@ -129,10 +139,8 @@ func (d *document) beginField(t token) error {
 	if len(d.draft.loc) > 0 || rel != "" && rel != "alternate" {
 		return nil
 	}
-	href, ok := decode(nil, attribute(t.attrs, "href"))
-	if ok {
-		d.draft.loc = append(d.draft.loc, href...)
-	}
+	href, err := decode(&d.text, attribute(t.attrs, "href"))
+	d.draft.locate(href, d.in.line, err)
 	return nil
 }
 
@@ -141,14 +149,23 @@ func (d *document) beginField(t token) error {
 func (d *document) characters(t token) {
 	switch {
 	case d.field > 0:
-		d.void = d.void || t.unusable || len(d.value)+len(t.text) > maxValue
-		if !d.void {
-			d.value = append(d.value, t.text...)
+		room := maxValue - len(d.value)
+		d.value = append(d.value, t.text[:min(len(t.text), room)]...)
+		if d.void = cmp.Or(d.void, t.unusable); d.void == nil && len(t.text) > room {
+			d.void = ErrLimit
 		}
-	case d.within == len(d.open) && d.within > 0 && !t.unusable:
+	case d.within > 0 && d.within == len(d.open) && t.unusable == nil:
 		if own := bytes.TrimSpace(t.text); len(own) > 0 {
-			d.draft.spare = append(d.draft.spare[:0], own...)
+			d.setSpare(own)
 		}
+	}
+}
+
+// setSpare notes what will do for a location if there is none.
+func (d *document) setSpare(text []byte) {
+	d.draft.spare = append(d.draft.spare[:0], text...)
+	if len(d.draft.loc) == 0 {
+		d.draft.line = d.in.line
 	}
 }
 
@@ -160,7 +177,7 @@ func (d *document) end() error {
 	switch depth {
 	case d.field:
 		d.field = 0
-		return d.endField(string(name))
+		return d.endField(name)
 	case d.within:
 		err := d.deliver()
 		d.within = 0
@@ -169,39 +186,49 @@ func (d *document) end() error {
 	return nil
 }
 
-// endField takes the value of a field over into the entry. A second location
-// begins a new entry.
-func (d *document) endField(name string) error {
+// endField takes the value of a field over into the entry.
+func (d *document) endField(name []byte) error {
 	value := bytes.TrimSpace(d.value)
-	if d.void || len(value) == 0 {
+	if len(value) == 0 {
 		return nil
 	}
-	switch name {
+	var err error
+	switch string(name) {
 	case d.loc:
 		if d.href {
 			return nil
 		}
-		var err error
-		if len(d.draft.loc) > 0 {
-			err = d.deliver()
-			d.draft.reset()
-		}
-		d.draft.loc = append(d.draft.loc, value...)
-		return err
+		return d.locate(value)
 	case d.date:
-		d.draft.date = parseDate(string(value))
+		d.draft.date, err = parseDate(value)
 	case d.spare:
-		d.draft.spare = append(d.draft.spare[:0], value...)
+		if d.void == nil {
+			d.setSpare(value)
+		}
 	case "priority":
-		d.draft.priority = parsePriority(string(value))
+		d.draft.priority, err = parsePriority(value)
 	case "changefreq":
-		d.draft.frequency = parseFrequency(value)
+		d.draft.frequency, err = parseFrequency(value)
+	}
+	if err != nil {
+		d.sink.flaw(d.in.line, string(name), value, err)
 	}
 	return nil
 }
 
+// locate gives the entry its location. A second one begins a new entry.
+func (d *document) locate(value []byte) (err error) {
+	if len(d.draft.loc) > 0 {
+		err = d.deliver()
+		d.draft.reset()
+	}
+	d.draft.locate(value, d.in.line, d.void)
+	return err
+}
+
 // deliver hands the entry over.
 func (d *document) deliver() error {
+	d.draft.line = cmp.Or(d.draft.line, d.in.line)
 	return d.sink.put(&d.draft, d.index)
 }
 

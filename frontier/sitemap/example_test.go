@@ -15,7 +15,7 @@ func ExampleRead() {
   <url><loc>https://example.com/about</loc><priority>0.8</priority></url>
 </urlset>`)
 	base, _ := decorum.ParseURL("https://example.com/sitemap.xml")
-	err := sitemap.Read(file, base, sitemap.Limits{}, func(e sitemap.Entry) error {
+	err := sitemap.Read(file, base, sitemap.Options{}, func(e sitemap.Entry) error {
 		fmt.Println(e.URL, e.Priority)
 		return nil
 	})
@@ -23,5 +23,29 @@ func ExampleRead() {
 	// Output:
 	// https://example.com/?a=1&b=2 0.5
 	// https://example.com/about 0.8
+	// <nil>
+}
+
+// A sitemap may list what lies below it. For the rest, and for whatever is not
+// as it should be, there are options.
+func ExampleOptions() {
+	file := strings.NewReader(`<urlset>
+  <url><loc>https://example.com/shop/1</loc><lastmod>yesterday</lastmod></url>
+  <url><loc>https://example.org/</loc></url>
+</urlset>`)
+	base, _ := decorum.ParseURL("https://example.com/shop/sitemap.xml")
+	options := sitemap.Options{
+		Strict: true,
+		Flaw:   func(f sitemap.Flaw) { fmt.Println(f) },
+	}
+	err := sitemap.Read(file, base, options, func(e sitemap.Entry) error {
+		fmt.Println(e.URL, e.LastMod.IsZero())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// line 2: lastmod "yesterday": not a date
+	// https://example.com/shop/1 true
+	// line 3: location "https://example.org/": not for a sitemap at this place to list
 	// <nil>
 }

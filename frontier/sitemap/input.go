@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
@@ -18,25 +19,21 @@ const window = 32 << 10
 // An input is a file, decompressed and in UTF-8, that knows how far it was read.
 type input struct {
 	r      *bufio.Reader
-	left   int64 // bytes that may still come, after decompression
 	line   int
 	offset int64
 }
 
-func newInput(r io.Reader, limit int64) *input {
-	return &input{r: bufio.NewReaderSize(r, window), left: limit, line: 1}
+func newInput(r io.Reader) *input {
+	return &input{r: bufio.NewReaderSize(r, window), line: 1}
 }
 
 // open finds out by its first bytes what the file is, and reports whether it
 // is markup. Blanks and a byte order mark may come first.
-func (in *input) open() (markup bool, err error) {
-	source := io.Reader(in.r)
-	if magic, _ := in.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		if source, err = gzip.NewReader(source); err != nil {
-			return false, err
-		}
+func (in *input) open(limits Options) (markup bool, err error) {
+	if err := in.unpack(limits); err != nil {
+		return false, err
 	}
-	in.r = bufio.NewReaderSize(&limiter{source, &in.left}, window)
+	in.decodeUTF16()
 	if mark, _ := in.r.Peek(3); string(mark) == "\xEF\xBB\xBF" {
 		in.skip(len(mark))
 	}
@@ -52,10 +49,39 @@ func (in *input) open() (markup bool, err error) {
 	}
 	head, _ := in.r.Peek(512)
 	if bytes.IndexByte(head, 0) >= 0 {
-		return false, fmt.Errorf("UTF-16, which the protocol excludes, or no text: %w", ErrNotSitemap)
+		return false, fmt.Errorf("no text: %w", ErrNotSitemap)
 	}
 	in.recode(head)
 	return head[0] == '<', nil
+}
+
+// unpack has the file decompressed if it is compressed, and limited.
+func (in *input) unpack(limits Options) error {
+	if magic, _ := in.r.Peek(2); string(magic) != "\x1f\x8b" {
+		in.through(&limiter{r: in.r, left: limits.Bytes})
+		return nil
+	}
+	packed := &meter{r: in.r}
+	unpacked, err := gzip.NewReader(packed)
+	if err == nil {
+		in.through(&limiter{r: unpacked, left: limits.Bytes, packed: packed, ratio: int64(limits.Ratio)})
+	}
+	return err
+}
+
+// through has the rest of the file read through r, which reads in.r.
+func (in *input) through(r io.Reader) { in.r = bufio.NewReaderSize(r, window) }
+
+// decodeUTF16 has the file recoded if it is in UTF-16: by its byte order mark,
+// or by how "<" is written.
+func (in *input) decodeUTF16() {
+	head, _ := in.r.Peek(2)
+	switch string(head) {
+	case "\xFE\xFF", "\x00<":
+		in.through(transform.NewReader(in.r, unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder()))
+	case "\xFF\xFE", "<\x00":
+		in.through(transform.NewReader(in.r, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()))
+	}
 }
 
 // notEmpty says what it means that a file ends before its first character.
@@ -81,7 +107,7 @@ func (in *input) recode(head []byte) {
 	case "utf-8", "utf-16le", "utf-16be", "replacement":
 		return
 	}
-	in.r = bufio.NewReaderSize(transform.NewReader(in.r, enc.NewDecoder()), window)
+	in.through(transform.NewReader(in.r, enc.NewDecoder()))
 }
 
 // chunk returns what comes next, up to and with end or as much as the window
@@ -113,23 +139,4 @@ func (in *input) next(s string) bool {
 // at says where err occurred.
 func (in *input) at(err error) error {
 	return fmt.Errorf("line %d, byte %d: %w", in.line, in.offset, err)
-}
-
-// A limiter refuses to read more than left bytes.
-type limiter struct {
-	r    io.Reader
-	left *int64
-}
-
-// Read returns ErrLimit instead of the first byte too many.
-func (l *limiter) Read(p []byte) (int, error) {
-	if int64(len(p)) > *l.left+1 {
-		p = p[:*l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if int64(n) > *l.left {
-		n, err = int(*l.left), ErrLimit
-	}
-	*l.left -= int64(n)
-	return n, err
 }

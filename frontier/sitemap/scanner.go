@@ -2,10 +2,9 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"strconv"
-	"unicode/utf8"
 )
 
 // Limits of what is kept in memory.
@@ -19,9 +18,9 @@ const (
 // predefined entities only.
 type scanner struct {
 	in     *input
-	inside bool // after a "<"
-	raw    []byte
-	text   []byte
+	inside bool   // after a "<"
+	raw    []byte // room for what the window cuts in two
+	text   []byte // room for text with references
 }
 
 // A kind says what a token is.
@@ -35,14 +34,12 @@ const (
 
 // A token is a tag or a piece of text. It is valid until the next one.
 type token struct {
-	kind  kind
-	name  []byte // of a tag
-	attrs []byte // of a start tag, as written
-	empty bool   // a start tag that ends its element too
-	text  []byte
-	// unusable says that the text is too long or refers to an entity that is
-	// not defined here.
-	unusable bool
+	kind     kind
+	name     []byte // of a tag
+	attrs    []byte // of a start tag, as written
+	empty    bool   // a start tag that ends its element too
+	text     []byte
+	unusable error // why the text must not be used: it was cut, or has holes
 }
 
 // next returns the next token. Comments, processing instructions and
@@ -53,76 +50,85 @@ func (s *scanner) next() (token, error) {
 			return s.characters()
 		}
 		s.inside = false
+		var err error
 		switch {
+		case !s.in.next("!") && !s.in.next("?"):
+			return s.element()
 		case s.in.next("!--"):
 			s.in.skip(len("!--"))
-			if err := s.until("-->"); err != nil {
-				return token{}, err
-			}
+			_, err = s.until("-->")
 		case s.in.next("![CDATA["):
 			s.in.skip(len("![CDATA["))
-			err := s.until("]]>")
-			return token{text: s.raw, unusable: len(s.raw) == maxValue}, err
+			text, err := s.until("]]>")
+			return token{text: text, unusable: tooLong(text)}, err
 		case s.in.next("?"):
-			if err := s.until("?>"); err != nil {
-				return token{}, err
-			}
-		case s.in.next("!"):
-			if err := s.tag(); err != nil {
-				return token{}, err
-			}
+			_, err = s.until("?>")
 		default:
-			return s.element()
+			_, err = s.tag()
+		}
+		if err != nil {
+			return token{}, err
 		}
 	}
 }
 
 // characters returns the text up to the next "<".
 func (s *scanner) characters() (token, error) {
-	err := s.until("<")
+	raw, err := s.until("<")
 	if err != nil {
 		return token{}, err
 	}
 	s.inside = true
-	decoded, ok := decode(s.text[:0], s.raw)
-	s.text = decoded
-	return token{text: s.text, unusable: !ok || len(s.raw) == maxValue}, nil
+	decoded, err := decode(&s.text, raw)
+	return token{text: decoded, unusable: cmp.Or(tooLong(raw), err)}, nil
 }
 
-// until reads up to the given end and keeps what comes before it, at most
-// maxValue bytes, in s.raw.
-func (s *scanner) until(end string) error {
+// tooLong returns ErrLimit for text that may have been cut.
+func tooLong(text []byte) error {
+	if len(text) >= maxValue {
+		return ErrLimit
+	}
+	return nil
+}
+
+// until returns what comes before the given end, cut where it is longer than
+// both maxValue and the window.
+func (s *scanner) until(end string) ([]byte, error) {
+	b, found, err := s.in.chunk(end[len(end)-1])
+	if found && bytes.HasSuffix(b, []byte(end)) {
+		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
+	}
 	s.raw = s.raw[:0]
 	const before = 2     // bytes before a chunk that may belong to an end, as in "-->"
 	var last [2 * 4]byte // room for them and for the end of the chunk
 	tail := last[:0]
 	for {
-		b, found, err := s.in.chunk(end[len(end)-1])
 		s.raw = append(s.raw, b[:min(len(b), maxValue+len(end)-len(s.raw))]...)
 		tail = append(tail, b[max(0, len(b)-len(end)):]...)
 		if found && bytes.HasSuffix(tail, []byte(end)) {
-			if bytes.HasSuffix(s.raw, []byte(end)) {
-				s.raw = s.raw[:len(s.raw)-len(end)]
-			}
-			s.raw = s.raw[:min(len(s.raw), maxValue)]
-			return nil
+			text := bytes.TrimSuffix(s.raw, []byte(end))
+			return text[:min(len(text), maxValue)], nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tail = append(last[:0], tail[max(0, len(tail)-before):]...)
+		b, found, err = s.in.chunk(end[len(end)-1])
 	}
 }
 
-// tag reads a tag or declaration up to its ">" into s.raw. One in quotes does
-// not end it.
-func (s *scanner) tag() error {
+// tag returns a tag or declaration up to its ">". One in quotes does not end
+// it. With an error it returns what there is of it.
+func (s *scanner) tag() ([]byte, error) {
+	b, found, err := s.in.chunk('>')
+	if found && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\'') < 0 {
+		return b[:len(b)-1], nil // as nearly always: there is no need to copy
+	}
 	s.raw = s.raw[:0]
 	var quote byte
 	for {
-		b, found, err := s.in.chunk('>')
 		if len(s.raw)+len(b) > maxTag {
-			return fmt.Errorf("tag: %w", ErrLimit)
+			return s.raw, fmt.Errorf("tag: %w", ErrLimit)
 		}
 		s.raw = append(s.raw, b...)
 		for _, c := range b {
@@ -133,37 +139,45 @@ func (s *scanner) tag() error {
 				quote = 0
 			}
 		}
-		if found && quote == 0 {
-			s.raw = s.raw[:len(s.raw)-1]
-			return nil
+		switch {
+		case found && quote == 0:
+			return s.raw[:len(s.raw)-1], nil
+		case err != nil:
+			return s.raw, err
 		}
-		if err != nil {
-			return err
-		}
+		b, found, err = s.in.chunk('>')
 	}
 }
 
-// element returns a start or end tag.
+// element returns a start or end tag. With an error it says at least which.
 func (s *scanner) element() (token, error) {
-	if err := s.tag(); err != nil {
-		return token{}, err
-	}
+	tag, err := s.tag()
 	t := token{kind: start}
-	rest := s.raw
-	if bytes.HasPrefix(rest, []byte("/")) {
-		t.kind, rest = end, rest[1:]
-	} else if t.empty = bytes.HasSuffix(rest, []byte("/")); t.empty {
-		rest = rest[:len(rest)-1]
+	rest, isEnd := bytes.CutPrefix(tag, []byte("/"))
+	if isEnd {
+		t.kind = end
+	} else {
+		rest, t.empty = bytes.CutSuffix(rest, []byte("/"))
 	}
-	n := 0
-	for n < len(rest) && !isBlank(rest[n]) {
-		n++
+	if err != nil {
+		return t, err
 	}
-	t.name, t.attrs = rest[:n], rest[n:]
-	if n == 0 || bytes.ContainsAny(t.name, "<\"'=/&") {
-		return token{}, fmt.Errorf("tag %.40q: %w", s.raw, ErrSyntax)
+	n := nameLen(rest)
+	if t.name, t.attrs = rest[:n], rest[n:]; n == 0 || len(t.attrs) > 0 && !isBlank(t.attrs[0]) {
+		return token{}, fmt.Errorf("tag %.40q: %w", tag, ErrSyntax)
 	}
 	return t, nil
+}
+
+// nameLen returns how long the name is that tag begins with.
+func nameLen(tag []byte) int {
+	for i, c := range tag {
+		switch c {
+		case ' ', '\t', '\n', '\r', '<', '"', '\'', '=', '/', '&':
+			return i
+		}
+	}
+	return len(tag)
 }
 
 // attribute returns the value of the attribute among those of a tag, nil if
@@ -185,69 +199,6 @@ func attribute(attrs []byte, name string) []byte {
 		}
 		attrs = rest
 	}
-}
-
-// decode appends src to dst with its references replaced, and reports whether
-// all were known. An "&" that begins none stands for itself: many a sitemap
-// does not escape it.
-func decode(dst, src []byte) (decoded []byte, ok bool) {
-	ok = true
-	for {
-		i := bytes.IndexByte(src, '&')
-		if i < 0 {
-			return append(dst, src...), ok
-		}
-		dst = append(dst, src[:i]...)
-		src = src[i+1:]
-		name, _, closed := bytes.Cut(src[:min(len(src), 32)], []byte(";"))
-		if !closed || !isName(name) {
-			dst = append(dst, '&')
-			continue
-		}
-		r := entity(name)
-		ok = ok && r >= 0
-		dst = utf8.AppendRune(dst, r)
-		src = src[len(name)+1:]
-	}
-}
-
-// entity returns the character that a reference names, or -1.
-func entity(name []byte) rune {
-	switch string(name) {
-	case "amp":
-		return '&'
-	case "lt":
-		return '<'
-	case "gt":
-		return '>'
-	case "quot":
-		return '"'
-	case "apos":
-		return '\''
-	}
-	if name[0] != '#' {
-		return -1
-	}
-	digits, radix := string(name[1:]), 10
-	if len(digits) > 0 && digits[0] == 'x' {
-		digits, radix = digits[1:], 16
-	}
-	n, err := strconv.ParseUint(digits, radix, 32)
-	if err != nil || n == 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
-		return -1
-	}
-	return rune(n)
-}
-
-// isName reports whether what stands between "&" and ";" can be a reference.
-func isName(name []byte) bool {
-	for i, c := range name {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !(i == 0 && c == '#') {
-			return false
-		}
-	}
-	return len(name) > 0
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -1,18 +1,9 @@
-// Package sitemap reads sitemaps: lists of URLs that a site offers to
-// crawlers. It reads the XML and the plain text form of sitemaps.org, sitemap
-// indexes, and the entries of RSS and Atom feeds, compressed with gzip or not.
-//
-// It is a pure parser: it fetches nothing, decides nothing and holds no more
-// than one entry at a time. What a file declares it to be counts for little,
-// since much of it is wrong in practice: content decides. It resolves no
-// external entities and expands no declared ones, so a file can neither make
-// it read something else nor grow while it is read. Whether a site may speak
-// for the URLs it lists is for the caller to judge: the rule of sitemaps.org
-// that they lie below the sitemap itself is not applied.
 package sitemap
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -21,8 +12,12 @@ import (
 
 // An Entry is one URL of a sitemap.
 type Entry struct {
-	URL        decorum.URL
-	Index      bool      // the URL is that of another sitemap
+	URL   decorum.URL
+	Index bool // the URL is that of another sitemap
+	// Within says that the place of the sitemap entitles it to list the URL, by
+	// the rule of sitemaps.org: both have the same origin, and a page lies in
+	// the sitemap's directory or below.
+	Within     bool
 	LastMod    time.Time // in UTC; zero if the file does not say, or not legibly
 	Priority   float64   // from 0 to 1; DefaultPriority if the file does not say
 	ChangeFreq string    // "always" to "never"; empty if the file does not say
@@ -31,52 +26,81 @@ type Entry struct {
 // DefaultPriority is the priority of entries that give none.
 const DefaultPriority = 0.5
 
-// Limits bound what Read takes from one sitemap. The defaults are the limits
-// of sitemaps.org.
-type Limits struct {
-	Entries int   // 0 means 50,000
-	Bytes   int64 // after decompression; 0 means 50 MiB
-	Depth   int   // of nested XML elements; 0 means 64
+// Options are how a sitemap is read. The zero Options have the limits of
+// sitemaps.org and take whatever URL a sitemap lists.
+type Options struct {
+	Entries int   // at most; 0 means 50,000
+	Bytes   int64 // at most, after decompression; 0 means 50 MiB
+	// Ratio bounds how many times its size a file grows by decompression, not
+	// counting the first MiB. 0 means 200.
+	Ratio int
+	Depth int // of nested XML elements at most; 0 means 64
+	URL   int // bytes of a URL in canonical form at most; 0 means 2,048
+
+	// Strict passes over entries that are not Within, unless they are Vouched
+	// for.
+	Strict bool
+	// Vouched reports whether the robots.txt of an origin names this sitemap,
+	// which so may list any URL of it. Nil: none does.
+	Vouched func(decorum.Origin) bool
+
+	// Flaw is told of what is passed over. Nil: nobody wants to know.
+	Flaw func(Flaw)
 }
 
-// withDefaults returns the limits with every zero replaced.
-func (l Limits) withDefaults() Limits {
-	if l.Entries <= 0 {
-		l.Entries = 50_000
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = 50 << 20
-	}
-	if l.Depth <= 0 {
-		l.Depth = 64
-	}
-	return l
+// withDefaults returns the options with every limit that is zero replaced.
+func (o Options) withDefaults() Options {
+	o.Entries = cmp.Or(max(o.Entries, 0), 50_000)
+	o.Bytes = cmp.Or(max(o.Bytes, 0), 50<<20)
+	o.Ratio = cmp.Or(max(o.Ratio, 0), 200)
+	o.Depth = cmp.Or(max(o.Depth, 0), 64)
+	o.URL = cmp.Or(max(o.URL, 0), 2048)
+	return o
 }
 
-// Errors of Read, to be asked for with errors.Is.
+// A Flaw is something in a sitemap that cannot be used. The rest is read all
+// the same.
+type Flaw struct {
+	Line int    // where it ends
+	What string // "location", or the element: "lastmod", "pubDate", "priority" …
+	Text string // of it, at most 256 bytes
+	Err  error  // why
+}
+
+// Error says where and what the flaw is.
+func (f Flaw) Error() string {
+	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.What, f.Text, f.Err)
+}
+
+// Unwrap returns the reason.
+func (f Flaw) Unwrap() error { return f.Err }
+
+// Errors of Read and of flaws, to be asked for with errors.Is.
 var (
 	// ErrNotSitemap refuses a file that is neither a sitemap nor a feed.
 	ErrNotSitemap = errors.New("not a sitemap")
-	// ErrLimit ends a file that goes on past one of the Limits.
+	// ErrLimit ends a file that goes on past one of the limits, or is why a
+	// text is not used.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrSyntax ends a file that is broken XML.
 	ErrSyntax = errors.New("broken XML")
+	// ErrPlace is why an entry is passed over by Options.Strict.
+	ErrPlace = errors.New("not for a sitemap at this place to list")
 )
 
 // Read calls yield for each entry of the sitemap, in the order of the file.
-// base is the URL of the sitemap; relative locations are resolved against it,
-// though the protocol wants none. Entries without a usable location are passed
-// over.
+// base is the URL of the sitemap. If it is zero, relative locations cannot be
+// used, and no entry is Within.
 //
 // If the file breaks off, is broken or exceeds a limit, what was read stands,
 // and the error, of kind decorum.Invalid, says at which line and byte of the
-// decompressed text that was.
+// text, decompressed and as UTF-8, that was.
 // An error of yield ends the reading and is returned as it is.
-func Read(r io.Reader, base decorum.URL, limits Limits, yield func(Entry) error) error {
-	limits = limits.withDefaults()
-	in := newInput(r, limits.Bytes)
-	s := &sink{base: base, left: limits.Entries, yield: yield}
-	err := read(in, s, limits.Depth)
+func Read(r io.Reader, base decorum.URL, options Options, yield func(Entry) error) error {
+	options = options.withDefaults()
+	in := newInput(r)
+	s := newSink(base, options, yield)
+	err := read(in, s)
 	if err == nil || s.stopped {
 		return err
 	}
@@ -84,13 +108,13 @@ func Read(r io.Reader, base decorum.URL, limits Limits, yield func(Entry) error)
 }
 
 // read reads either form.
-func read(in *input, s *sink, depth int) error {
-	markup, err := in.open()
+func read(in *input, s *sink) error {
+	markup, err := in.open(s.Options)
 	if err != nil {
 		return err
 	}
 	if !markup {
 		return readText(in, s)
 	}
-	return (&document{scanner: scanner{in: in}, sink: s, depth: depth}).read()
+	return (&document{scanner: scanner{in: in}, sink: s}).read()
 }

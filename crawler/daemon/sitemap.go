@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const sitemapHelp = `List what a sitemap lists, as JSON Lines. It may be XML, plain text, an index, an RSS
+or Atom feed, compressed with gzip or not: its content decides. SITEMAP is a file, "-"
+for standard input, or a URL, which is fetched as a crawl would: only if robots.txt
+allows it, and no sooner than its host is due.
+
+An entry has
+  url            in canonical form
+  index          whether it is another sitemap
+  priority       0.5 if the sitemap does not say
+  lastmod, changefreq
+                 only if the sitemap says
+  outside        true if sitemaps.org does not let a sitemap at this place list the
+                 URL: it is of another origin, or above the sitemap's directory. It
+                 may be listed all the same if the robots.txt of its origin names
+                 the sitemap; --strict leaves out what is outside and not so named
+  sitemap        the URL of the sitemap, unless it is a file
+
+What is wrong is said on standard error; what can be read is printed all the same.
+--follow goes on with the sitemaps that an index lists: three levels deep, each once,
+at most 10,000. A sitemap may have 50 MiB and 50,000 entries.
+
+Exit codes: 0 all is well, 1 something is wrong with a sitemap or it could not be
+had, 2 wrong usage, 4 interrupted.`
+
+const sitemapExample = `  decorum sitemap https://example.com/sitemap.xml | jq -r .url
+  decorum sitemap --follow https://example.com/sitemap-index.xml > entries.jsonl
+  decorum sitemap --base https://example.com/sitemap.xml --strict sitemap.xml.gz
+  curl -s https://example.com/feed | decorum sitemap --limit 10 -`
+
+// A sitemapQuery is what somebody asks of a sitemap.
+type sitemapQuery struct {
+	robotsCheck
+	flags          []*pflag.Flag
+	base           string
+	follow, strict bool
+	limit          int
+}
+
+func (a *app) sitemapCommand() *cobra.Command {
+	var q sitemapQuery
+	c := &cobra.Command{
+		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
+		Long: sitemapHelp, Example: sitemapExample, Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.listSitemap(c.Context(), q, c.InOrStdin(), args[0])
+		},
+	}
+	fs := c.Flags()
+	fs.BoolVar(&q.follow, "follow", false, "list what the sitemaps of an index list, too")
+	fs.BoolVar(&q.strict, "strict", false, "leave out URLs that are not for this sitemap to list")
+	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
+	fs.StringVar(&q.base, "base", "", "`URL` that a file is, or will be, found at")
+	q.flags = addProjectFlags(fs, "agent", "delay", "dialect")
+	q.askFlags(fs)
+	return c
+}
+
+// listSitemap prints what the sitemap of that name lists.
+func (a *app) listSitemap(ctx context.Context, q sitemapQuery, stdin io.Reader, name string) error {
+	e, err := q.errand()
+	if err != nil {
+		return err
+	}
+	base, err := q.place(name)
+	if err != nil {
+		return err
+	}
+	l := newListing(q, e, a.stdout, a.screen)
+	if !isAddress(name) {
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
+		err = l.file(stdin, name, base)
+	} else {
+		l.queue(found{url: base})
+	}
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
+	for err == nil && l.goesOn() && ctx.Err() == nil {
+		err = l.next(ctx)
+	}
+	switch err := errors.Join(err, l.out.Flush()); {
+	case err != nil:
+		return err
+	case errors.Is(context.Cause(ctx), errSignal):
+		return &exit{ExitStopped, errSignal}
+	case l.wrong:
+		return &exit{code: ExitFailed}
+	}
+	return nil
+}
+
+// place returns the URL of the sitemap, zero if it is a file and nobody says.
+func (q sitemapQuery) place(name string) (decorum.URL, error) {
+	what, address := "--base", q.base
+	switch {
+	case isAddress(name) && q.base != "":
+		return decorum.URL{}, usage("--base: says where a file is to be found, and %q is no file", name)
+	case isAddress(name):
+		what, address = "SITEMAP", name
+	case q.base == "" && q.strict:
+		return decorum.URL{}, usage("--strict: which URLs a file may list depends on where it is found; set --base")
+	case q.base == "":
+		return decorum.URL{}, nil
+	}
+	u, err := decorum.ParseURL(address)
+	if err != nil || !u.Origin().IsHTTP() {
+		return decorum.URL{}, usage("%s: %q is not the URL of a sitemap; expected https://host/path", what, address)
+	}
+	return u, nil
+}
+
+// longestSitemap is how many bytes of a sitemap are read, decompressed: as
+// many as sitemaps.org allows.
+const longestSitemap = 50 << 20
+
+// errand returns the errand that fetches sitemaps.
+func (q sitemapQuery) errand() (*errand, error) {
+	if q.limit < 0 {
+		return nil, usage("--limit: %d is less than 0", q.limit)
+	}
+	d := q.draft()
+	d.Fetch.ContentTypes = nil
+	d.Fetch.MaxBody = longestSitemap + 1 // shows that there is more
+	if err := applyFlags(d, q.flags); err != nil {
+		return nil, err
+	}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	gate, err := d.gateConfig()
+	if err != nil {
+		return nil, err
+	}
+	return d.errand(gate)
+}

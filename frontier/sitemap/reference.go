@@ -1,0 +1,80 @@
+package sitemap
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"unicode/utf8"
+)
+
+// errEntity is why text is not used that refers to what is not defined here.
+var errEntity = errors.New("unknown entity")
+
+// decode returns src with its references replaced, in buf if there are any. An
+// unknown one is left as it stands, and errEntity returned. An "&" that begins
+// none stands for itself: many a sitemap does not escape it.
+func decode(buf *[]byte, src []byte) (decoded []byte, err error) {
+	if bytes.IndexByte(src, '&') < 0 {
+		return src, nil
+	}
+	dst := (*buf)[:0]
+	for {
+		i := bytes.IndexByte(src, '&')
+		if i < 0 {
+			*buf = append(dst, src...)
+			return *buf, err
+		}
+		dst = append(dst, src[:i]...)
+		src = src[i+1:]
+		name, _, closed := bytes.Cut(src[:min(len(src), 32)], []byte(";"))
+		if !closed || !isName(name) {
+			dst = append(dst, '&')
+			continue
+		}
+		r := entity(name)
+		if r < 0 {
+			dst, err = append(dst, '&'), errEntity
+			continue
+		}
+		dst, src = utf8.AppendRune(dst, r), src[len(name)+1:]
+	}
+}
+
+// entity returns the character that a reference names, or -1.
+func entity(name []byte) rune {
+	switch string(name) {
+	case "amp":
+		return '&'
+	case "lt":
+		return '<'
+	case "gt":
+		return '>'
+	case "quot":
+		return '"'
+	case "apos":
+		return '\''
+	}
+	if name[0] != '#' {
+		return -1
+	}
+	digits, radix := string(name[1:]), 10
+	if len(digits) > 0 && digits[0] == 'x' {
+		digits, radix = digits[1:], 16
+	}
+	n, err := strconv.ParseUint(digits, radix, 32)
+	if err != nil || n == 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
+		return -1
+	}
+	return rune(n)
+}
+
+// isName reports whether what stands between "&" and ";" can be a reference.
+func isName(name []byte) bool {
+	for i, c := range name {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && !(i == 0 && c == '#') {
+			return false
+		}
+	}
+	return len(name) > 0
+}
