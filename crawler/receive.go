@@ -180,7 +180,7 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 	}
 	links := make([]Link, 0, len(doc.Links))
 	for _, l := range doc.Links {
-		if l.Kind < extract.Canonical && !(meta && l.NoFollow) {
+		if l.Kind < extract.Canonical && !(meta && l.NoFollow()) {
 			links = append(links, Link{URL: l.URL})
 		}
 	}
