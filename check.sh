@@ -7,7 +7,8 @@ go vet ./...
 go tool -modfile=tools/go.mod staticcheck ./...
 go test -race ./...
 for target in .:FuzzResolve .:FuzzNameFast ./robots:FuzzParse ./robots:FuzzMatch ./robots:FuzzOSS ./robots:FuzzClean \
-  ./robots:FuzzHost ./robots:FuzzGateHeaders ./crawler/extract:FuzzScan ./frontier/sitemap:FuzzRead; do
+  ./robots:FuzzHost ./robots:FuzzGateHeaders ./crawler/extract:FuzzScan ./crawler/extract:FuzzSameAsDOM \
+  ./crawler/extract:FuzzScanHeader ./frontier/sitemap:FuzzRead; do
   go test "${target%%:*}" -run '^$' -fuzz "^${target##*:}\$" -fuzztime 5s -fuzzminimizetime 10x >/dev/null ||
     { echo "fuzzing found something: $target"; exit 1; }
 done

@@ -47,6 +47,7 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
+	MaxLinks int   // links taken from one page; default extract.DefaultMaxLinks
 	Attempts int   // visits to a page that keeps failing; default 3
 	// Grace is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
