@@ -104,32 +104,23 @@ func (p *page) breakOut() {
 
 const longestIsland = len("foreignobject")
 
-// integrationPoint returns the name of an element in which HTML goes on, "" for
-// others. annotation-xml would be one more, with some encodings; the HTML in it
-// breaks out of math as a rule, which comes to the same.
+// Elements in which HTML goes on. annotation-xml would be one more, with some
+// encodings; the HTML in it breaks out of math as a rule, which comes to the same.
+var (
+	svgPoints  = []string{"foreignobject", "desc", "title"}
+	mathPoints = []string{"mi", "mo", "mn", "ms", "mtext"}
+)
+
+// integrationPoint returns the name of such an element, "" for others.
 func integrationPoint(name []byte, svg bool) string {
+	points := mathPoints
 	if svg {
-		switch string(name) {
-		case "foreignobject":
-			return "foreignobject"
-		case "desc":
-			return "desc"
-		case "title":
-			return "title"
-		}
-		return ""
+		points = svgPoints
 	}
-	switch string(name) {
-	case "mi":
-		return "mi"
-	case "mo":
-		return "mo"
-	case "mn":
-		return "mn"
-	case "ms":
-		return "ms"
-	case "mtext":
-		return "mtext"
+	for _, point := range points {
+		if string(name) == point {
+			return point
+		}
 	}
 	return ""
 }
