@@ -6,8 +6,9 @@ test -z "$(gofmt -l .)" || { echo "gofmt these files:"; gofmt -l .; exit 1; }
 go vet ./...
 go tool -modfile=tools/go.mod staticcheck ./...
 go test -race ./...
-for target in .:FuzzResolve ./robots:FuzzParse ./robots:FuzzMatch ./robots:FuzzOSS ./robots:FuzzClean \
-  ./robots:FuzzHost ./robots:FuzzGateHeaders ./crawler:FuzzHostMemo ./crawler/extract:FuzzScan ./frontier/sitemap:FuzzRead; do
+for target in .:FuzzResolve .:FuzzNameFast ./robots:FuzzParse ./robots:FuzzMatch ./robots:FuzzOSS ./robots:FuzzClean \
+  ./robots:FuzzHost ./robots:FuzzGateHeaders ./crawler:FuzzHostMemo ./crawler/extract:FuzzScan ./crawler/extract:FuzzSameAsDOM \
+  ./crawler/extract:FuzzScanHeader ./frontier/sitemap:FuzzRead; do
   go test "${target%%:*}" -run '^$' -fuzz "^${target##*:}\$" -fuzztime 5s -fuzzminimizetime 10x >/dev/null ||
     { echo "fuzzing found something: $target"; exit 1; }
 done

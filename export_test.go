@@ -11,3 +11,12 @@ const (
 	MaxURL  = maxURL
 	MaxHost = maxHost
 )
+
+// NameFast and NameByIDNA are the two ways to the canonical form of an
+// international host name, for tests that compare them.
+func NameFast(name string) (string, bool) {
+	b, ok := appendNameFast(nil, name)
+	return string(b), ok
+}
+
+var NameByIDNA = toASCII

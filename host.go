@@ -25,14 +25,21 @@ var mapping = idna.New(
 
 // appendHost appends the canonical form of host, which stood between user
 // information and port: the host parser of the WHATWG URL standard.
-func appendHost(b []byte, host string) ([]byte, error) {
+func appendHost(b []byte, host string) (_ []byte, err error) {
 	if strings.HasPrefix(host, "[") {
 		return appendIPv6(b, host)
 	}
-	name, err := toASCII(unescape(host))
+	name := unescape(host)
+	if !isPlain(name) {
+		b, ok := appendNameFast(b, name)
+		if ok {
+			return b, nil
+		}
+		if name, err = toASCII(name); err != nil {
+			return b, err
+		}
+	}
 	switch {
-	case err != nil:
-		return b, err
 	case name == "":
 		return b, errNoHost
 	case strings.ContainsFunc(name, isForbidden):
@@ -45,12 +52,10 @@ func appendHost(b []byte, host string) ([]byte, error) {
 	return appendLower(b, name), nil
 }
 
-// toASCII returns name in Punycode where it needs that. What is too long to
+// toASCII returns name, which is not plain, in Punycode. What is too long to
 // become a name is refused first: the time Punycode takes is quadratic.
 func toASCII(name string) (string, error) {
 	switch {
-	case isPlain(name):
-		return name, nil
 	case len(name) > maxHost*utf8.UTFMax:
 		return "", errLongHost
 	case hasEmptyPunycode(name):

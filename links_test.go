@@ -10,7 +10,7 @@ var links = []struct {
 	topic string
 	rows  []link
 }{
-	{"canonical already", []link{
+	{"every rule: canonical already", []link{
 		{"", "https://example.com/", "https://example.com/"},
 		{"", "http://example.com/a/b.html", "http://example.com/a/b.html"},
 		{"", "ftp://example.com/pub/file", "ftp://example.com/pub/file"},
@@ -24,7 +24,7 @@ var links = []struct {
 		{"", "https://localhost/", "https://localhost/"},
 		{"", "https://1.example/", "https://1.example/"},
 	}},
-	{"white space and control characters", []link{
+	{"rule 1: white space and control characters", []link{
 		{"", " \t\r\n https://example.com/a \x00\x1f", "https://example.com/a"},
 		{"", "ht\ntps://exa\tmple.com/a\r\nb", "https://example.com/ab"},
 		{"", "https://example.com:4\t4\n3/", "https://example.com/"},
@@ -39,7 +39,7 @@ var links = []struct {
 		{page, "  ", "https://example.com/dir/sub/page.html?q=1"},
 		{page, "\n../\nx", "https://example.com/dir/x"},
 	}},
-	{"schemes (LOC-17)", []link{
+	{"rules 1 and 2: schemes (LOC-17)", []link{
 		{"", "HTTPS://example.com/", "https://example.com/"},
 		{"", "HtTp://example.com/", "http://example.com/"},
 		{"", "FTP://example.com/", "ftp://example.com/"},
@@ -59,7 +59,7 @@ var links = []struct {
 		{page, "http:/other.example/x", "http://other.example/x"},
 		{page, "ftp:other.example", "ftp://other.example/"},
 	}},
-	{"user information is dropped (LOC-17)", []link{
+	{"rule 3: user information is dropped (LOC-17)", []link{
 		{"", "https://user@example.com/", "https://example.com/"},
 		{"", "https://user:password@example.com/", "https://example.com/"},
 		{"", "https://@example.com/", "https://example.com/"},
@@ -72,7 +72,7 @@ var links = []struct {
 		{"", "https://example.com?@other.example/", "https://example.com/?@other.example/"},
 		{"", "https://example.com#@other.example/", "https://example.com/"},
 	}},
-	{"host names", []link{
+	{"rule 4: host names", []link{
 		{"", "https://EXAMPLE.Com/", "https://example.com/"},
 		{"", "https://ex%61mple%2Ecom/", "https://example.com/"},
 		{"", "https://example.com./", "https://example.com./"},
@@ -83,7 +83,7 @@ var links = []struct {
 		{"", "https://r3---sn-p5q.example.com/", "https://r3---sn-p5q.example.com/"},
 		{"", "https://a!$&'()*+,;=~`{}\".example/", "https://a!$&'()*+,;=~`{}\".example/"},
 	}},
-	{"international host names (LOC-07)", []link{
+	{"rule 4: international host names (LOC-07)", []link{
 		{"", "https://www.exämple.com/", "https://www.xn--exmple-cua.com/"},
 		{"", "https://www.xn--exmple-cua.com/", "https://www.xn--exmple-cua.com/"},
 		{"", "https://WWW.XN--EXMPLE-CUA.COM/", "https://www.xn--exmple-cua.com/"},
@@ -103,7 +103,7 @@ var links = []struct {
 		{"https://www.xn--exmple-cua.com/", "https://www.exämple.com/a", "https://www.xn--exmple-cua.com/a"},
 		{"https://www.xn--exmple-cua.com/", "https://www.xn--exmple-cua.com/a", "https://www.xn--exmple-cua.com/a"},
 	}},
-	{"IPv4 addresses (LOC-09)", []link{
+	{"rule 5: IPv4 addresses (LOC-09)", []link{
 		{"", "https://192.0.2.1/", "https://192.0.2.1/"},
 		{"", "https://192.0.2.1./", "https://192.0.2.1/"},
 		{"", "https://0x7f.1/", "https://127.0.0.1/"},
@@ -128,7 +128,7 @@ var links = []struct {
 		{"", "https://99999999999999999999x/", "https://99999999999999999999x/"},
 		{"http://127.0.0.1:8080/a", "http://127.0.0.1:8080/b", "http://127.0.0.1:8080/b"},
 	}},
-	{"IPv6 addresses (LOC-09)", []link{
+	{"rule 5: IPv6 addresses (LOC-09)", []link{
 		{"", "https://[::1]/", "https://[::1]/"},
 		{"", "https://[::]/", "https://[::]/"},
 		{"", "https://[2001:DB8:0:0:0:0:0:1]:443/", "https://[2001:db8::1]/"},
@@ -141,7 +141,7 @@ var links = []struct {
 		{"", "https://[64:ff9b::192.0.2.1]/", "https://[64:ff9b::c000:201]/"},
 		{"https://[::1]:8080/a", "b", "https://[::1]:8080/b"},
 	}},
-	{"ports (LOC-10, LOC-11)", []link{
+	{"rule 6: ports (LOC-10, LOC-11)", []link{
 		{"", "http://example.com:80/", "http://example.com/"},
 		{"", "https://example.com:443/", "https://example.com/"},
 		{"", "ftp://example.com:21/", "ftp://example.com/"},
@@ -154,7 +154,7 @@ var links = []struct {
 		{"", "https://example.com:000000000000000000443/", "https://example.com/"},
 		{"", "https://example.com:08080?x", "https://example.com:8080/?x"},
 	}},
-	{"paths", []link{
+	{"rules 1, 7 and 9: paths", []link{
 		{"", "https://example.com", "https://example.com/"},
 		{"", "https://example.com?x", "https://example.com/?x"},
 		{"", "https://example.com#x", "https://example.com/"},
@@ -164,7 +164,7 @@ var links = []struct {
 		{"", "https://example.com/'|[]", "https://example.com/'|[]"},
 		{"", "https://example.com/A/a", "https://example.com/A/a"},
 	}},
-	{"dot segments", []link{
+	{"rule 7: dot segments", []link{
 		{"", "https://example.com/.", "https://example.com/"},
 		{"", "https://example.com/..", "https://example.com/"},
 		{"", "https://example.com/../../a", "https://example.com/a"},
@@ -185,7 +185,7 @@ var links = []struct {
 		{"", "https://example.com/a/%252e", "https://example.com/a/%252e"},
 		{"", "https://example.com/a?/../b", "https://example.com/a?/../b"},
 	}},
-	{"queries", []link{
+	{"rules 8 and 9: queries", []link{
 		{"", "https://example.com/a?", "https://example.com/a?"},
 		{"", "https://example.com/a?#b", "https://example.com/a?"},
 		{"", "https://example.com/a?b?c", "https://example.com/a?b?c"},
@@ -196,7 +196,7 @@ var links = []struct {
 		{"", "https://example.com/a?q=é", "https://example.com/a?q=%C3%A9"},
 		{"", "https://example.com/a?q=%7e%c3%a9%26", "https://example.com/a?q=~%C3%A9%26"},
 	}},
-	{"escapes (MATCH-22)", []link{
+	{"rule 10: escapes (MATCH-22)", []link{
 		{"", "https://example.com/foo/bar/%62%61%7A", "https://example.com/foo/bar/baz"},
 		{"", "https://example.com/%c3%a9", "https://example.com/%C3%A9"},
 		{"", "https://example.com/a%2fb", "https://example.com/a%2Fb"},
@@ -207,7 +207,7 @@ var links = []struct {
 		{"", "https://example.com/%00", "https://example.com/%00"},
 		{page, "/wiki/%D0%9E", "https://example.com/wiki/%D0%9E"},
 	}},
-	{"stray percent signs", []link{
+	{"rule 11: stray percent signs", []link{
 		{"", "https://example.com/100%", "https://example.com/100%"},
 		{"", "https://example.com/%zz%4", "https://example.com/%zz%4"},
 		{"", "https://example.com/%%341", "https://example.com/%%341"},
@@ -218,20 +218,20 @@ var links = []struct {
 		{"", "https://example.com/%%32%65/", "https://example.com/%%32e/"},
 		{"", "https://example.com/a?%%341&%", "https://example.com/a?%%341&%"},
 	}},
-	{"text outside ASCII (MATCH-04)", []link{
+	{"rule 9: text outside ASCII (MATCH-04)", []link{
 		{"", "https://example.com/Овощи", "https://example.com/%D0%9E%D0%B2%D0%BE%D1%89%D0%B8"},
 		{"", "https://example.com/café?x=café#café", "https://example.com/caf%C3%A9?x=caf%C3%A9"},
 		{"", "https://example.com/☕", "https://example.com/%E2%98%95"},
 		{"", "https://example.com/e\u0301", "https://example.com/e%CC%81"}, // not composed
 		{"", "https://example.com/\ufeff", "https://example.com/%EF%BB%BF"},
 	}},
-	{"bytes that are no UTF-8 (FMT-14)", []link{
+	{"rule 9: bytes that are no UTF-8 (FMT-14)", []link{
 		{"", "https://example.com/caf\xe9", "https://example.com/caf%E9"},
 		{"", "https://example.com/\xff?\xfe", "https://example.com/%FF?%FE"},
 		{page, "caf\xe9.html", "https://example.com/dir/sub/caf%E9.html"},
 		{page, "/\xc3", "https://example.com/%C3"},
 	}},
-	{"relative to a page", []link{
+	{"rule 1: relative to a page", []link{
 		{page, "", page},
 		{page, "#top", page},
 		{page, "#a b\n\xff", page},
@@ -271,7 +271,7 @@ var links = []struct {
 		{"https://example.com//", "x", "https://example.com//x"},
 		{"https://example.com/%%34", "1", "https://example.com/1"},
 	}},
-	{"relative to an origin", []link{
+	{"rule 1: relative to an origin", []link{
 		{page, "/", "https://example.com/"},
 		{page, "/x/y?z", "https://example.com/x/y?z"},
 		{page, `\x`, "https://example.com/x"},
@@ -283,7 +283,7 @@ var links = []struct {
 		{page, "/?", "https://example.com/?"},
 		{page, "/#x", "https://example.com/"},
 	}},
-	{"relative to a scheme", []link{
+	{"rule 1: relative to a scheme", []link{
 		{page, "//other.example/x", "https://other.example/x"},
 		{page, "//OTHER.example:443", "https://other.example/"},
 		{page, "///other.example/x", "https://other.example/x"},
@@ -292,7 +292,7 @@ var links = []struct {
 		{page, "/\t/other.example/x", "https://other.example/x"},
 		{"http://example.com/", "//other.example:443/", "http://other.example:443/"},
 	}},
-	{"absolute on a page", []link{
+	{"rule 1: absolute on a page", []link{
 		{page, "https://example.com/x", "https://example.com/x"},
 		{page, "https://example.com", "https://example.com/"},
 		{page, "https://example.com/../x", "https://example.com/x"},

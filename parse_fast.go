@@ -58,14 +58,19 @@ func scanOrigin[T text](base URL, ref T) (path int) {
 	if host == 0 {
 		return 0
 	}
-	label := host
+	start := host // of a label
 	for i := host; i < len(ref); i++ {
-		switch c := ref[i]; {
-		case is(c, inName):
-		case c == '-' && ref[i-1] != '-': // two may be those of xn--
+		c := ref[i]
+		if is(c, inName) || c == '-' {
+			continue
+		}
+		if label := ref[start:i]; len(label) >= len("xn--") && string(label[:4]) == "xn--" && !isSettledPunycode(label[4:]) {
+			return 0
+		}
+		switch {
 		case c == '.':
-			label = i + 1
-		case c == '/' && ref[label] > '9' && i-host <= maxHost: // no number, not empty
+			start = i + 1
+		case c == '/' && ref[start] > '9' && i-host <= maxHost: // no number, not empty
 			return i
 		default:
 			return 0

@@ -111,6 +111,19 @@ func parent[T text](s T, path, end int) int {
 
 // clean returns ref without what the standard ignores, and without fragment.
 func clean(ref string) string {
+	for i := range len(ref) { // most have nothing to clean
+		if ref[i] == '#' {
+			return ref[:i]
+		}
+		if ref[i] <= ' ' {
+			return scour(ref)
+		}
+	}
+	return ref
+}
+
+// scour is clean for a ref that has blanks or control characters.
+func scour(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(ref, "\t\n\r") {
 		ref = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(ref)

@@ -178,6 +178,8 @@ func TestAllocations(t *testing.T) {
 		{"/some/page/of/the/site/that/is/rather/deep.html?x=y", 1, 1},
 		{"../some/page/of/the/site/that/is/rather/deep.html?x=y", 1, 1},
 		{"?query=that-is-not-so-short&but=still-not-very-long", 1, 1},
+		{"https://www.bücher-müller.example/katalog/", 1, 2},
+		{"https://www.xn--bcher-mller-uhb4g.example/katalog/", 0, 1},
 		{"HTTPS://Example.COM:443/./caf%c3%a9/%7eso and so on and on", 1, 2},
 	} {
 		if n := testing.AllocsPerRun(100, func() { base.Resolve(tt.ref) }); n != tt.ofString {

@@ -49,6 +49,7 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
+	MaxLinks int   // links taken from one page; default extract.DefaultMaxLinks
 	MaxBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
 	// MaxPagesPerHost is how many pages of a host are visited, in all runs
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
@@ -73,9 +74,10 @@ func (c *Crawler) scan(res *decorum.Response) *extract.Document {
 			c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	doc := extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
+	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
+	doc := s.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
 	if doc != nil && doc.More {
-		c.Log.Warn("page has more links than are read", "url", res.URL, "limit", extract.DefaultMaxLinks)
+		c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
 	}
 	return doc
 }
@@ -130,21 +132,27 @@ func redirected(v *Visit, to decorum.URL) storage.Entry {
 }
 
 // FollowLinks is the handler of a crawl without callbacks: it returns the
-// links of every HTML page that was answered with 2xx, but not those that the
-// page or its headers ask robots not to follow. What a page says of other
-// forms of itself (canonical, alternate, feeds) is no link.
+// links of every page that was answered with 2xx, those of its header and those
+// of HTML, but not those that the page or its header ask robots not to follow.
+// What a page says of other forms of itself (canonical, alternate, feeds) is no
+// link.
 func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
-	doc := v.Document()
-	if doc == nil || !v.OK() {
+	if !v.OK() {
 		return nil, nil
 	}
+	header, page := v.Response.Header, v.Document()
 	meta := !c.Settings.IgnoreMeta
-	if meta && doc.Directives(c.Settings.Token, v.Response.Header).NoFollow {
+	if meta && page.Directives(c.Settings.Token, header).NoFollow {
 		return nil, nil
 	}
-	links := make([]Link, 0, len(doc.Links))
-	for _, l := range doc.Links {
-		if l.Kind < extract.Canonical && !(meta && l.NoFollow) {
+	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
+	found := s.ScanHeader(header, v.URL()).Links
+	if page != nil {
+		found = slices.Concat(found, page.Links)
+	}
+	links := make([]Link, 0, len(found))
+	for _, l := range found {
+		if l.Kind < extract.Canonical && !(meta && l.NoFollow()) {
 			links = append(links, Link{URL: l.URL})
 		}
 	}

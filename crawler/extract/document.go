@@ -7,7 +7,7 @@ type Document struct {
 	Title     string      // of the first title element: blanks folded, at most 512 bytes
 	Canonical decorum.URL // of the first link rel=canonical; zero if there is none
 	Links     []Link      // in the order of the page, each URL once
-	More      bool        // the page had more links than the limit
+	More      bool        // there were more links than Scanner.MaxLinks: those are not here
 	Robots    []Rule      // what meta elements say to robots
 }
 
@@ -15,9 +15,29 @@ type Document struct {
 type Link struct {
 	URL  decorum.URL
 	Kind Kind
-	// NoFollow says that every mention of the URL on the page bears
-	// rel=nofollow, ugc or sponsored.
-	NoFollow bool
+	Rel  Rel // if every mention of the URL bears one: all of them; else none
+}
+
+// NoFollow reports whether the page asks not to follow the link: whatever it
+// says of why, every mention of the URL bears nofollow, ugc or sponsored.
+func (l Link) NoFollow() bool { return l.Rel != 0 }
+
+// A Rel is a set of what an anchor's rel says of whom a link is from.
+type Rel uint8
+
+// What rel says.
+const (
+	NoFollow  Rel = 1 << iota // the page does not vouch for it
+	UGC                       // from a user of the site
+	Sponsored                 // paid for
+)
+
+// and joins what two mentions of a URL say. One that says nothing wins.
+func (r Rel) and(s Rel) Rel {
+	if r == 0 || s == 0 {
+		return 0
+	}
+	return r | s
 }
 
 // A Kind says what points to a link. If several things do, the lowest counts.
@@ -25,7 +45,7 @@ type Kind uint8
 
 // Kinds of links.
 const (
-	Anchor    Kind = iota // a
+	Anchor    Kind = iota // a, that of an svg too
 	Area                  // area of an image map
 	Frame                 // frame
 	IFrame                // iframe
@@ -35,11 +55,13 @@ const (
 	Canonical             // link rel=canonical
 	Alternate             // link rel=alternate: another language or form of the page
 	Feed                  // link rel=alternate of an RSS or Atom feed
+	AMP                   // link rel=amphtml: the page in AMP
+	Image                 // img, and source of a picture: src and srcset; see Scanner.Images
 )
 
 // String returns the name of the kind.
 func (k Kind) String() string {
-	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical", "alternate", "feed"}
+	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical", "alternate", "feed", "amphtml", "img"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -65,7 +87,8 @@ func Scan(body []byte, contentType string, base decorum.URL) *Document {
 // A Scanner reads pages one after the other and reuses its buffers. The zero
 // Scanner is ready to use. It is not safe for use by several goroutines.
 type Scanner struct {
-	MaxLinks int // links taken from one page; 0 means DefaultMaxLinks
+	MaxLinks int  // links taken from one page; 0 means DefaultMaxLinks
+	Images   bool // images are links, too
 
 	ref   []byte // the link being read, decoded
 	links []Link
@@ -85,10 +108,17 @@ func (s *Scanner) Scan(body []byte, contentType string, base decorum.URL) *Docum
 	if media == notHTML {
 		return nil
 	}
-	p := page{scanner: s, home: base, base: base, limit: s.MaxLinks, xhtml: media == asXML}
+	p := s.page(base)
+	p.xhtml = media == asXML
+	p.encode(body, charset)
+	return p.read()
+}
+
+// page returns a page at home that nothing was read of yet.
+func (s *Scanner) page(home decorum.URL) *page {
+	p := &page{scanner: s, home: home, base: home, limit: s.MaxLinks}
 	if p.limit <= 0 {
 		p.limit = DefaultMaxLinks
 	}
-	p.encode(body, charset)
-	return p.read()
+	return p
 }

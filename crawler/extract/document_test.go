@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ func refs(doc *Document) []string {
 	var refs []string
 	for _, l := range doc.Links {
 		ref := strings.TrimPrefix(l.URL.String(), "http://example.com") + " " + l.Kind.String()
-		if l.NoFollow {
+		if l.NoFollow() {
 			ref += " nofollow"
 		}
 		refs = append(refs, ref)
@@ -29,8 +30,10 @@ var links = []struct {
 		`<link rel=canonical href=/c><link rel=alternate hreflang=de href=/de><link rel=next href=/n><link rel=prev href=/p>
 		<link rel=alternate type="Application/RSS+xml; charset=utf-8" href=/rss><link rel=stylesheet href=/s><link href=/none>
 		<a href=/a></a><area href=/m><iframe src=/i></iframe><meta http-equiv=Refresh content="5; URL='/r'">
-		<frameset><frame src=/f></frameset><img src=/img><form action=/form>`,
-		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe", "/r refresh", "/f frame"}},
+		<frameset><frame src=/f></frameset><link rel=amphtml href=/amp><img src=/img srcset=/set><form action=/form>`,
+		[]string{"/c canonical", "/de alternate", "/n next", "/p prev", "/rss feed", "/a a", "/m area", "/i iframe", "/r refresh", "/f frame", "/amp amphtml"}},
+	{"previous is prev", `<link rel=previous href=/p>`, []string{"/p prev"}},
+	{"links of an svg", `<svg><a href=/1><a xlink:href=/2><a href=/3 xlink:href=/4><link rel=next href=/5></svg><a xlink:href=/6>`, []string{"/1 a", "/2 a", "/3 a"}},
 	{"relative to the page", `<a href=x><a href=../y><a href=?q><a href=//other.example/z>`,
 		[]string{"/dir/x a", "/y a", "/dir/page?q a", "http://other.example/z a"}},
 	{"relative to the base", `<base href="/b/c"><a href=x>`, []string{"/b/x a"}},
@@ -56,6 +59,50 @@ var links = []struct {
 		[]string{"/?x=&amp; a", "/?y=&amp; refresh"}},
 	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRef/4) + `"><a href=/y>`, []string{"/y a"}},
 	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRef) + `"><a href=/y>`, []string{"/y a"}},
+}
+
+// images are pages with images, and the links where these count.
+var images = []struct {
+	name string
+	page string
+	want []string
+}{
+	{"img", `<img src=/1><IMG SRC="2.png"><image src=/3><img alt=none>`, []string{"/1 img", "/dir/2.png img", "/3 img"}},
+	{"srcset", `<img src=/1 srcset="/2 480w, /3 2x,/4,/5 , /6">`, []string{"/1 img", "/2 img", "/3 img", "/4,/5 img", "/6 img"}},
+	{"picture", `<picture><source srcset="/1, /2 2x"><img src=/3></picture>`, []string{"/1 img", "/2 img", "/3 img"}},
+	{"the src of a source is no image", `<video><source src=/1></video>`, nil},
+	{"commas and parentheses", `<img srcset=",, /1,,, /2 calc(1, 2) 3x, /3 (never closed, /4">`, []string{"/1 img", "/2 img", "/3 img"}},
+	{"decoded", `<img srcset="/?a=1&amp;b=2 2x, data:,x 1x">`, []string{"/?a=1&b=2 img"}},
+	{"an anchor to an image", `<a href=/1 rel=nofollow><img src=/1></a>`, []string{"/1 a"}},
+	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
+}
+
+func TestImages(t *testing.T) {
+	s := Scanner{Images: true}
+	for _, test := range images {
+		t.Run(test.name, func(t *testing.T) {
+			doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
+			if got := refs(doc); !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRel pins what is kept apart, and what several mentions come to.
+func TestRel(t *testing.T) {
+	page := `<a href=/1 rel=nofollow><a href=/2 rel="UGC external"><area href=/3 rel="sponsored nofollow"><a href=/4 rel=me>
+		<a href=/5 rel=ugc><a href=/5 rel=sponsored><a href=/6 rel=ugc><a href=/6><a href=/6 rel=ugc><link rel="next nofollow" href=/7>`
+	doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	want := []Rel{NoFollow, UGC, NoFollow | Sponsored, 0, UGC | Sponsored, 0, 0}
+	for i, link := range doc.Links {
+		if link.Rel != want[i] {
+			t.Errorf("%s: got %03b, want %03b", link.URL, link.Rel, want[i])
+		}
+	}
+	if len(doc.Links) != len(want) {
+		t.Errorf("%d links", len(doc.Links))
+	}
 }
 
 func TestLinks(t *testing.T) {
@@ -223,9 +270,10 @@ func TestScannerKeepsNothing(t *testing.T) {
 func TestLinear(t *testing.T) {
 	for _, piece := range []string{
 		"<!--", "<!-- >", "<!", "</", "<?", "<a", "<a href='", "<a href=\"x", "<a href=x ", "<script>", "<script><!--", "<script><!--<script>",
-		"<title>", "</title", "&", "<svg><![CDATA[", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
+		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='", "<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
-		Scan(body, "text/html", mustParse(t, "http://example.com/"))
+		(&Scanner{Images: true}).Scan(body, "text/html", mustParse(t, "http://example.com/"))
+		ScanHeader(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

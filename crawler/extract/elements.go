@@ -15,6 +15,9 @@ const (
 	math
 	meta
 	svg
+	img // from here to source links by setting
+	image
+	source
 	plaintext
 	iframe // from here on the content is text
 	noembed
@@ -29,7 +32,8 @@ const (
 // names are the names of the elements.
 var names = [...]string{
 	anchor: "a", area: "area", base: "base", frame: "frame", link: "link",
-	math: "math", meta: "meta", svg: "svg", plaintext: "plaintext", iframe: "iframe",
+	math: "math", meta: "meta", svg: "svg", img: "img", image: "image", source: "source",
+	plaintext: "plaintext", iframe: "iframe",
 	noembed: "noembed", noframes: "noframes", script: "script", style: "style",
 	textarea: "textarea", title: "title", xmp: "xmp",
 }
@@ -64,28 +68,54 @@ func (p *page) element(e element) (again bool) {
 	a := &p.attrs
 	switch e {
 	case anchor:
-		p.add(Anchor, a.href, noFollow(a.rel))
+		p.add(Anchor, a.href, relOf(a.rel))
 	case area:
-		p.add(Area, a.href, noFollow(a.rel))
+		p.add(Area, a.href, relOf(a.rel))
 	case frame:
-		p.add(Frame, a.src, false)
+		p.add(Frame, a.src, 0)
 	case iframe:
-		p.add(IFrame, a.src, false)
+		p.add(IFrame, a.src, 0)
+	case img, image: // a parser makes an img of image
+		p.add(Image, a.src, 0)
+		p.srcset()
+	case source:
+		p.srcset()
 	case link:
-		p.link()
+		if kind, ok := relation(unescape(a.rel), unescape(a.kind)); ok {
+			p.mention(kind, p.decoded(a.href))
+		}
 	case base:
 		return p.rebase(a.href)
 	case meta:
 		return p.meta()
 	case math, svg:
-		if !p.void {
-			p.nest(+1)
-		}
+		p.root(e)
 	}
-	if e >= plaintext && !(p.void && p.cdata) {
+	if e >= plaintext && !(p.void && p.xhtml) {
 		p.content(e)
 	}
 	return false
+}
+
+// foreignElement is element inside svg and math, where only links count.
+func (p *page) foreignElement(e element) {
+	switch a := &p.attrs; e {
+	case anchor:
+		href := a.href
+		if href == nil {
+			href = a.xlink
+		}
+		p.add(Anchor, href, relOf(a.rel))
+	case math, svg:
+		p.root(e)
+	}
+}
+
+// srcset adds the images of a srcset attribute.
+func (p *page) srcset() {
+	for url := range candidates(unescape(p.attrs.srcset)) {
+		p.addRef(Image, url, 0)
+	}
 }
 
 // content passes over content that is text.
@@ -97,57 +127,67 @@ func (p *page) content(e element) {
 		p.script()
 	case title:
 		text := p.text(names[title])
-		if !p.titled && p.depth == 0 {
+		if !p.titled && len(p.islands) == 0 {
 			p.doc.Title, p.titled = titleText(text), true
+		}
+		if len(p.islands) > 0 { // its end tag is not that of an svg's title
+			p.next()
+			p.attributes(nil)
 		}
 	default:
 		p.text(names[e])
 	}
 }
 
-// link reads a link element.
-func (p *page) link() {
-	a := &p.attrs
-	var canonical, alternate, next, prev, stylesheet bool
-	for token := range bytes.FieldsSeq(unescape(a.rel)) {
+// relation returns what kind of link a link element is, or a Link field, by
+// its relations and the type of its target, and whether it is one at all.
+func relation(rel, kind []byte) (k Kind, ok bool) {
+	var canonical, alternate, next, prev, amp, stylesheet bool
+	for token := range bytes.FieldsSeq(rel) {
 		canonical = canonical || is(token, "canonical")
 		alternate = alternate || is(token, "alternate")
 		next = next || is(token, "next")
-		prev = prev || is(token, "prev")
+		prev = prev || is(token, "prev") || is(token, "previous")
+		amp = amp || is(token, "amphtml")
 		stylesheet = stylesheet || is(token, "stylesheet")
 	}
 	switch {
 	case stylesheet:
+		return 0, false
 	case canonical:
-		if u, ok := p.add(Canonical, a.href, false); ok && p.doc.Canonical.IsZero() {
-			p.doc.Canonical = u
-		}
-	case alternate && isFeed(a.kind):
-		p.add(Feed, a.href, false)
+		return Canonical, true
+	case alternate && isFeed(kind):
+		return Feed, true
 	case alternate:
-		p.add(Alternate, a.href, false)
+		return Alternate, true
 	case next:
-		p.add(Next, a.href, false)
+		return Next, true
 	case prev:
-		p.add(Prev, a.href, false)
+		return Prev, true
 	}
+	return AMP, amp
 }
 
 // isFeed reports whether a link's type is that of a feed.
 func isFeed(kind []byte) bool {
-	kind, _, _ = bytes.Cut(unescape(kind), []byte(";"))
+	kind, _, _ = bytes.Cut(kind, []byte(";"))
 	kind = trim(kind)
 	return is(kind, "application/rss+xml") || is(kind, "application/atom+xml")
 }
 
-// noFollow reports whether the rel of an anchor asks not to follow it.
-func noFollow(rel []byte) bool {
-	for token := range bytes.FieldsSeq(unescape(rel)) {
-		if is(token, "nofollow") || is(token, "ugc") || is(token, "sponsored") {
-			return true
+// relOf returns what the rel of an anchor says of whom the link is from.
+func relOf(raw []byte) (rel Rel) {
+	for token := range bytes.FieldsSeq(unescape(raw)) {
+		switch {
+		case is(token, "nofollow"):
+			rel |= NoFollow
+		case is(token, "ugc"):
+			rel |= UGC
+		case is(token, "sponsored"):
+			rel |= Sponsored
 		}
 	}
-	return false
+	return rel
 }
 
 // meta reads a meta element.
@@ -160,9 +200,7 @@ func (p *page) meta() (again bool) {
 	case is(equiv, "content-type"):
 		return p.declare(charsetIn(content))
 	case is(equiv, "refresh"):
-		if len(content) <= maxRef {
-			p.addRef(Refresh, refreshTarget(content), false)
-		}
+		p.addRef(Refresh, refreshTarget(content), 0)
 	case a.name != nil:
 		p.rule(string(trim(unescape(a.name))), content)
 	}

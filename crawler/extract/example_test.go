@@ -15,7 +15,7 @@ func ExampleScan() {
 	fmt.Println(doc.Title)
 	fmt.Println(doc.Directives("examplebot", nil))
 	for _, link := range doc.Links {
-		fmt.Println(link.Kind, link.URL, link.NoFollow)
+		fmt.Println(link.Kind, link.URL, link.NoFollow())
 	}
 	// Output:
 	// Fish & chips

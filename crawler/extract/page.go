@@ -20,7 +20,7 @@ type page struct {
 	xhtml   bool
 
 	attrs   attributes // of the current tag
-	depth   int        // inside svg and math
+	islands []island   // of svg and math that are open
 	titled  bool       // the title was seen
 	based   bool       // a base element was seen
 	certain bool       // the encoding is known
@@ -46,6 +46,11 @@ func (p *page) read() *Document {
 			break
 		}
 	}
+	return p.document()
+}
+
+// document returns what was read.
+func (p *page) document() *Document {
 	doc := p.doc
 	doc.Links = slices.Clone(p.scanner.links)
 	return &doc
@@ -60,7 +65,8 @@ func (p *page) begin() {
 		s.index = make(map[decorum.URL]int)
 	}
 	clear(s.index)
-	p.p, p.depth, p.cdata, p.titled, p.doc = 0, 0, p.xhtml, false, Document{}
+	p.p, p.titled, p.doc = 0, false, Document{}
+	p.leave(0)
 }
 
 // walk reads the page, and says whether that must be done again.
@@ -71,12 +77,12 @@ func (p *page) walk() (again bool) {
 			return p.end()
 		}
 		e := elementOf(name)
-		if e == unknown || end {
+		if e == unknown || end || e >= img && e <= source && !p.scanner.Images {
 			if !p.attributes(nil) {
 				return p.end()
 			}
-			if e == math || e == svg {
-				p.nest(-1)
+			if len(p.islands) > 0 {
+				p.cross(name, end)
 			}
 			continue
 		}
@@ -84,7 +90,9 @@ func (p *page) walk() (again bool) {
 		if !p.attributes(&p.attrs) {
 			return p.end()
 		}
-		if p.element(e) {
+		if len(p.islands) > 0 && p.cross(name, false) {
+			p.foreignElement(e)
+		} else if p.element(e) {
 			return true
 		}
 	}
@@ -133,26 +141,33 @@ func (p *page) rebase(href []byte) (again bool) {
 	return len(p.scanner.links) > 0
 }
 
-// nest counts how deep inside svg and math the walk is. CDATA sections are
-// text only there, and in XHTML.
-func (p *page) nest(by int) {
-	p.depth = max(0, p.depth+by)
-	p.cdata = p.xhtml || p.depth > 0
+// mention adds the link ref, decoded, as canonical URL, too, if it is one.
+func (p *page) mention(kind Kind, ref []byte) {
+	u, ok := p.addRef(kind, ref, 0)
+	if ok && kind == Canonical && p.doc.Canonical.IsZero() {
+		p.doc.Canonical = u
+	}
 }
 
-// add adds the link that an attribute holds, unless it leads nowhere.
-func (p *page) add(kind Kind, raw []byte, noFollow bool) (u decorum.URL, ok bool) {
+// add adds the link that an attribute holds.
+func (p *page) add(kind Kind, raw []byte, rel Rel) {
+	p.addRef(kind, p.decoded(raw), rel)
+}
+
+// decoded returns what an attribute that holds a link says, nil if that is too
+// long to be one. It is good until the next call.
+func (p *page) decoded(raw []byte) []byte {
 	if len(raw) > maxRef {
-		return u, false
+		return nil
 	}
 	s := p.scanner
 	s.ref = appendUnescaped(s.ref[:0], raw)
-	return p.addRef(kind, s.ref, noFollow)
+	return s.ref
 }
 
-// addRef is add for a link that is decoded.
-func (p *page) addRef(kind Kind, ref []byte, noFollow bool) (u decorum.URL, ok bool) {
-	if ref = trim(ref); !leads(ref) {
+// addRef adds a link, unless it leads nowhere.
+func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
+	if ref = trim(ref); len(ref) > maxRef || !leads(ref) {
 		return u, false
 	}
 	u, err := p.base.ResolveBytes(ref)
@@ -163,7 +178,7 @@ func (p *page) addRef(kind Kind, ref []byte, noFollow bool) (u decorum.URL, ok b
 	if i, seen := s.index[u]; seen {
 		known := &s.links[i]
 		known.Kind = min(known.Kind, kind)
-		known.NoFollow = known.NoFollow && noFollow
+		known.Rel = known.Rel.and(rel)
 		return u, true
 	}
 	if len(s.links) == p.limit {
@@ -171,6 +186,6 @@ func (p *page) addRef(kind Kind, ref []byte, noFollow bool) (u decorum.URL, ok b
 		return u, true
 	}
 	s.index[u] = len(s.links)
-	s.links = append(s.links, Link{URL: u, Kind: kind, NoFollow: noFollow})
+	s.links = append(s.links, Link{URL: u, Kind: kind, Rel: rel})
 	return u, true
 }

@@ -185,7 +185,7 @@ func attributeValue(b []byte, p int) (value []byte, next int) {
 // attributes are the values of the attributes that matter, as written; nil if
 // there is none.
 type attributes struct {
-	href, src, rel, kind, name, content, charset, equiv []byte
+	href, src, srcset, xlink, rel, kind, name, content, charset, equiv []byte
 }
 
 // set keeps the value, if the attribute matters. The first of several wins.
@@ -204,6 +204,10 @@ func (a *attributes) set(name, value []byte) {
 		place = &a.content
 	case is(name, "type"):
 		place = &a.kind
+	case is(name, "srcset"):
+		place = &a.srcset
+	case is(name, "xlink:href"):
+		place = &a.xlink
 	case is(name, "charset"):
 		place = &a.charset
 	case is(name, "http-equiv"):

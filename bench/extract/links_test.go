@@ -1,0 +1,221 @@
+package extract_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"golang.org/x/net/html"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/extract"
+)
+
+// contentType says the encoding, as servers do: the bodies need not be guessed.
+const contentType = "text/html; charset=utf-8"
+
+// A finder finds the links of pages.
+type finder struct {
+	name string
+	find func(body []byte, page decorum.URL) (links int)
+}
+
+// finders returns the four. The first is ours.
+func finders() []finder {
+	var s extract.Scanner
+	return []finder{
+		{"decorum", func(body []byte, page decorum.URL) int { return len(s.Scan(body, contentType, page).Links) }},
+		{"goquery", byGoquery},
+		{"tokenizer", byTokenizer},
+		{"bytes", byBytes},
+	}
+}
+
+// found are the links found on a page.
+type found struct {
+	base decorum.URL
+	urls map[decorum.URL]bool
+}
+
+// add adds a link. A fragment alone is none, as to the scanner.
+func (f found) add(ref string) {
+	if strings.HasPrefix(ref, "#") {
+		return
+	}
+	if u, err := f.base.Resolve(ref); err == nil {
+		f.urls[u] = true
+	}
+}
+
+// isLink reports whether an element links by the attribute.
+func isLink(element, attribute, rel string) bool {
+	switch element {
+	case "a", "area":
+		return attribute == "href"
+	case "iframe", "frame":
+		return attribute == "src"
+	case "link":
+		return attribute == "href" && (rel == "next" || rel == "prev" || rel == "canonical" || rel == "alternate")
+	}
+	return false
+}
+
+func byGoquery(body []byte, page decorum.URL) int {
+	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	f := found{page, map[decorum.URL]bool{}}
+	if href, ok := doc.Find("base[href]").Attr("href"); ok {
+		if u, err := page.Resolve(href); err == nil {
+			f.base = u
+		}
+	}
+	doc.Find("a[href], area[href], link[href], iframe[src], frame[src]").Each(func(_ int, s *goquery.Selection) {
+		for _, a := range s.Nodes[0].Attr {
+			if isLink(s.Nodes[0].Data, a.Key, s.AttrOr("rel", "")) {
+				f.add(a.Val)
+			}
+		}
+	})
+	return len(f.urls)
+}
+
+// byTokenizer spends on what is no link as little as the tokenizer can.
+func byTokenizer(body []byte, page decorum.URL) int {
+	f := found{page, map[decorum.URL]bool{}}
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return len(f.urls)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, more := z.TagName()
+			switch element := string(name); element {
+			case "a", "area", "link", "iframe", "frame":
+				var rel, ref string
+				for more {
+					var key, value []byte
+					key, value, more = z.TagAttr()
+					switch string(key) {
+					case "rel":
+						rel = string(value)
+					case "href", "src":
+						ref = string(value)
+					}
+				}
+				if isLink(element, "href", rel) || isLink(element, "src", rel) {
+					f.add(ref)
+				}
+			}
+		}
+	}
+}
+
+// byBytes looks for quoted values of href, wherever they stand.
+func byBytes(body []byte, page decorum.URL) int {
+	f := found{page, map[decorum.URL]bool{}}
+	for {
+		i := bytes.Index(body, []byte(`href="`))
+		if i < 0 {
+			return len(f.urls)
+		}
+		body = body[i+len(`href="`):]
+		end := bytes.IndexByte(body, '"')
+		if end < 0 {
+			return len(f.urls)
+		}
+		f.add(string(body[:end]))
+		body = body[end:]
+	}
+}
+
+// sample is a page of 20 KiB with 50 links.
+func sample() []byte {
+	var b strings.Builder
+	b.WriteString("<!doctype html><title>Page</title>\n")
+	filler := "<p class=text>" + strings.Repeat("lorem ipsum dolor sit amet ", 13) + "</p>\n"
+	for i := range 50 {
+		fmt.Fprintf(&b, "<a href=\"/page/%d\">page</a>", i)
+		b.WriteString(filler)
+	}
+	return []byte(b.String())
+}
+
+// TestFindersAgree pins that what is measured is the same work.
+func TestFindersAgree(t *testing.T) {
+	for _, f := range finders() {
+		if n := f.find(sample(), home(t)); n != 50 {
+			t.Errorf("%s finds %d links on the sample, want 50", f.name, n)
+		}
+	}
+}
+
+func home(t testing.TB) decorum.URL {
+	u, err := decorum.ParseURL("https://docs.example/3/library/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func BenchmarkSample(b *testing.B) { race(b, [][]byte{sample()}) }
+
+func BenchmarkPythonDocs(b *testing.B) {
+	dir, err := filepath.EvalSymlinks("/usr/share/doc/python3-doc/html")
+	if err != nil {
+		b.Skip("SKIP: no Python documentation: apt-get install python3-doc")
+	}
+	var pages [][]byte
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".html" {
+			return err
+		}
+		body, err := os.ReadFile(path)
+		pages = append(pages, body)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	race(b, pages)
+}
+
+// race lets all finders read the pages in turn, and tells what one page takes
+// each of them, and how many times faster we are. A heap as small crawls have
+// it is held meanwhile: with next to none the collector would run all the time,
+// and be what is measured.
+func race(b *testing.B, pages [][]byte) {
+	heap, page := make([]byte, 64<<20), home(b)
+	defer runtime.KeepAlive(heap)
+	all := finders()
+	times := make([]time.Duration, len(all))
+	links, bytes := 0, 0
+	for i := 0; b.Loop(); i++ {
+		body := pages[i%len(pages)]
+		bytes += len(body)
+		for k, f := range all {
+			start := time.Now()
+			links += f.find(body, page)
+			times[k] += time.Since(start)
+		}
+	}
+	if links == 0 {
+		b.Fatal("no links")
+	}
+	for k, f := range all {
+		b.ReportMetric(float64(times[k].Microseconds())/float64(b.N), f.name+"-µs")
+		if k > 0 {
+			b.ReportMetric(float64(times[k])/float64(times[0]), "times-"+f.name)
+		}
+	}
+	b.ReportMetric(float64(bytes)/1e6/times[0].Seconds(), "MB/s")
+	b.ReportMetric(0, "ns/op") // the four together: means nothing
+}

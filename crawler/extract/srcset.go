@@ -1,0 +1,44 @@
+package extract
+
+import (
+	"bytes"
+	"iter"
+)
+
+// candidates yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2).
+// What is said of each, its width or density, does not matter here.
+func candidates(s []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			s = bytes.TrimLeft(s, blanks+",")
+			end := bytes.IndexAny(s, blanks)
+			if end < 0 {
+				end = len(s)
+			}
+			url := bytes.TrimRight(s[:end], ",")
+			if len(url) == 0 || !yield(url) {
+				return
+			}
+			if s = s[end:]; len(url) == end { // no comma behind it: it has descriptors
+				s = descriptors(s)
+			}
+		}
+	}
+}
+
+// descriptors returns what follows the descriptors at the start of s: they
+// end at a comma that is in no parentheses.
+func descriptors(s []byte) []byte {
+	nested := false
+	for i, c := range s {
+		switch {
+		case c == '(':
+			nested = true
+		case c == ')':
+			nested = false
+		case c == ',' && !nested:
+			return s[i+1:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package crawler_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestLinksInHeaders: what header fields link to is visited, whatever the
+// content type; what they say of other forms of the page is not.
+func TestLinksInHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := crawltest.HTML("<p>no links")
+		home.Header.Set("Link", `</text>; rel=next, </canonical>; rel=canonical`)
+		home.Header.Set("Refresh", "60; url=/later")
+		text := crawltest.Text("no HTML")
+		text.Header.Set("Link", `</last>; rel="next"`)
+		closed := crawltest.Text("no HTML either")
+		closed.Header.Set("Link", `</never>; rel=next`)
+		closed.Header.Set("X-Robots-Tag", "nofollow")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(home), "/text": crawltest.Always(text), "/last": crawltest.Always(closed)}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 0, "/never": 0} {
+			if got := times["http://a.test"+path]; got != want {
+				t.Errorf("%s visited %d times, want %d", path, got, want)
+			}
+		}
+	})
+}
+
+// TestMaxLinks: the setting bounds what is taken from one page.
+func TestMaxLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(crawltest.HTML("<a href=/1><a href=/2><a href=/3>"))}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		c.Settings.MaxLinks = 2
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://a.test/1"] != 1 || times["http://a.test/2"] != 1 || times["http://a.test/3"] != 0 {
+			t.Errorf("visited %v, want two of the three links", times)
+		}
+	})
+}
