@@ -76,13 +76,17 @@ func (j *job) ending(end error) error {
 	switch {
 	case end == nil, errors.Is(end, frontier.ErrResting):
 		return nil
-	case errors.Is(end, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.project.Scope.MaxPagesPerHost > 0):
+	case errors.Is(end, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.hadPages()):
 		return nil
 	case errors.Is(end, frontier.ErrDormant):
 		return end
 	}
 	return fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())
 }
+
+// hadPages reports whether a run that visits nothing may have had its pages in
+// an earlier one.
+func (j *job) hadPages() bool { return j.goesOn && j.project.Scope.MaxPagesPerHost > 0 }
 
 // goOn returns the command that goes on with the crawl.
 func (j *job) goOn() string {
