@@ -31,7 +31,8 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	asked, undo := r, false
 	if r.Header.Get("Accept-Encoding") == "" && r.Header.Get("Range") == "" && r.Method != http.MethodHead {
-		asked, undo = r.Clone(ctx), true
+		asked, undo = r.WithContext(ctx), true
+		asked.Header = r.Header.Clone()
 		asked.Header.Set("Accept-Encoding", "gzip")
 	}
 	e, d := w.begin(asked, r.URL.Scheme, false)

@@ -1,0 +1,186 @@
+package crawler_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Sizes and chance of the proofs at scale.
+var (
+	full = flag.Bool("full", false, "run the proofs at scale at their full size")
+	seed = flag.Uint64("seed", 1, "seed of what the proofs at scale leave to chance")
+)
+
+// A direct is a Fetcher that goes straight to a web in memory. It leaves out
+// colly, which has tests of its own, so that a crawl of 200,000 requests takes
+// seconds.
+type direct struct {
+	web     *crawltest.Web
+	timeout time.Duration
+}
+
+func (d direct) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	url := t.URL().String()
+	if err := t.Use(url); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "testbot/1.0 (+https://bot.test/)")
+	start := time.Now()
+	res, err := d.web.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &decorum.Response{URL: t.URL(), Status: res.StatusCode, Header: res.Header, Body: body,
+		Start: start, End: time.Now()}, nil
+}
+
+// newDirect returns a crawl as newCrawl does, but for the engine.
+func newDirect(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
+	t.Helper()
+	c := newCrawl(t, web, store, seeds...)
+	c.Fetcher = direct{web: web, timeout: 30 * time.Second}
+	return c
+}
+
+// A crowd is a web of hosts with delays and latencies at random, and the least
+// time in which it can be crawled: reckoned from what its sites ask for and how
+// long they take, and from nothing that the crawler computes.
+type crowd struct {
+	web      *crawltest.Web
+	seeds    []string
+	requests int
+	chains   map[string]time.Duration // of each host: its answers, and the rests between them
+	work     time.Duration            // of all hosts: the answers
+}
+
+// newCrowd returns a crowd of hosts with so many requests each, robots.txt
+// included. A host takes the same time for each of its answers, so that the
+// order in which they are asked for makes no difference.
+func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration) *crowd {
+	c := &crowd{requests: hosts * requests, chains: map[string]time.Duration{}}
+	sites := make([]crawltest.Site, hosts)
+	for i := range sites {
+		host := fmt.Sprintf("h%d.test", i)
+		latency := between(chance, time.Millisecond, 3*time.Second)
+		text, delay := "User-agent: *\nDisallow: /shut\n", time.Duration(0)
+		if chance.IntN(2) == 0 {
+			delay = between(chance, 0, 5*time.Second).Truncate(time.Millisecond)
+			text += fmt.Sprintf("Crawl-delay: %.3f\n", delay.Seconds())
+		}
+		links := []string{"/shut"}
+		for n := range requests - 1 {
+			links = append(links, fmt.Sprintf("/%d", n))
+		}
+		sites[i] = crawltest.Site{
+			Host: host, Latency: crawltest.Latency{Base: latency},
+			Robots: robotsText(text, delay, func(p string) bool { return p == "/shut" }),
+			Pages:  map[string]crawltest.Page{"/0": pageOf(links...)},
+			Others: crawltest.Always(crawltest.HTML("a page")),
+		}
+		rest := max(minDelay, delay, latency) // by default at least as long as the answer took
+		c.chains[host] = time.Duration(requests)*latency + time.Duration(requests-1)*rest
+		c.work += time.Duration(requests) * latency
+		c.seeds = append(c.seeds, "http://"+host+"/0")
+	}
+	c.web = crawltest.New(sites...)
+	return c
+}
+
+func between(chance *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(chance.Int64N(int64(most-least)))
+}
+
+// least returns the time that no polite crawl with so many workers can beat:
+// no host ends before its own chain, and no worker makes two visits at a time.
+func (c *crowd) least(workers int) time.Duration {
+	return max(c.longest(), c.work/time.Duration(workers))
+}
+
+func (c *crowd) longest() (longest time.Duration) {
+	for _, chain := range c.chains {
+		longest = max(longest, chain)
+	}
+	return longest
+}
+
+// TestCrowd: at the size of a real crawl nobody is hurried, and hardly any time
+// is lost, be it the delays or the workers that there is too little of. Where
+// both are just enough the least time is not known: it may be more than either
+// asks for, and so it is judged but not measured.
+func TestCrowd(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the log is large, and stays
+	chance := rand.New(rand.NewPCG(*seed, 0))
+	for _, tt := range []struct {
+		name     string
+		hosts    int     // in the full size
+		always   int     // otherwise
+		workers  float64 // for each that the delays could keep busy
+		measured bool
+	}{
+		{"delays rule", 10_000, 10_000, 2 + 6*chance.Float64(), true},
+		{"workers rule", 10_000, 1_000, 0.5 / (1 + 3*chance.Float64()), true},
+		{"neither rules", 10_000, 1_000, 0.5 + 1.5*chance.Float64(), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			hosts := tt.always
+			switch {
+			case *full:
+				hosts = tt.hosts
+			case race:
+				hosts = tt.always / 10
+			}
+			synctest.Test(t, func(t *testing.T) {
+				crowd := newCrowd(rand.New(rand.NewPCG(*seed, 1)), hosts, 20, time.Second)
+				busy := float64(crowd.work) / float64(crowd.longest())
+				ratio := crowd.crawl(t, max(1, int(tt.workers*busy)), time.Second)
+				if tt.measured && ratio > 1.02 {
+					t.Errorf("it took %.4f of the least time, want at most 1.02", ratio)
+				}
+			})
+		})
+	}
+}
+
+// crawl crawls the crowd, asks the judge, and returns how much longer it took
+// than it must.
+func (c *crowd) crawl(t *testing.T, workers int, minDelay time.Duration) (ratio float64) {
+	t.Helper()
+	crawl := newDirect(t, c.web, memory(), c.seeds...)
+	crawl.Settings.Workers = workers
+	if err := crawl.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := c.web.Judge(crawltest.Options{MinDelay: minDelay, Product: "testbot"})
+	if !r.OK() || r.Requests != c.requests {
+		t.Errorf("%d requests, want %d; the judge says:\n%v", r.Requests, c.requests, r)
+	}
+	least := c.least(workers)
+	ratio = float64(r.Time) / float64(least)
+	t.Logf("seed %d: %d hosts, %d workers: %d requests in %v, at least %v: ratio %.5f, %d offences",
+		*seed, len(r.Hosts), workers, r.Requests, r.Time, least, ratio, len(r.Offences))
+	return ratio
+}
