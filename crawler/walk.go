@@ -36,10 +36,29 @@ func (c *Crawler) step(ctx, work context.Context) error {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
 	}
+	if ack.Host != nil && ack.Host.Gap >= longRest && ack.Host.Gap > lease.Host.Gap {
+		err = errors.Join(err, c.keep(work))
+	}
 	if c.Hooks.Acked != nil {
 		c.Hooks.Acked(ack)
 	}
 	return errors.Join(err, ackErr, c.callWaiting(work))
+}
+
+// longRest is how long a rest is that is made durable at once if it is longer
+// than the host's last: a host that asks to be left alone for an hour is left
+// alone though the crawl be killed in the next moment. After a crash every host
+// has its last rest anyway, so that a rest that stays the same costs nothing.
+const longRest = 10 * time.Second
+
+// keep makes all that was acked durable. Where that cannot be for now, or the
+// crawl is being halted, it goes the usual way.
+func (c *Crawler) keep(ctx context.Context) error {
+	err := c.Frontier.Flush(ctx)
+	if errors.Is(err, storage.ErrStalled) || ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // walk is the hallway. It never sleeps, and nothing in it goes back to an

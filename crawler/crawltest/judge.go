@@ -25,6 +25,9 @@ type Options struct {
 	Tolerance time.Duration
 	// Restarts are the moments at which the crawler was started again.
 	Restarts []time.Time
+	// Unflushed is how long before a restart an answer may have come and died
+	// with the crawler: its Retry-After is not owed then. Default 0.
+	Unflushed time.Duration
 	// Revisits lets pages be asked for more than once.
 	Revisits bool
 }
@@ -59,7 +62,7 @@ func (w *Web) Judge(o Options) Report {
 //     Options.MinDelay, the Robots.Delay that had been read, for any origin of the
 //     host, and the Retry-After of an answer of 429 or 503. Before a robots.txt
 //     the Delay is owed only if it had been read since the last restart: what was
-//     read just before it may have died with it.
+//     read just before it may have died with it; likewise Options.Unflushed.
 //   - Overlap: more requests at a time than the site allows (Site.Concurrency), or
 //     than one where a Delay has been read.
 //   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked

@@ -59,7 +59,11 @@ func (h *hearing) examinePace(x Exchange, errand bool) {
 		if h.host.LeastGap < 0 || gap < h.host.LeastGap {
 			h.host.LeastGap = gap
 		}
-		if !h.examineGap(x, p.ended, owed) {
+		switch {
+		case h.examineGap(x, p.ended, owed):
+		case h.lost(p.paused, x):
+			h.report.Forgiven++
+		default:
 			h.examineGap(x, p.paused, p.pausing)
 		}
 	}
@@ -74,6 +78,20 @@ func (h *hearing) examineGap(x, before Exchange, owed time.Duration) (blamed boo
 	}
 	h.blame(ShortGap, x, fmt.Sprintf("%s of %s after %s", seconds(gap), seconds(owed), before.URL))
 	return true
+}
+
+// lost reports whether x came before the end of a pause that the crawler may
+// know nothing of, because it was killed just after it was asked to make it.
+func (h *hearing) lost(paused, x Exchange) bool {
+	if !x.Start.Before(paused.End.Add(h.pace.pausing)) {
+		return false
+	}
+	for _, t := range h.opts.Restarts {
+		if t.After(paused.End) && !t.After(x.Start) && t.Sub(paused.End) <= h.opts.Unflushed {
+			return true
+		}
+	}
+	return false
 }
 
 // declared returns the Delay that the host has asked for, as far as a crawler

@@ -2,13 +2,15 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,101 +44,146 @@ func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return c, &stderr
 }
 
-// killWeb is a web of sites that take some seconds to crawl, with what makes a
-// restart delicate: a Crawl-delay longer than the crawl's own, closed pages,
-// redirects, a sitemap, a server in trouble.
-func killWeb(delay time.Duration) *crawltest.Web {
-	const pages = 30
-	var sites []crawltest.Site
-	var seeds []string
-	for i := range 6 {
-		host := fmt.Sprintf("h%d.example", i)
-		seeds = append(seeds, "http://"+host+"/")
-		text, rest := "User-agent: *\nDisallow: /closed\nSitemap: http://"+host+"/sitemap.xml\n", time.Duration(0)
-		if i == 0 {
-			text, rest = text+"Crawl-delay: 0.3\n", 3*delay
-		}
-		site := crawltest.Site{
-			Host: host, Pages: map[string]crawltest.Page{},
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text(text), Delay: rest,
-				Disallow: func(p string) bool { return strings.HasPrefix(p, "/closed") }}),
-		}
-		for n := range pages {
-			// Each page links to the next two, so that a lost link loses the rest.
-			site.Pages[fmt.Sprintf("/%d", n)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
-				`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://h%d.example/%d">there</a>`,
-				n+1, n+2, n, (i+1)%6, n)))
-		}
-		site.Pages["/"] = crawltest.Always(crawltest.Redirect(302, "/0"))
-		site.Pages["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
-			`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
-		site.Pages["/listed"] = func(r crawltest.Request) crawltest.Answer {
-			if r.Nth == 1 {
-				return crawltest.Status(503)
-			}
-			return crawltest.HTML("listed")
-		}
-		sites = append(sites, site)
-	}
-	web := crawltest.New(sites...)
-	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 100}
-	return web
+// How the crawls of TestKill are killed.
+var (
+	killTimes = flag.Int("kills", 60, "how often TestKill kills a crawl")
+	killSeed  = flag.Uint64("kill-seed", 1, "seed of what TestKill leaves to chance")
+)
+
+// killDelay is the rest of a host in TestKill.
+const killDelay = 100 * time.Millisecond
+
+// unflushed is how old a visit may be that a kill can undo: the store writes
+// every 200 ms, and the disk of a busy machine may take its time.
+const unflushed = time.Second
+
+// A sum is what all crawls of TestKill come to.
+type sum struct {
+	mu                                              sync.Mutex
+	crawls, kills, pages, requests, repeats, spared int
+	oldest                                          time.Duration
 }
 
-// TestKill: a crawl that is killed at random moments and goes on. Both runs'
-// output together covers every page, and the server sees no gap that is too
-// short, across the restarts too.
+// TestKill: crawls that are killed at random moments and go on, several at a
+// time. The output of all runs of a crawl together covers every page; the
+// server sees no gap that is too short and no page that is closed, across the
+// restarts too; and no page is asked for again but those that were in hand or
+// had been visited in the moment that the store had not written yet.
 func TestKill(t *testing.T) {
-	const kills, delay = 20, 100 * time.Millisecond
-	web := killWeb(delay)
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
+	const crawls = 6
+	var total sum
+	var wg sync.WaitGroup
+	for i := range crawls {
+		chance := rand.New(rand.NewPCG(*killSeed, uint64(i)))
+		wg.Go(func() {
+			for left := (*killTimes + crawls - 1) / crawls; left > 0 && !t.Failed(); {
+				n, err := killed(t, chance, left, &total)
+				if err != nil {
+					t.Errorf("crawls %d: %v", i, err)
+				}
+				left -= n
+			}
+		})
 	}
-	defer server.Close()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	chance := rand.New(rand.NewPCG(seed, 0))
+	wg.Wait()
+	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d in a pause that was asked for in the last moment",
+		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldest, total.spared)
+}
 
-	data := filepath.Join(t.TempDir(), "data")
-	flags := []string{"--data", data, "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + server.Addr,
-		"--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
-	begin := append(append([]string{"crawl"}, flags...), web.Plan.Seeds...)
-	goOn := append([]string{"crawl", "--resume"}, flags...)
-	var starts []time.Time
-	args := begin
-	for len(starts) < kills {
-		starts = append(starts, time.Now())
-		c, stderr := command(t, args...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(100*time.Millisecond + time.Duration(chance.Int64N(int64(400*time.Millisecond))))
-		if err := c.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Wait(); err == nil || c.ProcessState.Exited() {
-			t.Fatalf("run %d ended before it was killed: %v\n%s", len(starts), err, stderr)
-		}
-		if _, err := os.Stat(filepath.Join(data, storeFile)); err == nil {
-			args = goOn
-		}
+// A victim is a crawl that is killed time and again.
+type victim struct {
+	t             *testing.T
+	chance        *rand.Rand
+	web           *crawltest.Web
+	addr, data    string
+	starts, kills []time.Time
+}
+
+// killed runs a crawl to its end, killing it at most so many times on the way,
+// and returns how many times it did.
+func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error) {
+	v := &victim{t: t, chance: chance, web: killWeb(chance, killDelay), data: filepath.Join(t.TempDir(), "data")}
+	server, err := v.web.Start("")
+	if err != nil {
+		return 0, err
 	}
-	starts = append(starts, time.Now())
-	c, stderr := command(t, args...)
-	if err := c.Run(); err != nil {
-		t.Fatalf("the last run: %v\n%s", err, stderr)
+	v.addr = server.Addr
+	for ended := false; !ended && err == nil; {
+		ended, err = v.run(len(v.kills) < atMost)
 	}
-	got := urls(records(t, filepath.Join(data, outputFile)))
-	repeats := len(got)
-	got = slices.Compact(got)
-	repeats -= len(got)
-	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
-		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	if err := errors.Join(err, server.Close()); err != nil {
+		return len(v.kills), err
 	}
-	report := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: starts[1:]})
+	v.examine(total)
+	return len(v.kills), nil
+}
+
+// run starts the crawl, or goes on with it, and reports whether it came to its
+// end: it may be killed before.
+func (v *victim) run(kill bool) (ended bool, err error) {
+	args := []string{"crawl", "--data", v.data, "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+	if holds, err := stateDir(v.data).holdsCrawl(); err != nil {
+		return false, err
+	} else if holds {
+		args = append(args, "--resume")
+	} else {
+		args = append(args, v.web.Plan.Seeds...)
+	}
+	v.starts = append(v.starts, time.Now())
+	c, stderr := command(v.t, args...)
+	if err := c.Start(); err != nil {
+		return false, err
+	}
+	over := make(chan error, 1)
+	go func() { over <- c.Wait() }()
+	var death <-chan time.Time
+	if kill {
+		death = time.After(life(v.chance))
+	}
+	var killed time.Time
+	select {
+	case err = <-over:
+	case killed = <-death:
+		c.Process.Signal(syscall.SIGKILL) // it may have ended just now
+		err = <-over
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && !exit.Exited():
+		v.kills = append(v.kills, killed)
+		return false, nil
+	}
+	return false, fmt.Errorf("run %d ended with %w:\n%s", len(v.starts), err, stderr)
+}
+
+// examine asks the judge, the output and the log.
+func (v *victim) examine(total *sum) {
+	v.t.Helper()
+	got := slices.Compact(urls(records(v.t, filepath.Join(v.data, outputFile))))
+	if diff := cmp.Diff(v.web.Reachable(), got); diff != "" {
+		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	}
+	report := v.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum",
+		Restarts: v.starts[1:], Unflushed: unflushed})
 	if !report.OK() {
-		t.Errorf("the judge says:\n%s", report)
+		v.t.Errorf("the judge says:\n%s", report)
 	}
-	t.Logf("%d pages, %d kills, %d lines of output repeated", len(got), kills, repeats)
+	again := repeats(v.web.Log(), v.kills)
+	total.mu.Lock()
+	defer total.mu.Unlock()
+	for _, r := range again {
+		total.oldest = max(total.oldest, r.lost)
+		if r.lost > unflushed {
+			v.t.Errorf("%s was asked for again, though it had been answered %v before a kill", r.url, r.lost)
+		}
+	}
+	total.crawls++
+	total.kills += len(v.kills)
+	total.pages += len(got)
+	total.requests += report.Requests
+	total.repeats += len(again)
+	total.spared += report.Forgiven
 }

@@ -47,10 +47,11 @@ func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
 	return &output{w: f, close: f.Close}, nil
 }
 
-// refuseOverwrite refuses a file that exists, for a crawl that does not go on.
-// A pipe or a device is no such file.
+// refuseOverwrite refuses a file that holds something, for a crawl that does
+// not go on. A pipe or a device is no such file, nor is the empty one that a
+// crawl leaves which was killed before its first visit.
 func refuseOverwrite(name string, goOn bool) error {
-	if info, err := os.Stat(name); goOn || err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(name); goOn || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil
 	}
 	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", name)

@@ -183,13 +183,20 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
+	if !s.resume { // a directory that holds a crawl holds its project too, whenever the process is killed
+		if err := dir.save(p); err != nil {
+			return err
+		}
+	}
 	j, err := a.openJob(p, roots, out, s)
 	if err != nil {
 		return err
 	}
 	j.rejudge = s.resume && (before == nil || !before.judgesAs(p))
-	if err := dir.save(p); err != nil {
-		return errors.Join(fmt.Errorf("cannot keep the project: %w", err), j.closeStores())
+	if s.resume {
+		if err := dir.save(p); err != nil {
+			return errors.Join(err, j.closeStores())
+		}
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx)))

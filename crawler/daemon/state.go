@@ -144,14 +144,14 @@ func (d stateDir) save(p Project) error {
 		files[i] = abs(name)
 	}
 	p.SeedFiles = files
-	if err != nil {
-		return err
+	text, e := yaml.Marshal(p)
+	if err = errors.Join(err, e); err == nil {
+		err = writeWhole(d.path(projectFile), text)
 	}
-	text, err := yaml.Marshal(p)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot keep the project: %w", err)
 	}
-	return writeWhole(d.path(projectFile), text)
+	return nil
 }
 
 // writeWhole writes a file so that a crash leaves the old one or the new one.

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// The size of the web that crawls are killed on.
+const killHosts, killPages = 8, 15
+
+// killHost returns the name of one of its hosts.
+func killHost(i int) string { return fmt.Sprintf("h%d.example", i%killHosts) }
+
+// killWeb is a web of sites that take some seconds to crawl, with what makes a
+// restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
+// behind a redirect, closed pages, redirects, a sitemap, slow answers, and
+// servers in trouble, who ask to be left alone or reset connections.
+func killWeb(chance *rand.Rand, delay time.Duration) *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for i := range killHosts {
+		sites = append(sites, killSite(chance, i, delay))
+		seeds = append(seeds, "http://"+killHost(i)+"/")
+	}
+	web := crawltest.New(sites...)
+	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 100}
+	return web
+}
+
+func killSite(chance *rand.Rand, i int, delay time.Duration) crawltest.Site {
+	host := killHost(i)
+	text, rest, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.Page{}
+	if i == 0 {
+		text, rest = text+"Crawl-delay: 0.3\n", 3*delay
+	}
+	answer := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
+	if i == 1 {
+		pages["/rules.txt"] = crawltest.Always(crawltest.Text(text))
+		answer = crawltest.Redirect(http.StatusFound, "/rules.txt")
+	}
+	for n := range killPages {
+		// Each page links to the next two, so that a lost link loses the rest.
+		pages[fmt.Sprintf("/%d", n)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
+			n+1, n+2, n, killHost(i+1), n)))
+	}
+	pages[fmt.Sprintf("/%d", killPages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently,
+		fmt.Sprintf("http://%s/moved", killHost(i+3))))
+	pages["/moved"] = crawltest.Always(crawltest.HTML("moved"))
+	pages["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, "/0"))
+	pages["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
+	pages["/listed"] = crawltest.Always(crawltest.HTML("listed"))
+	trouble(chance, pages)
+	return crawltest.Site{Host: host, Pages: pages,
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: answer, Delay: rest,
+			Disallow: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+}
+
+// trouble makes a page fail when it is asked for first, and five slow.
+func trouble(chance *rand.Rand, pages map[string]crawltest.Page) {
+	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
+	soon.Header.Set("Retry-After", "10")
+	later.Header.Set("Retry-After", "12")
+	faults := []crawltest.Answer{
+		crawltest.Status(http.StatusInternalServerError), crawltest.Status(http.StatusServiceUnavailable), soon, later,
+		{Fault: crawltest.Reset}, {Body: strings.Repeat("x", 1000), Fault: crawltest.ResetBody},
+	}
+	for i, n := range chance.Perm(killPages)[:6] {
+		path := fmt.Sprintf("/%d", n)
+		page, slow, fault := pages[path], time.Duration(chance.Int64N(int64(300*time.Millisecond))), faults[chance.IntN(len(faults))]
+		pages[path] = func(r crawltest.Request) crawltest.Answer {
+			if i == 0 && r.Nth == 1 {
+				return fault
+			}
+			a := page(r)
+			a.Wait = slow
+			return a
+		}
+	}
+}
+
+// life says how long a crawl lives: mostly not long, so that it is often cut
+// while it starts or makes its first visits, and now and then long enough that
+// what it did at first must be kept.
+func life(chance *rand.Rand) time.Duration {
+	bounds := []time.Duration{60 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond, 4 * time.Second}
+	return time.Duration(chance.Int64N(int64(bounds[chance.IntN(len(bounds))])))
+}
+
+// A repeat is a page that was asked for again though its answer had been whole.
+type repeat struct {
+	url  string
+	lost time.Duration // how long before a kill that answer had come; 0: it was in hand
+}
+
+// repeats returns the pages of a log that were asked for again, and what a
+// kill has to do with it.
+func repeats(log []crawltest.Exchange, kills []time.Time) (rs []repeat) {
+	last := map[string]crawltest.Exchange{}
+	for _, x := range log {
+		before, again := last[x.URL]
+		last[x.URL] = x
+		if !again || before.Broken || before.Status >= 500 || before.Status == http.StatusTooManyRequests {
+			continue
+		}
+		r := repeat{url: x.URL, lost: x.Start.Sub(before.End)}
+		if i, _ := slices.BinarySearchFunc(kills, before.Start, time.Time.Compare); i < len(kills) && kills[i].Before(x.Start) {
+			r.lost = max(0, kills[i].Sub(before.End))
+		}
+		rs = append(rs, r)
+	}
+	return rs
+}
