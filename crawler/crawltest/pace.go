@@ -13,6 +13,7 @@ type pace struct {
 	ended   Exchange      // whose answer ended last
 	pausing time.Duration // the Retry-After of the answer that asks to wait longest,
 	paused  Exchange      // and that answer
+	spared  time.Time     // when the last such answer came that died with the crawler
 }
 
 // settle lets the answers end that had done so when a request came.
@@ -62,7 +63,10 @@ func (h *hearing) examinePace(x Exchange, errand bool) {
 		switch {
 		case h.examineGap(x, p.ended, owed):
 		case h.lost(p.paused, x):
-			h.report.Forgiven++
+			if !p.spared.Equal(p.paused.End) {
+				p.spared = p.paused.End
+				h.report.Lost++
+			}
 		default:
 			h.examineGap(x, p.paused, p.pausing)
 		}

@@ -55,7 +55,7 @@ type Report struct {
 	Time     time.Duration // from the first request to the end of the last
 	Retries  int           // pages asked for again after an answer that invites it
 	Redone   int           // pages asked for again after a restart
-	Forgiven int           // requests in a pause that was asked for in Options.Unflushed
+	Lost     int           // pauses not made that were asked for in Options.Unflushed
 	Unlogged int           // requests that the log had no room for
 	Offences []Offence     // in the order of the requests, host by host
 	began    time.Time

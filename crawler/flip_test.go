@@ -1,0 +1,210 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// openBolt opens a store in a bubble. It writes seldom: every write is a real
+// one, and days go by in a second.
+func openBolt(t *testing.T, file string) storage.Store {
+	t.Helper()
+	s, err := bolt.Open(file, bolt.Options{FlushEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// flipping returns the robots.txt of a site that closes /flip between two
+// moments, and asks to be read every hour.
+func flipping(from, to time.Time) func(time.Time) crawltest.Robots {
+	return func(at time.Time) crawltest.Robots {
+		r := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /never\n"), Disallow: under("/never")}
+		if !at.Before(from) && at.Before(to) {
+			r = crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /flip\n"), Disallow: under("/flip")}
+		}
+		r.Answer.Header.Set("Cache-Control", "max-age=3600")
+		return r
+	}
+}
+
+func under(prefix string) func(string) bool {
+	return func(path string) bool { return strings.HasPrefix(path, prefix) }
+}
+
+// queue offers n URLs to the crawl, those of each of the patterns in turn.
+func queue(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
+	t.Helper()
+	const batch = 10_000
+	for i := 0; i < n; i += batch {
+		entries := make([]storage.Entry, min(batch, n-i))
+		for j := range entries {
+			u, err := decorum.ParseURL(fmt.Sprintf(patterns[(i+j)%len(patterns)], i+j))
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries[j] = storage.Entry{URL: u, Class: storage.Usual}
+		}
+		if _, err := c.Frontier.Discover(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin, its
+// robots.txt closes half of them, and opens them again hours later.
+func TestRulesFlip(t *testing.T) {
+	urls := 100_000
+	if race {
+		urls = 10_000
+	}
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { testRulesFlip(t, memory(), urls) })
+	})
+	if !*full {
+		urls /= 5
+	}
+	t.Run("bolt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := openBolt(t, filepath.Join(t.TempDir(), "frontier.db"))
+			testRulesFlip(t, store, urls)
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+func testRulesFlip(t *testing.T, store storage.Store, urls int) {
+	unit := time.Duration(urls/10) * time.Second // a tenth of the crawl
+	begin := time.Now()
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+		Robots: flipping(begin.Add(2*unit), begin.Add(5*unit))})
+	c := newDirect(t, web, store)
+	queue(t, c, urls, "http://a.test/open/%d", "http://a.test/flip/%d")
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	judged(t, web, time.Second)
+	var known [3]time.Time // when each file was known
+	var flips [3]int       // visits to what flips, while it was
+	pages := 0
+	for _, x := range web.Log() {
+		if strings.HasSuffix(x.URL, "/robots.txt") {
+			for i, at := range []time.Time{begin, begin.Add(2 * unit), begin.Add(5 * unit)} {
+				if known[i].IsZero() && !x.Start.Before(at) {
+					known[i] = x.End
+				}
+			}
+			continue
+		}
+		pages++
+		if strings.Contains(x.URL, "/flip/") {
+			i := 2
+			for x.Start.Before(known[i]) || known[i].IsZero() {
+				i--
+			}
+			flips[i]++
+		}
+	}
+	t.Logf("%d pages in %v; of /flip: %d before it was closed, %d while it was (known after %v), %d after (known after %v)", pages, time.Since(begin),
+		flips[0], flips[1], known[1].Sub(begin.Add(2*unit)), flips[2], known[2].Sub(begin.Add(5*unit)))
+	if flips[0] == 0 || flips[1] != 0 || flips[2] == 0 || pages != urls {
+		t.Errorf("%d pages, %v of /flip; want %d, and none of /flip while it was closed", pages, flips, urls)
+	}
+}
+
+// A witness notes which origins' parked URLs are judged again, and when.
+type witness struct {
+	storage.Store
+	mu      sync.Mutex
+	revived map[decorum.Origin][]time.Time
+	strays  int // URLs of other origins than the one that was named
+}
+
+func (w *witness) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (int, error) {
+	w.mu.Lock()
+	w.revived[o] = append(w.revived[o], time.Now())
+	w.mu.Unlock()
+	return w.Store.Revive(ctx, o, func(e storage.Entry) bool {
+		if e.URL.Origin() != o {
+			w.mu.Lock()
+			w.strays++
+			w.mu.Unlock()
+		}
+		return judge(e)
+	})
+}
+
+// TestRulesFlipOfOneOrigin: two origins of a host and another host. Each
+// origin's URLs are judged again when its own robots.txt has changed, and at no
+// other time: nobody looks through the queues of others.
+func TestRulesFlipOfOneOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		ofA, ofB := flipping(begin.Add(2*time.Hour), begin.Add(4*time.Hour)), flipping(begin, begin.Add(time.Hour))
+		page := crawltest.Always(crawltest.HTML("a page"))
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: page, Robots: ofA},
+			crawltest.Site{Host: "b.test", Others: page, Robots: ofB})
+		store := &witness{Store: memory(), revived: map[decorum.Origin][]time.Time{}}
+		c := newDirect(t, web, store)
+		origins := []string{"http://a.test", "https://a.test", "http://b.test"}
+		robotsOf := []func(time.Time) crawltest.Robots{ofA, ofA, ofB}
+		for _, o := range origins {
+			queue(t, c, 15_000, o+"/open/%d", o+"/flip/%d")
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, web, time.Second)
+		log := web.Log()
+		for i, o := range origins {
+			var learnt []time.Time // when each file was known that was another than the one before
+			pages, last := 0, ""
+			for _, x := range log {
+				path, ours := strings.CutPrefix(x.URL, o+"/")
+				switch {
+				case ours && path != "robots.txt":
+					pages++
+				case ours:
+					text := robotsOf[i](x.Start).Answer.Body
+					if text != last {
+						learnt = append(learnt, x.End)
+					}
+					last = text
+				}
+			}
+			u, err := decorum.ParseURL(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			revived := store.revived[u.Origin()]
+			if want := []int{3, 3, 2}[i]; len(learnt) != want || len(revived) != want || pages != 15_000 {
+				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want 15000, %d and as many", o, pages, len(learnt), len(revived), want)
+				continue
+			}
+			for i := range revived {
+				if next := time.Second + time.Millisecond; revived[i].Before(learnt[i]) || revived[i].Sub(learnt[i]) > 2*next {
+					t.Errorf("%s: file %d was known at %v, and URLs were judged again at %v", o, i, learnt[i].Sub(begin), revived[i].Sub(begin))
+				}
+			}
+		}
+		if store.strays > 0 {
+			t.Errorf("%d URLs were judged again for another origin's sake", store.strays)
+		}
+	})
+}
