@@ -5,4 +5,18 @@
 // fetches, never judges robots.txt and holds no state of its own: all of it is
 // in a storage.Store. No worker sleeps for politeness: those that find nothing
 // due wait in Next until something is.
+//
+// Of the hosts that are due, the one that has been due longest goes first,
+// whatever the length of its queue. So a host that is due waits for at most one
+// visit (one for each of its slots) of each host that has been due at least as
+// long, and for those in hand. Where w workers make visits that take at most t,
+// and b hosts have been due at least as long, its visit begins within
+//
+//	(⌊b/w⌋ + 1) × t
+//
+// and at once if a worker is free, unless the crawl's own Budget is used up.
+// n URLs of an origin end in time of the order of n rests and n such waits,
+// however many URLs other origins have. A host that never answers holds a
+// worker until the timeout, and then rests ever longer: it must be reckoned
+// with among the w, not among the b.
 package frontier

@@ -112,7 +112,7 @@ func (p Policy) Next(v Visit) Rest {
 	p = p.WithDefaults()
 	rest := Rest{Slots: p.Concurrency, Strikes: max(v.Strikes-1, 0)}
 	if v.Overloaded() {
-		rest.Strikes = v.Strikes + 1
+		rest.Strikes = min(v.Strikes+1, p.strikes())
 	}
 	if v.CrawlDelay > 0 {
 		rest.Slots = 1
@@ -146,6 +146,16 @@ func (p Policy) backoff(strikes int) time.Duration {
 	}
 	d += time.Duration(p.Jitter() * float64(d) / 4)
 	return min(d, p.MaxBackoff)
+}
+
+// strikes returns after how many strikes back-off is as long as it gets. More
+// are not counted: they would only keep a host that is well again waiting.
+func (p Policy) strikes() int {
+	n := 1
+	for d := p.Backoff; d < p.MaxBackoff; d *= 2 {
+		n++
+	}
+	return n
 }
 
 // RetryIn returns when a page that failed is asked for again, at the earliest,

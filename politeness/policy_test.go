@@ -55,7 +55,7 @@ func TestNext(t *testing.T) {
 			politeness.Rest{Gap: 20 * sec, Slots: 1, Strikes: 3}},
 		{"no answer", plain, politeness.Visit{Strikes: 1}, politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
 		{"back-off is bounded", plain, politeness.Visit{Status: 500, Strikes: 1 << 40},
-			politeness.Rest{Gap: time.Hour, Slots: 1, Strikes: 1<<40 + 1}},
+			politeness.Rest{Gap: time.Hour, Slots: 1, Strikes: 11}},
 		{"success recovers one step", plain, politeness.Visit{Status: 200, Strikes: 3},
 			politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
 		{"DELAY-14 403 says nothing of load", plain, politeness.Visit{Status: 403}, politeness.Rest{Gap: sec, Slots: 1}},

@@ -80,6 +80,9 @@ func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
 	if no, ok := s.rules.forbids(u, g.cfg.Purposes); ok && u != u.Origin().RobotsURL() {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: no, File: s.file})
 	}
+	if !s.served.Load() {
+		s.served.Store(true)
+	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
 }
 

@@ -25,6 +25,7 @@ type GateConfig struct {
 	// them is refused. Empty: such wishes are kept, and not enforced.
 	Purposes []string
 	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
+	// Within a day, rules hold at least until a page has been cleared by them.
 	MinTTL, MaxTTL time.Duration
 	// MaxHops is how many redirects of a robots.txt are followed, at least 5
 	// (FETCH-02). Default 5.

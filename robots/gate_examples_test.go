@@ -133,6 +133,7 @@ func (x *lookupExample) prepare(s *scene, page decorum.URL) {
 			x.Cached.Status = http.StatusOK
 		}
 		s.lookup(page, x.Cached.to)
+		s.restart() // its age alone decides, and not that no page has been cleared by it
 	}
 	if x.UnreachableDays != nil {
 		// A Gate that trusts nothing for long finds the server failing while

@@ -110,6 +110,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	}
 	file := g.parse(&r)
 	s := g.compile(&r, file)
+	s.grace = now.Add(longestGrace)
 	e.standing.Store(s)
 	e.claim = claim{}
 	lesson := g.lesson(now, c.origin, e, s)

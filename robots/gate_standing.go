@@ -2,13 +2,14 @@ package robots
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
 
 // A standing is what a record means to one Gate: the rules compiled for its
-// agent, the body left behind. It is immutable.
+// agent, the body left behind. But for served it is immutable.
 type standing struct {
 	rules    *Rules // that pages were last judged by; nil if none are known
 	cleaner  *Cleaner
@@ -18,11 +19,20 @@ type standing struct {
 	hop      *hop      // that the lookup waits for
 	attempts int
 	why      string // pages wait, if they do
+
+	// grace is until when rules that were just learnt decide at least until a
+	// page has been cleared by them, however short they hold: where a host must
+	// rest for longer than that, it would be asked for nothing but robots.txt.
+	grace  time.Time
+	served atomic.Bool // a page has been cleared
 }
+
+// longestGrace is no longer than rules hold for whom nothing else is said.
+const longestGrace = day
 
 // open reports whether the rules decide now. A nil standing is not open.
 func (s *standing) open(now time.Time) bool {
-	return s != nil && !s.closed && now.Before(s.until)
+	return s != nil && !s.closed && (now.Before(s.until) || now.Before(s.grace) && !s.served.Load())
 }
 
 // current returns the origin's standing, and reads the note if memory has none,
@@ -30,7 +40,7 @@ func (s *standing) open(now time.Time) bool {
 // lock of e is held.
 func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *entry) (*standing, error) {
 	s := e.standing.Load()
-	if s != nil && (e.claim.runs(now) || s.hop == nil && now.Before(s.until)) {
+	if s != nil && (e.claim.runs(now) || s.hop == nil && now.Before(s.until) || s.open(now)) {
 		return s, nil
 	}
 	r, err := g.load(ctx, o)

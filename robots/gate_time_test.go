@@ -47,6 +47,37 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
+// TestRulesServe: rules that hold for a minute clear a page all the same when a
+// host rests for longer than that, or nobody has time for it; one page, within
+// a day, and only for the Gate that has just learnt them.
+func TestRulesServe(t *testing.T) {
+	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b")
+	brief := answers(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n")
+	for _, test := range []struct {
+		name  string
+		wait  time.Duration
+		story func(*scene)
+		want  string
+	}{
+		{"held up", 23 * time.Hour, func(*scene) {}, open},
+		{"for too long", day, func(*scene) {}, asks},
+		{"a page before", time.Hour, func(s *scene) { s.want(b, open) }, asks},
+		{"what is disallowed is no page", time.Hour, func(s *scene) { s.want(a, disallowed) }, open},
+		{"by another gate", time.Hour, (*scene).restart, asks},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene(t, GateConfig{})
+			s.lookup(b, brief)
+			test.story(s)
+			s.now = s.now.Add(test.wait)
+			s.want(b, test.want)
+			if test.want == open {
+				s.want(b, asks)
+			}
+		})
+	}
+}
+
 // TestRetries: when a failed lookup is made again.
 func TestRetries(t *testing.T) {
 	minutes := func(ns ...int) (ds []time.Duration) {

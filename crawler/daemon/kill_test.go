@@ -59,9 +59,9 @@ const unflushed = time.Second
 
 // A sum is what all crawls of TestKill come to.
 type sum struct {
-	mu                                              sync.Mutex
+	mu                                            sync.Mutex
 	crawls, kills, pages, requests, repeats, lost int
-	oldest                                          time.Duration
+	oldest                                        time.Duration
 }
 
 // TestKill: crawls that are killed at random moments and go on, several at a

@@ -1,0 +1,190 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A turn is one request, when its host was due for it, and when it began.
+type turn struct {
+	host       string
+	due, start time.Time
+}
+
+// turns returns the turns of a log of hosts that rest for as long as an answer
+// took, at least a second. They are all due at first.
+func turns(log []crawltest.Exchange, begin time.Time) (ts []turn) {
+	due := map[string]time.Time{}
+	for _, x := range log {
+		host := strings.Split(x.URL, "/")[2]
+		t := turn{host: host, due: begin, start: x.Start}
+		if d, ok := due[host]; ok {
+			t.due = d
+		}
+		ts = append(ts, t)
+		due[host] = x.End.Add(max(time.Second, x.End.Sub(x.Start)))
+	}
+	return ts
+}
+
+// ahead returns, for each turn, how many hosts had been due at least as long
+// when it was due, and still waited.
+func ahead(ts []turn) []int {
+	var dues, starts []time.Time
+	for _, t := range ts {
+		dues, starts = append(dues, t.due), append(starts, t.start)
+	}
+	slices.SortFunc(dues, time.Time.Compare)
+	slices.SortFunc(starts, time.Time.Compare)
+	counts := make([]int, len(ts))
+	for i, t := range ts {
+		due, _ := slices.BinarySearchFunc(dues, t.due.Add(1), time.Time.Compare) // due then or before
+		gone, _ := slices.BinarySearchFunc(starts, t.due, time.Time.Compare)     // begun before
+		counts[i] = due - gone - 1                                               // but for itself
+	}
+	return counts
+}
+
+// TestFairness: an origin with a million URLs beside a thousand with ten, and
+// far less workers than could be kept busy. Every visit begins within the bound
+// that the frontier's documentation states, and so every small origin ends
+// within what follows from it.
+func TestFairness(t *testing.T) {
+	const small, each, workers, longest = 1000, 10, 16, 500 * time.Millisecond
+	big := 1_000_000
+	if race {
+		big = 100_000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		chance := rand.New(rand.NewPCG(*seed, 2))
+		page := crawltest.Always(crawltest.HTML("a page"))
+		sites := []crawltest.Site{{Host: "big.test", Others: page, Latency: crawltest.Latency{Base: longest}}}
+		patterns := make([]string, small)
+		for i := range patterns {
+			host := fmt.Sprintf("s%d.test", i)
+			patterns[i] = "http://" + host + "/%d"
+			sites = append(sites, crawltest.Site{Host: host, Others: page,
+				Latency: crawltest.Latency{Base: longest * 8 / 10, Jitter: longest * 2 / 10, Seed: chance.Uint64()}})
+		}
+		web := crawltest.New(sites...)
+		c := newDirect(t, web, memory())
+		c.Settings.Workers = workers
+		queue(t, c, big, "http://big.test/%d")
+		queue(t, c, small*each, patterns...)
+		begin := time.Now()
+		ended := until(t, c, func(v *crawler.Visit) bool { return v.URL().Origin().Host() != "big.test" && !v.Clearance.ForRobots() }, small*each)
+		judged(t, web, time.Second)
+
+		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * longest }
+		var most time.Duration // waited
+		var fullest float64    // of its bound
+		ts := turns(web.Log(), begin)
+		for i, n := range ahead(ts) {
+			wait := ts[i].start.Sub(ts[i].due)
+			most, fullest = max(most, wait), max(fullest, float64(wait)/float64(bound(n)))
+			if wait < 0 || wait > bound(n) {
+				t.Fatalf("%s waited %v with %d hosts ahead of it, want at most %v", ts[i].host, wait, n, bound(n))
+			}
+		}
+		if most < bound(small)/2 {
+			t.Errorf("no host waited for longer than %v: this shows nothing", most)
+		}
+		if all := (each + 1) * (bound(small) + longest + time.Second); ended > all {
+			t.Errorf("the small origins ended after %v, want at most %v", ended, all)
+		}
+		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, most, fullest)
+	})
+}
+
+// until crawls until n visits have been made of those that count, and returns
+// how long it took.
+func until(t *testing.T, c *crawler.Crawler, counts func(*crawler.Visit) bool, n int) (took time.Duration) {
+	t.Helper()
+	enough := errors.New("enough")
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	begin, seen := time.Now(), make(chan struct{}, n)
+	c.Hooks.Visited = func(v *crawler.Visit) {
+		if !counts(v) || len(seen) == n {
+			return
+		}
+		if seen <- struct{}{}; len(seen) == n {
+			took = time.Since(begin)
+			stop(enough)
+		}
+	}
+	if err := c.Run(ctx); !errors.Is(err, enough) && err != nil || len(seen) < n {
+		t.Fatalf("%d visits of %d: %v", len(seen), n, err)
+	}
+	return took
+}
+
+// TestHostsThatNeverAnswer: ten of them, each of which holds a worker until the
+// timeout, do not slow the others, whether these wait for their rests or, as
+// they do where workers are few, for a worker.
+func TestHostsThatNeverAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		workers int
+		latency time.Duration
+		pages   int // of each host
+	}{
+		{"delays rule", 64, 100 * time.Millisecond, 50},
+		{"workers rule", 32, 5 * time.Second, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var took [2]time.Duration
+			for i, hanging := range []int{0, 10} {
+				synctest.Test(t, func(t *testing.T) {
+					took[i] = crawlBeside(t, hanging, tt.workers, tt.pages, tt.latency)
+				})
+			}
+			slower := float64(took[1])/float64(took[0]) - 1
+			t.Logf("%d pages: %v, and beside ten hosts that never answer %v: %.2f %% slower", 200*tt.pages, took[0], took[1], 100*slower)
+			if slower > 0.05 {
+				t.Errorf("%.1f %% slower, want at most 5 %%", 100*slower)
+			}
+		})
+	}
+}
+
+// crawlBeside crawls 200 hosts beside so many that never answer, and returns
+// how long the 200 took.
+func crawlBeside(t *testing.T, hanging, workers, pages int, latency time.Duration) time.Duration {
+	t.Helper()
+	const hosts = 200
+	var sites []crawltest.Site
+	var good, bad []string
+	for i := range hosts {
+		host := fmt.Sprintf("h%d.test", i)
+		good = append(good, "http://"+host+"/%d")
+		sites = append(sites, crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")),
+			Latency: crawltest.Latency{Base: latency}})
+	}
+	for i := range hanging {
+		host := fmt.Sprintf("never%d.test", i)
+		bad = append(bad, "http://"+host+"/%d")
+		sites = append(sites, crawltest.Site{Host: host, Others: crawltest.Always(crawltest.Answer{Fault: crawltest.Hang}),
+			Robots: robotsText("", 0, nil)})
+	}
+	web := crawltest.New(sites...)
+	c := newDirect(t, web, memory())
+	c.Settings.Workers = workers
+	if hanging > 0 {
+		queue(t, c, 100*hanging, bad...)
+	}
+	queue(t, c, hosts*pages, good...)
+	took := until(t, c, func(v *crawler.Visit) bool { return v.OK() && !v.Clearance.ForRobots() }, hosts*pages)
+	judged(t, web, time.Second)
+	return took
+}

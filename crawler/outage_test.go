@@ -1,0 +1,251 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+const day = 24 * time.Hour
+
+// failing returns the robots.txt of a site that asks for a rest of an hour and
+// closes /x. Between two moments it cannot be had, for a different reason each
+// time it is asked for.
+func failing(from, to time.Time) func(time.Time) crawltest.Robots {
+	reasons := []crawltest.Answer{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
+	good := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), Delay: time.Hour, Disallow: under("/x")}
+	return func(at time.Time) crawltest.Robots {
+		if at.Before(from) || !at.Before(to) {
+			return good
+		}
+		return crawltest.Robots{Answer: reasons[at.Sub(from)/time.Hour%time.Duration(len(reasons))]}
+	}
+}
+
+// crawlFor crawls from the store in the file as a daemon does, waiting for
+// whom a crawl in the foreground would not, until it is empty or the time is
+// over. It plants what it is told first.
+func crawlFor(t *testing.T, web *crawltest.Web, file string, long time.Duration, plant func(*crawler.Crawler)) {
+	t.Helper()
+	store := openBolt(t, file)
+	c := newDirect(t, web, store)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, WaitDormant: true})
+	if plant != nil {
+		plant(c)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pagesOf returns when the pages of a host were asked for.
+func pagesOf(log []crawltest.Exchange, host string) (at []time.Time) {
+	for _, x := range log {
+		if path, ok := strings.CutPrefix(x.URL, "http://"+host); ok && path != "/robots.txt" {
+			at = append(at, x.Start)
+		}
+	}
+	return at
+}
+
+// TestLongOutage: a robots.txt cannot be had for 40 days, while the crawl is
+// stopped and started again. For 30 days nothing is visited; then the last good
+// copy holds, Crawl-delay and all (FETCH-13, FETCH-16), and where there never
+// was one, no rule (FETCH-14). What is closed stays parked, and nothing is lost.
+func TestLongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		page, latency := crawltest.Always(crawltest.HTML("a page")), crawltest.Latency{Base: time.Second}
+		web := crawltest.New(
+			crawltest.Site{Host: "known.test", Others: page, Latency: latency, Robots: failing(begin.Add(30*time.Hour), begin.Add(40*day))},
+			crawltest.Site{Host: "new.test", Others: page, Latency: latency, Robots: failing(begin, begin.Add(40*day))})
+		file := filepath.Join(t.TempDir(), "frontier.db")
+		const pages = 200 // of each host
+		crawlFor(t, web, file, 3*day, func(c *crawler.Crawler) {
+			queue(t, c, pages, "http://known.test/%d", "http://known.test/x%d")
+			queue(t, c, pages, "http://new.test/%d", "http://new.test/x%d")
+		})
+		for _, d := range []struct{ asleep, awake time.Duration }{
+			{time.Hour, 5 * day}, {6 * day, 2 * day}, {time.Minute, 9 * day}, {5 * day, 16 * day},
+		} {
+			time.Sleep(d.asleep)
+			crawlFor(t, web, file, d.awake, nil)
+		}
+		log := web.Log()
+		judged(t, web, time.Second)
+		outage := map[string]time.Time{} // when robots.txt was asked for in vain first
+		for _, x := range log {
+			host := strings.Split(x.URL, "/")[2]
+			if strings.HasSuffix(x.URL, "/robots.txt") && x.Status != 200 && outage[host].IsZero() {
+				outage[host] = x.Start
+			}
+		}
+		for _, host := range []string{"known.test", "new.test"} {
+			visits, want := pagesOf(log, host), pages/2
+			var before, during, after int
+			for _, at := range visits {
+				switch age := at.Sub(outage[host]); {
+				case age < 0:
+					before++
+				case age <= 30*day:
+					during++
+				case age < 40*day:
+					after++
+				}
+			}
+			closed := 0 // pages visited that the rules close, when there are rules
+			for _, x := range log {
+				if strings.HasPrefix(x.URL, "http://"+host+"/x") {
+					closed++
+				}
+			}
+			t.Logf("%s: out of reach from %v on; %d pages before, %d in the 30 days from then, %d until it ended, %d in all, %d of them under /x",
+				host, outage[host].Sub(begin), before, during, after, len(visits), closed)
+			ruled := host == "known.test"
+			if during != 0 || after == 0 || len(visits)-closed != want || ruled != (before > 0) || ruled != (closed == 0) {
+				t.Errorf("%s: want %d pages but for those under /x, none in the 30 days and some after", host, want)
+			}
+		}
+		store := openBolt(t, file)
+		defer store.Close()
+		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 0 || n.Seen != 2*pages || n.Parked != n.Seen-len(pagesOf(log, "known.test"))-len(pagesOf(log, "new.test")) {
+			t.Errorf("%+v, %v: want all pages that were not visited to be parked, and none lost", n, err)
+		}
+	})
+}
+
+// TestOutageInYandex: there, a robots.txt that cannot be had closes nothing.
+func TestOutageInYandex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+			Robots: failing(begin, begin.Add(40*day))})
+		store := memory()
+		c := newDirect(t, web, store)
+		agent, err := robots.NewAgent("testbot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Dialect: robots.Yandex, Session: begin}, store)
+		queue(t, c, 20, "http://a.test/%d", "http://a.test/x%d")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, took := len(pagesOf(web.Log(), "a.test")), time.Since(begin); n != 20 || took > time.Hour {
+			t.Errorf("%d pages in %v, want 20 in minutes", n, took)
+		}
+		r := web.Judge(crawltest.Options{MinDelay: time.Second})
+		if n := r.Count(crawltest.RobotsClosed); n != len(r.Offences) {
+			t.Errorf("the judge, who judges by RFC 9309, says more than that it was closed:\n%v", r)
+		}
+	})
+}
+
+// TestSleepOf31Days: a store that nobody opens for a month. Rules that were read
+// before are too old, a Retry-After is over, and a month in which nobody asked
+// is no outage of a month (FETCH-15).
+func TestSleepOf31Days(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		busy := crawltest.Status(503)
+		busy.Header.Set("Retry-After", "86400")
+		web := crawltest.New(
+			crawltest.Site{Host: "open.test", Others: func(r crawltest.Request) crawltest.Answer {
+				if r.Path == "/3" && r.Nth == 1 {
+					return busy
+				}
+				return crawltest.HTML("a page")
+			}, Robots: failing(begin.Add(-time.Hour), begin)},
+			crawltest.Site{Host: "shut.test", Others: crawltest.Always(crawltest.HTML("a page")),
+				Robots: failing(begin, begin.Add(90*day))})
+		file := filepath.Join(t.TempDir(), "frontier.db")
+		const pages = 10
+		crawlFor(t, web, file, 5*time.Hour, func(c *crawler.Crawler) {
+			queue(t, c, pages, "http://open.test/%d")
+			queue(t, c, pages, "http://shut.test/%d")
+		})
+		first := len(web.Log())
+		time.Sleep(31 * day)
+		crawlFor(t, web, file, 2*day, nil)
+		judged(t, web, time.Second)
+		log := web.Log()
+		asked := map[string]bool{}
+		for _, x := range log[first:] {
+			host := strings.Split(x.URL, "/")[2]
+			if !asked[host] && !strings.HasSuffix(x.URL, "/robots.txt") {
+				t.Errorf("after the sleep %s is asked for first", x.URL)
+			}
+			asked[host] = true
+		}
+		if before, all := len(pagesOf(log[:first], "open.test")), len(pagesOf(log, "open.test")); before >= pages || all != pages+1 {
+			t.Errorf("open.test: %d pages before the sleep and %d in all, want %d, one of them twice", before, all, pages)
+		}
+		if n := len(pagesOf(log, "shut.test")); n != 0 {
+			t.Errorf("shut.test: %d pages, want none: its robots.txt was asked for only in a few hours and days", n)
+		}
+		store := openBolt(t, file)
+		defer store.Close()
+		if n, err := store.Counts(t.Context()); err != nil || n.Queued != pages {
+			t.Errorf("%+v, %v: want shut.test's pages in the queue", n, err)
+		}
+	})
+}
+
+// TestRulesThatHoldBriefly: sites that let their robots.txt be kept for no time
+// at all, and ask for longer rests than a minute, or have to wait for longer
+// than that because workers are few. Each robots.txt that is read serves a page.
+func TestRulesThatHoldBriefly(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		hosts, workers int
+		delay, latency time.Duration
+	}{
+		{"long rests", 1, 4, 2 * time.Minute, time.Second},
+		{"few workers", 50, 1, 0, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				text := fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", tt.delay.Seconds())
+				rules := crawltest.Robots{Answer: crawltest.Text(text), Delay: tt.delay}
+				rules.Answer.Header.Set("Cache-Control", "no-cache")
+				var sites []crawltest.Site
+				var patterns []string
+				for i := range tt.hosts {
+					host := fmt.Sprintf("h%d.test", i)
+					patterns = append(patterns, "http://"+host+"/%d")
+					sites = append(sites, crawltest.Site{Host: host, Robots: crawltest.Lasting(rules),
+						Others: crawltest.Always(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: tt.latency}})
+				}
+				web := crawltest.New(sites...)
+				c := newDirect(t, web, memory())
+				c.Settings.Workers = tt.workers
+				pages := 10 * tt.hosts
+				queue(t, c, pages, patterns...)
+				ctx, cancel := context.WithTimeout(t.Context(), day)
+				defer cancel()
+				if err := c.Run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				judged(t, web, time.Second)
+				if _, times := visited(web.Log()); len(times) != pages+tt.hosts {
+					t.Errorf("%d URLs were asked for, want %d", len(times), pages+tt.hosts)
+				}
+			})
+		})
+	}
+}
