@@ -1,0 +1,264 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+var chaosSeeds = flag.Int("chaos", 40, "how many webs TestChaos makes up")
+
+// A chaos is a web in which nothing stays as it is: robots.txt files change
+// their rules and delays, fail and move; pages fail, redirect across hosts and
+// ask to be left alone. After a while all is well.
+type chaos struct {
+	seed  uint64
+	hosts int
+	pages int // of each host
+	begin time.Time
+	calm  time.Time // when all is well
+}
+
+// at returns chance that is the same for the same place: a host, a page or a
+// moment.
+func (c *chaos) at(place ...any) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, place...)
+	return rand.New(rand.NewPCG(c.seed, h.Sum64()))
+}
+
+func (c *chaos) host(i int) string { return fmt.Sprintf("h%d.test", i%c.hosts) }
+
+// url returns any page of the web.
+func (c *chaos) url(chance *rand.Rand) string {
+	base := []string{"http://%s", "http://%s", "http://%s", "https://%s", "http://%s:8080"}[chance.IntN(5)]
+	return fmt.Sprintf(base, c.host(chance.IntN(c.hosts))) + c.path(chance.IntN(c.pages))
+}
+
+// path returns page n of a host. Pages are in four folders.
+func (c *chaos) path(n int) string { return fmt.Sprintf("/d%d/%d", n%4, n) }
+
+// web returns the web.
+func (c *chaos) web(slots int) *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for i := range c.hosts {
+		host := c.host(i)
+		chance := c.at("site", host)
+		sites = append(sites, crawltest.Site{
+			Host: host, Concurrency: slots,
+			Robots: func(at time.Time) crawltest.Robots { return c.robots(host, at) },
+			Others: c.page,
+			Latency: crawltest.Latency{Base: between(chance, time.Millisecond, time.Second),
+				Jitter: between(chance, time.Millisecond, 2*time.Second), Seed: c.seed},
+		})
+		seeds = append(seeds, "http://"+host+"/seed")
+	}
+	web := crawltest.New(sites...)
+	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 1 << 20}
+	return web
+}
+
+// rules returns the rules of a host in an epoch, and their text.
+func (c *chaos) rules(host string, epoch int) (crawltest.Robots, string) {
+	chance := c.at("rules", host, epoch)
+	text, closed := "User-agent: *\nDisallow: /never\n", []string{"/never"}
+	for d := range 4 {
+		if chance.IntN(4) == 0 {
+			closed = append(closed, fmt.Sprintf("/d%d/", d))
+			text += fmt.Sprintf("Disallow: /d%d/\n", d)
+		}
+	}
+	r := crawltest.Robots{Disallow: func(p string) bool {
+		return slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(p, c) })
+	}}
+	if chance.IntN(2) == 0 {
+		r.Delay = between(chance, 0, 20*time.Second).Truncate(time.Millisecond)
+		text += fmt.Sprintf("Crawl-delay: %.3f\n", r.Delay.Seconds())
+	}
+	return r, text
+}
+
+// robots returns a host's robots.txt at a moment: it changes every few minutes.
+func (c *chaos) robots(host string, at time.Time) crawltest.Robots {
+	epoch, calm := int(at.Sub(c.begin)/between(c.at("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calm)
+	if calm {
+		epoch = -1
+	}
+	rules, text := c.rules(host, epoch)
+	chance := c.at("robots", host, epoch)
+	kind := chance.IntN(12)
+	switch {
+	case calm || kind < 6:
+		rules.Answer = crawltest.Text(text)
+		rules.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", chance.IntN(1200)))
+	case kind == 6:
+		rules.Answer = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(chance.IntN(c.hosts)), host, epoch))
+	case kind == 7:
+		return crawltest.Robots{Answer: crawltest.Status(http.StatusNotFound)}
+	default:
+		return crawltest.Robots{Answer: c.failure(chance, at)}
+	}
+	return rules
+}
+
+// failure returns an answer that is none.
+func (c *chaos) failure(chance *rand.Rand, at time.Time) crawltest.Answer {
+	a := crawltest.Status([]int{429, 503, 500, 502}[chance.IntN(4)])
+	pause := between(chance, time.Second, 2*time.Minute)
+	switch chance.IntN(8) {
+	case 0, 1:
+		a.Header.Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
+	case 2:
+		a.Header.Set("Retry-After", at.Add(pause).UTC().Format(http.TimeFormat))
+	case 3:
+		return crawltest.Answer{Fault: crawltest.Hang}
+	case 4:
+		return crawltest.Answer{Fault: crawltest.Reset}
+	case 5:
+		return crawltest.Answer{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.Short}
+	}
+	return a
+}
+
+// page answers for all pages of all hosts. A page fails at most twice.
+func (c *chaos) page(r crawltest.Request) crawltest.Answer {
+	if of, ok := strings.CutPrefix(r.Path, "/rules/"); ok {
+		var epoch int
+		host, n, _ := strings.Cut(of, "/")
+		fmt.Sscan(n, &epoch)
+		_, text := c.rules(host, epoch)
+		return crawltest.Text(text)
+	}
+	if chance := c.at("failure", r.Host, r.Path, r.Nth); r.Nth <= 2 && chance.IntN(6) == 0 {
+		return c.failure(chance, r.At)
+	}
+	chance := c.at("page", r.Host, r.Path)
+	switch chance.IntN(12) {
+	case 0:
+		return crawltest.Redirect(http.StatusMovedPermanently, c.url(chance))
+	case 1:
+		return crawltest.Status(http.StatusNotFound)
+	}
+	var links strings.Builder
+	for range 1 + chance.IntN(8) {
+		fmt.Fprintf(&links, `<a href="%s">x</a>`, c.url(chance))
+	}
+	a := crawltest.HTML(links.String())
+	if chance.IntN(8) == 0 {
+		a.Spread = between(chance, 0, 10*time.Second)
+	}
+	return a
+}
+
+// TestChaos: on webs made up at random, with workers, slots and delays at
+// random and a crawl that is stopped and halted now and then, the judge, who
+// shares no code with robots and politeness, finds nothing; and when all is
+// well again, everything that is open is visited.
+func TestChaos(t *testing.T) {
+	n := uint64(*chaosSeeds)
+	if race {
+		n = max(1, n/5)
+	}
+	var requests, redone int
+	for i := range n {
+		t.Run(fmt.Sprint(*seed+i), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := crawlChaos(t, *seed+i)
+				requests += r.Requests
+				redone += r.Redone
+			})
+		})
+	}
+	t.Logf("%d webs from seed %d on: %d requests, %d of them again after a stop", n, *seed, requests, redone)
+}
+
+func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
+	t.Helper()
+	chance := rand.New(rand.NewPCG(seed, 1))
+	begin := time.Now()
+	world := &chaos{seed: seed, hosts: 2 + chance.IntN(8), pages: 10 + chance.IntN(40), begin: begin,
+		calm: begin.Add(between(chance, time.Hour, 4*time.Hour))}
+	slots, store := 1+chance.IntN(2), memory()
+	web := world.web(slots)
+	policy := politeness.Policy{Delay: between(chance, 100*time.Millisecond, 3*time.Second), Concurrency: slots,
+		Jitter: func() float64 { return 0.5 }}
+	workers := 1 + chance.IntN(20)
+	crawl := func(seeds ...string) *crawler.Crawler {
+		c := newCrawl(t, web, store, seeds...)
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, WaitDormant: true})
+		c.Policy, c.Settings.Workers = policy, workers
+		return c
+	}
+	var restarts []time.Time
+	for seeds := web.Plan.Seeds; time.Now().Before(world.calm); seeds = nil {
+		runFor(t, crawl(seeds...), between(chance, time.Minute, time.Hour), chance.IntN(2) == 0)
+		time.Sleep(between(chance, 0, 10*time.Minute))
+		restarts = append(restarts, time.Now())
+	}
+	time.Sleep(25 * time.Hour) // what was known of robots.txt files is too old now
+	var last []string
+	for i := range world.hosts {
+		for _, origin := range []string{"http://%s", "https://%s", "http://%s:8080"} {
+			last = append(last, fmt.Sprintf(origin, world.host(i))+"/last") // whatever is parked, each is asked again
+		}
+	}
+	restarts = append(restarts, time.Now())
+	if err := crawl(last...).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := web.Judge(crawltest.Options{MinDelay: policy.Delay, Product: "testbot", Restarts: restarts})
+	if !r.OK() {
+		t.Errorf("seed %d: the judge says:\n%v", seed, r)
+	}
+	checkReached(t, web, store)
+	return r
+}
+
+// runFor runs the crawl for a time, and stops it, or breaks it off.
+func runFor(t *testing.T, c *crawler.Crawler, d time.Duration, breakOff bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	if breakOff {
+		ctx = t.Context()
+		defer time.AfterFunc(d, c.Halt).Stop()
+	}
+	if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, crawler.ErrHalted) {
+		t.Fatal(err)
+	}
+}
+
+// checkReached reports pages that are open now and were never answered for good.
+func checkReached(t *testing.T, web *crawltest.Web, store storage.Store) {
+	t.Helper()
+	answered := map[string]bool{}
+	for _, x := range web.Log() {
+		if !x.Broken && x.Status != 0 && x.Status != http.StatusTooManyRequests && x.Status < 500 {
+			answered[x.URL] = true
+		}
+	}
+	for _, url := range web.Reachable() {
+		if !answered[url] {
+			t.Errorf("%s can be reached, and was not", url)
+		}
+	}
+	if n, err := store.Counts(t.Context()); err != nil || n.Queued != 0 || n.Leased != 0 {
+		t.Errorf("%+v, %v: want nothing left in the queue", n, err)
+	}
+}
