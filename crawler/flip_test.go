@@ -14,19 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/bolt"
 )
-
-// openBolt opens a store in a bubble. It writes seldom: every write is a real
-// one, and days go by in a second.
-func openBolt(t *testing.T, file string) storage.Store {
-	t.Helper()
-	s, err := bolt.Open(file, bolt.Options{FlushEvery: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // flipping returns the robots.txt of a site that closes /flip between two
 // moments, and asks to be read every hour.

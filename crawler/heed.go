@@ -2,6 +2,8 @@ package crawler
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,6 +126,11 @@ func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (lo
 		c.delays.hosts[host] = known
 	}
 	if own > 0 {
+		if _, noted := known[o]; !noted {
+			if err := c.notePort(ctx, o); err != nil {
+				return 0, opens, err
+			}
+		}
 		known[o] = own
 	} else {
 		delete(known, o)
@@ -134,22 +141,74 @@ func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (lo
 	return longest, opens, nil
 }
 
-// delaysOf returns what is known of a host's http and https origins, which the
-// gate may have learnt in an earlier run.
+// delaysOf returns what is known of a host's origins, which the gate may have
+// learnt in an earlier run: of http and https, and of the ports that are noted.
 func (c *Crawler) delaysOf(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
-	known := map[decorum.Origin]time.Duration{}
+	origins, err := c.ports(ctx, host)
+	if err != nil {
+		return nil, err
+	}
 	for _, scheme := range []string{"http", "https"} {
-		u, err := decorum.ParseURL(scheme + "://" + host + "/")
-		if err != nil {
-			continue // a host that only has a meaning for another scheme
+		if o, ok := originOf(scheme + "://" + host); ok {
+			origins = append(origins, o)
 		}
-		d, _, err := c.Gate.Pace(ctx, u.Origin(), now)
+	}
+	known := map[decorum.Origin]time.Duration{}
+	for _, o := range origins {
+		d, _, err := c.Gate.Pace(ctx, o, now)
 		if err != nil {
 			return nil, err
 		}
 		if d > 0 {
-			known[u.Origin()] = d
+			known[o] = d
 		}
 	}
 	return known, nil
+}
+
+// portsNote is the note, with the http origin of a host, of those of its
+// origins that are on other ports and ask for a pause: one a line.
+const portsNote = "ports"
+
+// mostPorts is how many of them are noted.
+const mostPorts = 1000
+
+// ports returns the origins that notePort has noted.
+func (c *Crawler) ports(ctx context.Context, host string) (origins []decorum.Origin, err error) {
+	home, ok := originOf("http://" + host)
+	if !ok {
+		return nil, nil
+	}
+	note, err := c.Frontier.Note(ctx, home, portsNote)
+	for line := range strings.Lines(string(note)) {
+		if o, ok := originOf(strings.TrimSpace(line)); ok {
+			origins = append(origins, o)
+		}
+	}
+	return origins, err
+}
+
+// notePort notes an origin that asks for a pause, so that after a restart, when
+// the gate is not asked about it before its turn comes, the others of its host
+// make that pause too.
+func (c *Crawler) notePort(ctx context.Context, o decorum.Origin) error {
+	home, ok := originOf("http://" + o.Host())
+	if !ok || o == home || o.Scheme() == "https" && o.HostPort() == o.Host() {
+		return nil
+	}
+	noted, err := c.ports(ctx, o.Host())
+	if err != nil || slices.Contains(noted, o) || len(noted) >= mostPorts {
+		return err
+	}
+	var note strings.Builder
+	for _, p := range append(noted, o) {
+		note.WriteString(p.String() + "\n")
+	}
+	return c.Frontier.SetNote(ctx, home, portsNote, []byte(note.String()))
+}
+
+// originOf returns an origin from its text.
+func originOf(text string) (decorum.Origin, bool) {
+	u, err := decorum.ParseURL(text + "/")
+	return u.Origin(), err == nil // a host may have a meaning for another scheme only
 }

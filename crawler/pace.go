@@ -47,6 +47,9 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
 	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
+	if delay > 0 {
+		slots = 1 // DELAY-12; what the store says may be of before it was learnt
+	}
 	permit, err := c.Limits.Admit(now, origin.Host(), l.Host.Due, slots)
 	if err == nil {
 		c.line.leave(l.URL.Origin())

@@ -61,6 +61,7 @@ func (h *hearing) examinePace(x Exchange, errand bool) {
 			h.host.LeastGap = gap
 		}
 		switch {
+		case gap == 0 && len(p.going)+2 <= allowed: // it may as well have come while that answer went on
 		case h.examineGap(x, p.ended, owed):
 		case h.lost(p.paused, x):
 			if !p.spared.Equal(p.paused.End) {

@@ -128,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 func testFullDisk(t *testing.T, s shortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
-	web := killWeb(delay)
+	web := killWeb(delay, 30, nil)
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)

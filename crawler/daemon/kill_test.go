@@ -102,7 +102,7 @@ type victim struct {
 // killed runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
 func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error) {
-	v := &victim{t: t, chance: chance, web: killWeb(chance, killDelay), data: filepath.Join(t.TempDir(), "data")}
+	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data")}
 	server, err := v.web.Start("")
 	if err != nil {
 		return 0, err

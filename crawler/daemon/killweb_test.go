@@ -11,21 +11,22 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// The size of the web that crawls are killed on.
-const killHosts, killPages = 8, 15
+// killHosts is how many hosts the web has that crawls are killed on.
+const killHosts = 8
 
-// killHost returns the name of one of its hosts.
+// killHost returns the name of one of them.
 func killHost(i int) string { return fmt.Sprintf("h%d.example", i%killHosts) }
 
 // killWeb is a web of sites that take some seconds to crawl, with what makes a
 // restart delicate: a Crawl-delay longer than the crawl's own, a robots.txt
-// behind a redirect, closed pages, redirects, a sitemap, slow answers, and
-// servers in trouble, who ask to be left alone or reset connections.
-func killWeb(chance *rand.Rand, delay time.Duration) *crawltest.Web {
+// behind a redirect, closed pages, redirects, a sitemap; and, if chance is not
+// nil, slow answers, and servers in trouble who ask to be left alone or reset
+// connections.
+func killWeb(delay time.Duration, pages int, chance *rand.Rand) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
 	for i := range killHosts {
-		sites = append(sites, killSite(chance, i, delay))
+		sites = append(sites, killSite(i, delay, pages, chance))
 		seeds = append(seeds, "http://"+killHost(i)+"/")
 	}
 	web := crawltest.New(sites...)
@@ -33,38 +34,40 @@ func killWeb(chance *rand.Rand, delay time.Duration) *crawltest.Web {
 	return web
 }
 
-func killSite(chance *rand.Rand, i int, delay time.Duration) crawltest.Site {
+func killSite(i int, delay time.Duration, n int, chance *rand.Rand) crawltest.Site {
 	host := killHost(i)
 	text, rest, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.Page{}
 	if i == 0 {
-		text, rest = text+"Crawl-delay: 0.3\n", 3*delay
+		text, rest = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
 	}
 	answer := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
 	if i == 1 {
 		pages["/rules.txt"] = crawltest.Always(crawltest.Text(text))
 		answer = crawltest.Redirect(http.StatusFound, "/rules.txt")
 	}
-	for n := range killPages {
+	for p := range n {
 		// Each page links to the next two, so that a lost link loses the rest.
-		pages[fmt.Sprintf("/%d", n)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+		pages[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
 			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
-			n+1, n+2, n, killHost(i+1), n)))
+			p+1, p+2, p, killHost(i+1), p)))
 	}
-	pages[fmt.Sprintf("/%d", killPages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently,
+	pages[fmt.Sprintf("/%d", n)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently,
 		fmt.Sprintf("http://%s/moved", killHost(i+3))))
 	pages["/moved"] = crawltest.Always(crawltest.HTML("moved"))
 	pages["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, "/0"))
 	pages["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
 	pages["/listed"] = crawltest.Always(crawltest.HTML("listed"))
-	trouble(chance, pages)
+	if chance != nil {
+		trouble(chance, pages, n)
+	}
 	return crawltest.Site{Host: host, Pages: pages,
 		Robots: crawltest.Lasting(crawltest.Robots{Answer: answer, Delay: rest,
 			Disallow: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }
 
 // trouble makes a page fail when it is asked for first, and five slow.
-func trouble(chance *rand.Rand, pages map[string]crawltest.Page) {
+func trouble(chance *rand.Rand, pages map[string]crawltest.Page, n int) {
 	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
 	soon.Header.Set("Retry-After", "10")
 	later.Header.Set("Retry-After", "12")
@@ -72,8 +75,8 @@ func trouble(chance *rand.Rand, pages map[string]crawltest.Page) {
 		crawltest.Status(http.StatusInternalServerError), crawltest.Status(http.StatusServiceUnavailable), soon, later,
 		{Fault: crawltest.Reset}, {Body: strings.Repeat("x", 1000), Fault: crawltest.ResetBody},
 	}
-	for i, n := range chance.Perm(killPages)[:6] {
-		path := fmt.Sprintf("/%d", n)
+	for i, p := range chance.Perm(n)[:6] {
+		path := fmt.Sprintf("/%d", p)
 		page, slow, fault := pages[path], time.Duration(chance.Int64N(int64(300*time.Millisecond))), faults[chance.IntN(len(faults))]
 		pages[path] = func(r crawltest.Request) crawltest.Answer {
 			if i == 0 && r.Nth == 1 {
