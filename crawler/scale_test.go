@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -77,18 +78,28 @@ type crowd struct {
 	work     time.Duration            // of all hosts: the answers
 }
 
+// A span is the bounds of something that is left to chance.
+type span struct{ least, most time.Duration }
+
+func (s span) pick(chance *rand.Rand) time.Duration { return between(chance, s.least, s.most) }
+
+func between(chance *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(chance.Int64N(int64(most-least)))
+}
+
 // newCrowd returns a crowd of hosts with so many requests each, robots.txt
-// included. A host takes the same time for each of its answers, so that the
-// order in which they are asked for makes no difference.
-func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration) *crowd {
+// included. One in two asks for a Crawl-delay. A host takes the same time for
+// each of its answers, so that the order in which they are asked for makes no
+// difference.
+func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration, delays, latencies span) *crowd {
 	c := &crowd{requests: hosts * requests, chains: map[string]time.Duration{}}
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
 		host := fmt.Sprintf("h%d.test", i)
-		latency := between(chance, time.Millisecond, 3*time.Second)
+		latency := latencies.pick(chance)
 		text, delay := "User-agent: *\nDisallow: /shut\n", time.Duration(0)
 		if chance.IntN(2) == 0 {
-			delay = between(chance, 0, 5*time.Second).Truncate(time.Millisecond)
+			delay = delays.pick(chance).Truncate(time.Millisecond)
 			text += fmt.Sprintf("Crawl-delay: %.3f\n", delay.Seconds())
 		}
 		links := []string{"/shut"}
@@ -108,10 +119,6 @@ func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration) *c
 	}
 	c.web = crawltest.New(sites...)
 	return c
-}
-
-func between(chance *rand.Rand, least, most time.Duration) time.Duration {
-	return least + time.Duration(chance.Int64N(int64(most-least)))
 }
 
 // least returns the time that no polite crawl with so many workers can beat:
@@ -154,9 +161,12 @@ func TestCrowd(t *testing.T) {
 				hosts = tt.always / 10
 			}
 			synctest.Test(t, func(t *testing.T) {
-				crowd := newCrowd(rand.New(rand.NewPCG(*seed, 1)), hosts, 20, time.Second)
+				const minDelay = time.Second
+				crowd := newCrowd(rand.New(rand.NewPCG(*seed, 1)), hosts, 20, minDelay, span{0, 5 * time.Second}, span{time.Millisecond, 3 * time.Second})
 				busy := float64(crowd.work) / float64(crowd.longest())
-				ratio := crowd.crawl(t, max(1, int(tt.workers*busy)), time.Second)
+				crawl := newDirect(t, crowd.web, memory(), crowd.seeds...)
+				crawl.Settings.Workers = max(1, int(tt.workers*busy))
+				ratio := crowd.crawl(t, crawl, minDelay)
 				if tt.measured && ratio > 1.02 {
 					t.Errorf("it took %.4f of the least time, want at most 1.02", ratio)
 				}
@@ -167,10 +177,8 @@ func TestCrowd(t *testing.T) {
 
 // crawl crawls the crowd, asks the judge, and returns how much longer it took
 // than it must.
-func (c *crowd) crawl(t *testing.T, workers int, minDelay time.Duration) (ratio float64) {
+func (c *crowd) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Duration) (ratio float64) {
 	t.Helper()
-	crawl := newDirect(t, c.web, memory(), c.seeds...)
-	crawl.Settings.Workers = workers
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +186,41 @@ func (c *crowd) crawl(t *testing.T, workers int, minDelay time.Duration) (ratio 
 	if !r.OK() || r.Requests != c.requests {
 		t.Errorf("%d requests, want %d; the judge says:\n%v", r.Requests, c.requests, r)
 	}
+	workers := crawl.Settings.Workers
 	least := c.least(workers)
 	ratio = float64(r.Time) / float64(least)
 	t.Logf("seed %d: %d hosts, %d workers: %d requests in %v, at least %v: ratio %.5f, %d offences",
 		*seed, len(r.Hosts), workers, r.Requests, r.Time, least, ratio, len(r.Offences))
 	return ratio
+}
+
+// TestCrowdOverSockets: the same through the whole engine, colly and net/http,
+// to a server on loopback. How long it takes is only asked at the full size,
+// where a busy machine makes little difference.
+func TestCrowdOverSockets(t *testing.T) {
+	hosts, requests, minDelay := 50, 40, 100*time.Millisecond
+	if *full {
+		hosts, requests, minDelay = 500, 100, 500*time.Millisecond
+	}
+	crowd := newCrowd(rand.New(rand.NewPCG(*seed, 3)), hosts, requests, minDelay, span{0, minDelay * 3 / 2}, span{time.Millisecond, 20 * time.Millisecond})
+	server, err := crowd.web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	to, err := collyfetch.ParseConnectTo("::" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawl := newCrawl(t, crowd.web, memory(), crowd.seeds...)
+	crawl.Fetcher, err = collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawl.Policy.Delay = minDelay
+	crawl.Settings.Workers = 2 * hosts
+	if ratio := crowd.crawl(t, crawl, minDelay); *full && ratio > 1.02 {
+		t.Errorf("it took %.4f of the least time, want at most 1.02", ratio)
+	}
 }
