@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,6 +194,75 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		}
 		if store.strays > 0 {
 			t.Errorf("%d URLs were judged again for another origin's sake", store.strays)
+		}
+	})
+}
+
+// A returning is a store in which every page that was visited rests until its
+// revisit.
+type returning struct {
+	storage.Store
+	every time.Duration
+}
+
+func (r returning) Ack(ctx context.Context, acks []storage.Ack) error {
+	acks = slices.Clone(acks)
+	for i := range acks {
+		if acks[i].Outcome == storage.Done && acks[i].Lease.Source != storage.Robots {
+			acks[i].Outcome, acks[i].At = storage.Rest, time.Now().Add(r.every)
+		}
+	}
+	return r.Store.Ack(ctx, acks)
+}
+
+// TestRulesFlipWhilePagesRest: of the pages that rest until their revisit, those
+// that are closed meanwhile are parked when their time comes, and visited again
+// when they are opened, beside others that never were visited.
+func TestRulesFlipWhilePagesRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages, every = 200, 2 * time.Hour
+		begin := time.Now()
+		from, to, end := begin.Add(5*time.Hour), begin.Add(15*time.Hour), begin.Add(24*time.Hour)
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: flipping(from, to)})
+		store := returning{memory(), every}
+		c := newDirect(t, web, store)
+		queue(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
+		time.AfterFunc(6*time.Hour, func() { queue(t, c, pages, "http://a.test/flip/new%d") })
+		for time.Now().Before(end) { // a crawl may end where all rest
+			ctx, cancel := context.WithDeadline(t.Context(), end)
+			c.Run(ctx)
+			cancel()
+			time.Sleep(time.Minute)
+		}
+		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+			t.Errorf("the judge says:\n%v", r)
+		}
+		visits := map[string][3]int{} // of each page: before, while closed, after
+		for _, x := range web.Log() {
+			v := visits[x.URL]
+			switch {
+			case x.Start.Before(from.Add(time.Hour)): // by then the file is known
+				v[0]++
+			case x.Start.Before(to):
+				v[1]++
+			default:
+				v[2]++
+			}
+			visits[x.URL] = v
+		}
+		for i := range pages {
+			open := i%2 == 0
+			url := fmt.Sprintf("http://a.test/flip/%d", i)
+			if open {
+				url = fmt.Sprintf("http://a.test/open/%d", i)
+			}
+			if v := visits[url]; v[0] < 2 || open != (v[1] >= 4) || !open && v[1] > 0 || v[2] < 2 {
+				t.Errorf("%s: %v visits before, while it was closed, and after", url, v)
+			}
+			url = fmt.Sprintf("http://a.test/flip/new%d", i)
+			if v := visits[url]; v[0]+v[1] > 0 || v[2] < 2 {
+				t.Errorf("%s: %v visits before, while it was closed, and after", url, v)
+			}
 		}
 	})
 }
