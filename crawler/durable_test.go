@@ -1,0 +1,45 @@
+package crawler_test
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestLongRestIsDurableAtOnce: a process that is killed as soon as a host has
+// asked to be left alone for an hour, long before the store writes on its own,
+// leaves the next one in the know.
+func TestLongRestIsDurableAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := crawltest.Status(503)
+		busy.Header.Set("Retry-After", "3600")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			if r.Nth == 1 {
+				return busy
+			}
+			return crawltest.HTML("a page")
+		}})
+		file := filepath.Join(t.TempDir(), "frontier.db")
+		c := newCrawl(t, web, openBolt(t, file), "http://a.test/")
+		var left string
+		c.Hooks.Acked = func(a storage.Ack) {
+			if a.Outcome == storage.Later {
+				left = killed(t, file)
+				go c.Halt()
+			}
+		}
+		_ = c.Run(t.Context()) // it is halted
+		began := time.Now()
+		if err := newCrawl(t, web, openBolt(t, left)).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := web.Log()
+		if last := log[len(log)-1]; len(log) != 3 || last.Start.Sub(began) != time.Hour {
+			t.Errorf("%d requests, the last one %v after the restart; want 3, and an hour", len(log), last.Start.Sub(began))
+		}
+	})
+}
