@@ -152,7 +152,7 @@ func (p Policy) backoff(strikes int) time.Duration {
 // are not counted: they would only keep a host that is well again waiting.
 func (p Policy) strikes() int {
 	n := 1
-	for d := p.Backoff; d < p.MaxBackoff; d *= 2 {
+	for d := p.Backoff; 0 < d && d < p.MaxBackoff; d *= 2 { // it may overflow
 		n++
 	}
 	return n

@@ -62,7 +62,9 @@ func (w *Web) Judge(o Options) Report {
 //     Options.MinDelay, the Robots.Delay that had been read, for any origin of the
 //     host, and the Retry-After of an answer of 429 or 503. Before a robots.txt
 //     the Delay is owed only if it had been read since the last restart: what was
-//     read just before it may have died with it; likewise Options.Unflushed.
+//     read just before it may have died with it; likewise Options.Unflushed. A
+//     request that comes in the very moment in which an answer ends may as well
+//     have come before it, where the site allows that many at a time.
 //   - Overlap: more requests at a time than the site allows (Site.Concurrency), or
 //     than one where a Delay has been read.
 //   - Duplicate: a URL, without the parameters that Clean-param takes off, was asked

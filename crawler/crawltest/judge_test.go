@@ -202,6 +202,21 @@ var judged = []struct {
 		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s, retryAfter(10*s)),
 		x("free.example/b", 12*s-1, 13*s), x("free.example/c", 13*s, 14*s),
 	}, map[Rule]int{ShortGap: 1}},
+	{"a Retry-After that may have died with the crawler", Options{Restarts: []time.Time{noon.Add(5 * s / 2)}, Unflushed: s / 2}, []Exchange{
+		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s, retryAfter(10*s)), x("free.example/b", 3*s, 4*s),
+	}, nil},
+	{"a Retry-After that must have been kept", Options{Restarts: []time.Time{noon.Add(5 * s / 2)}, Unflushed: s/2 - 1}, []Exchange{
+		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s, retryAfter(10*s)), x("free.example/b", 3*s, 4*s),
+	}, map[Rule]int{ShortGap: 1}},
+	{"of two at a time one comes in the moment in which the other ends", Options{MinDelay: s}, []Exchange{
+		x("wide.example/robots.txt", 0, s, status(404)), x("wide.example/a", 2*s, 3*s), x("wide.example/b", 3*s, 4*s),
+	}, nil},
+	{"it comes a moment later", Options{MinDelay: s}, []Exchange{
+		x("wide.example/robots.txt", 0, s, status(404)), x("wide.example/a", 2*s, 3*s), x("wide.example/b", 3*s+1, 4*s),
+	}, map[Rule]int{ShortGap: 1}},
+	{"it would be the third", Options{MinDelay: s}, []Exchange{
+		x("wide.example/robots.txt", 0, s, status(404)), x("wide.example/long", 2*s, 9*s), x("wide.example/a", 2*s, 3*s), x("wide.example/b", 3*s, 4*s),
+	}, map[Rule]int{ShortGap: 1}},
 	{"gap measured from the last end, not the last start", Options{MinDelay: s}, []Exchange{
 		x("wide.example/robots.txt", 0, s, status(404)), x("wide.example/long", 2*s, 10*s), x("wide.example/short", 2*s, 3*s),
 		x("wide.example/a", 10*s+s/2, 11*s),

@@ -183,7 +183,8 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
-	if !s.resume {                                // a directory that holds a crawl holds its project too, whenever the process is killed
+	// A directory that holds a crawl holds its project, whenever the process is killed.
+	if !s.resume {
 		if err := dir.save(p); err != nil {
 			return err
 		}
