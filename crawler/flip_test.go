@@ -18,14 +18,14 @@ import (
 )
 
 // flipping returns the robots.txt of a site that closes /flip between two
-// moments, and asks to be read every hour.
-func flipping(from, to time.Time) func(time.Time) crawltest.Robots {
+// moments, and may be kept for so long.
+func flipping(from, to time.Time, keep time.Duration) func(time.Time) crawltest.Robots {
 	return func(at time.Time) crawltest.Robots {
 		r := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /never\n"), Disallow: under("/never")}
 		if !at.Before(from) && at.Before(to) {
 			r = crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /flip\n"), Disallow: under("/flip")}
 		}
-		r.Answer.Header.Set("Cache-Control", "max-age=3600")
+		r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(keep.Seconds())))
 		return r
 	}
 }
@@ -81,7 +81,7 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 	unit := time.Duration(urls/10) * time.Second // a tenth of the crawl
 	begin := time.Now()
 	web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
-		Robots: flipping(begin.Add(2*unit), begin.Add(5*unit))})
+		Robots: flipping(begin.Add(2*unit), begin.Add(5*unit), unit/3)})
 	c := newDirect(t, web, store)
 	queue(t, c, urls, "http://a.test/open/%d", "http://a.test/flip/%d")
 	if err := c.Run(t.Context()); err != nil {
@@ -144,7 +144,8 @@ func (w *witness) Revive(ctx context.Context, o decorum.Origin, judge func(stora
 func TestRulesFlipOfOneOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		ofA, ofB := flipping(begin.Add(2*time.Hour), begin.Add(4*time.Hour)), flipping(begin, begin.Add(time.Hour))
+		const pages, keep = 5000, 20 * time.Minute
+		ofA, ofB := flipping(begin.Add(2*keep), begin.Add(4*keep), keep), flipping(begin, begin.Add(keep), keep)
 		page := crawltest.Always(crawltest.HTML("a page"))
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Others: page, Robots: ofA},
@@ -154,7 +155,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		origins := []string{"http://a.test", "https://a.test", "http://b.test"}
 		robotsOf := []func(time.Time) crawltest.Robots{ofA, ofA, ofB}
 		for _, o := range origins {
-			queue(t, c, 15_000, o+"/open/%d", o+"/flip/%d")
+			queue(t, c, pages, o+"/open/%d", o+"/flip/%d")
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -163,12 +164,12 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		log := web.Log()
 		for i, o := range origins {
 			var learnt []time.Time // when each file was known that was another than the one before
-			pages, last := 0, ""
+			visits, last := 0, ""
 			for _, x := range log {
 				path, ours := strings.CutPrefix(x.URL, o+"/")
 				switch {
 				case ours && path != "robots.txt":
-					pages++
+					visits++
 				case ours:
 					text := robotsOf[i](x.Start).Answer.Body
 					if text != last {
@@ -182,8 +183,8 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 				t.Fatal(err)
 			}
 			revived := store.revived[u.Origin()]
-			if want := []int{3, 3, 2}[i]; len(learnt) != want || len(revived) != want || pages != 15_000 {
-				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want 15000, %d and as many", o, pages, len(learnt), len(revived), want)
+			if want := []int{3, 3, 2}[i]; len(learnt) != want || len(revived) != want || visits != pages {
+				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want %d, %d and as many", o, visits, len(learnt), len(revived), pages, want)
 				continue
 			}
 			for i := range revived {
@@ -223,7 +224,7 @@ func TestRulesFlipWhilePagesRest(t *testing.T) {
 		const pages, every = 200, 2 * time.Hour
 		begin := time.Now()
 		from, to, end := begin.Add(5*time.Hour), begin.Add(15*time.Hour), begin.Add(24*time.Hour)
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: flipping(from, to)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: flipping(from, to, time.Hour)})
 		store := returning{memory(), every}
 		c := newDirect(t, web, store)
 		queue(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
