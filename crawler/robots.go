@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -57,12 +58,29 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 // followHop queues the target of a robots.txt redirect on its own host, to be
 // paced there like any visit, and keeps the origin's pages waiting for it.
 func (c *Crawler) followHop(ctx context.Context, from decorum.URL, lesson robots.Lesson) error {
-	hop := storage.Entry{URL: lesson.Hop, Source: storage.Robots, Class: storage.First,
-		For: lesson.Origin, Referrer: from.String()}
-	// The hold comes first: the visit to the hop ends it.
-	if err := c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant); err != nil {
+	// The hold comes first: the visit to the hop ends it. It is short, for a
+	// crash may leave the hold without the hop: see queueHop.
+	if err := c.Frontier.Hold(ctx, lesson.Origin, time.Now().Add(recheck), lesson.Closed.Dormant); err != nil {
 		return err
 	}
-	_, err := c.Frontier.Discover(ctx, hop)
-	return err
+	return c.queueHop(ctx, from, lesson.Origin, lesson.Closed)
+}
+
+// hopNote is the note, in the frontier's store, that says which redirect of an
+// origin's robots.txt has been queued.
+const hopNote = "hop"
+
+// queueHop queues the redirect that an origin waits for, unless that was done.
+// The gate's notes are a store of their own: after a crash it may wait for what
+// the frontier has lost.
+func (c *Crawler) queueHop(ctx context.Context, from decorum.URL, o decorum.Origin, closed *robots.Closed) error {
+	id := []byte(closed.Since.UTC().Format(time.RFC3339Nano) + " " + closed.Hop.String())
+	if done, err := c.Frontier.Note(ctx, o, hopNote); err != nil || bytes.Equal(done, id) {
+		return err
+	}
+	hop := storage.Entry{URL: closed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
+	if _, err := c.Frontier.Discover(ctx, hop); err != nil {
+		return err
+	}
+	return c.Frontier.SetNote(ctx, o, hopNote, id)
 }

@@ -197,6 +197,11 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		if soon := time.Now().Add(recheck); errors.Is(err, decorum.Pending) && soon.Before(until) {
 			until = soon
 		}
+		if o := l.URL.Origin(); !closed.Hop.IsZero() {
+			if err := c.queueHop(ctx, o.RobotsURL(), o, closed); err != nil {
+				return storage.Ack{Outcome: storage.Again}, err
+			}
+		}
 		return c.putOff(ctx, l, until, closed.Dormant)
 	case errors.As(err, &end):
 		return storage.Ack{Outcome: storage.Gone}, c.follow(ctx, l.URL, end.Lesson, nil)

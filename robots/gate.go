@@ -198,7 +198,11 @@ func (g *Gate) soon(now, until time.Time) time.Time {
 }
 
 func (g *Gate) closed(s *standing, until time.Time, why string) *Closed {
-	return &Closed{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
+	c := &Closed{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
+	if s.hop != nil {
+		c.Hop, c.Since = s.hop.url, s.hop.Since
+	}
+	return c
 }
 
 func refusal(u decorum.URL, kind decorum.Kind, cause error) error {

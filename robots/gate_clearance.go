@@ -100,6 +100,10 @@ type Closed struct {
 	Dormant  bool      // it failed so often that nobody should wait for it
 	Attempts int       // how often it failed in a row
 	Why      string
+	// Hop is the redirect of its robots.txt that must be visited first, and
+	// Since when it has been waited for; zero if there is none.
+	Hop   decorum.URL
+	Since time.Time
 }
 
 // Error says why, and until when.
