@@ -5,6 +5,8 @@
 //
 //	go test -bench Robots ./bench
 //
+// The frontier and its store are measured by a program of their own, bench/frontier.
+//
 // Pages are 20 KiB with 50 links, served from the same process on loopback;
 // both crawlers fetch one page at a time without a pause. Files of robots.txt are
 // 60 of 0.5 to 80 KB, made up as real ones look, read and judged by both in turn.

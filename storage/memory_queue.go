@@ -22,25 +22,25 @@ type memoryQueue struct {
 func (q *memoryQueue) Len() (all, hops int) { return q.all, q.hops }
 
 // Resting implements schedule.Queue.
-func (q *memoryQueue) Resting() (n int, first time.Time) {
+func (q *memoryQueue) Resting() (n int, first int64) {
 	l := q.lines[schedule.Resting]
 	if len(l) == 0 {
 		return 0, first
 	}
-	return len(l), l[0].time()
+	return len(l), l[0].at
 }
 
 // Ready implements schedule.Queue.
-func (q *memoryQueue) Ready(hops bool) (at time.Time, ok bool) {
+func (q *memoryQueue) Ready(hops bool) (at int64, ok bool) {
 	for lane := range schedule.Lanes {
 		l := q.lines[lane]
 		if lane.IsHop() != hops || len(l) == 0 {
 			continue
 		}
 		if !lane.Timed() {
-			return time.Time{}, true
+			return math.MinInt64, true
 		}
-		if first := l[0].time(); !ok || first.Before(at) {
+		if first := l[0].at; !ok || first < at {
 			at, ok = first, true
 		}
 	}
@@ -60,11 +60,11 @@ func (q *memoryQueue) add(e Entry) {
 func (q *memoryQueue) giveBack(e Entry) { q.put(laneOf(&e).Back(), 0, e) }
 
 // putOff queues e to be handed out not before at.
-func (q *memoryQueue) putOff(e Entry, at time.Time) { q.put(laneOf(&e).Later(), nanos(at), e) }
+func (q *memoryQueue) putOff(e Entry, at time.Time) { q.put(laneOf(&e).Later(), schedule.Nanos(at), e) }
 
 // rest queues e for its revisit, not before at.
 func (q *memoryQueue) rest(e Entry, at time.Time) *waiting {
-	return q.put(schedule.Resting, nanos(at), e)
+	return q.put(schedule.Resting, schedule.Nanos(at), e)
 }
 
 func (q *memoryQueue) put(lane schedule.Lane, at int64, e Entry) *waiting {
@@ -89,7 +89,7 @@ func (q *memoryQueue) recall(w *waiting, modified, now time.Time) bool {
 		return false
 	}
 	page.Listed = modified
-	w.Page, w.at = &page, min(w.at, nanos(now))
+	w.Page, w.at = &page, min(w.at, schedule.Nanos(now))
 	heap.Fix(&q.lines[schedule.Resting], w.index)
 	return true
 }
@@ -116,7 +116,7 @@ func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
 // due reports whether the lane has a URL to hand out.
 func (q *memoryQueue) due(lane schedule.Lane, now time.Time) bool {
 	l := q.lines[lane]
-	return len(l) > 0 && (!lane.Timed() || l[0].at <= nanos(now))
+	return len(l) > 0 && (!lane.Timed() || l[0].at <= schedule.Nanos(now))
 }
 
 func (q *memoryQueue) count(lane schedule.Lane, n int) {
@@ -171,16 +171,4 @@ func (l *line) Pop() any {
 	(*l)[last] = nil
 	*l = (*l)[:last]
 	return x
-}
-
-// nanos returns t in nanoseconds since 1970. What an int64 cannot hold, years
-// before 1678 and after 2261, becomes the nearest it can.
-func nanos(t time.Time) int64 {
-	switch s := t.Unix(); {
-	case s <= math.MinInt64/int64(time.Second):
-		return math.MinInt64
-	case s >= math.MaxInt64/int64(time.Second):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
 }

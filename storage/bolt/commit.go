@@ -4,21 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"runtime/debug"
-	"syscall"
 	"time"
-
-	"go.etcd.io/bbolt"
-
-	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxPause is how long the committer waits at most before it tries again to
-// write what could not be written.
-const maxPause = 5 * time.Second
-
-// run is the committer.
+// run is the committer. It writes every FlushEvery, when it is asked, and on
+// and on while so much is held that calls may have to wait.
 func (s *Store) run() {
 	defer close(s.ended)
 	pause := s.opts.FlushEvery
@@ -31,10 +22,13 @@ func (s *Store) run() {
 		case <-s.quit:
 			return
 		}
-		if s.commit() {
-			pause = s.opts.FlushEvery
-		} else {
+		switch well, more := s.commit(); {
+		case !well:
 			pause = max(pause, min(2*pause, maxPause))
+		case more:
+			pause = 0
+		default:
+			pause = s.opts.FlushEvery
 		}
 		tick.Reset(pause)
 	}
@@ -48,18 +42,29 @@ func (s *Store) wake() {
 	}
 }
 
-// commit writes what is pending, or what could not be written the last time.
-// It reports whether that went well.
-func (s *Store) commit() bool {
+// commit writes what there is, or what could not be written the last time. It
+// reports whether that went well, and whether it should go on at once.
+func (s *Store) commit() (well, more bool) {
 	s.mu.Lock()
-	if s.flushing == nil {
-		s.flushing = s.take()
+	if s.writing == nil {
+		s.writing = s.seal()
 	}
-	b, update := s.flushing, s.update
+	w, update, err := s.writing, s.update, s.failed
 	s.mu.Unlock()
-	var err error
-	if b != nil {
-		err = guard(func() error { return update(b.write) })
+	mend := err != nil
+	switch {
+	case errors.Is(err, errFault): // bbolt holds its locks for good
+	case w == nil:
+		err = nil
+	default:
+		err = guard(func() error {
+			if mend {
+				if err := s.rewriteMeta(); err != nil {
+					return err
+				}
+			}
+			return update(w.apply)
+		})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,57 +72,12 @@ func (s *Store) commit() bool {
 		s.failed = s.failure(err)
 		s.opts.Stalled(s.failed)
 	}
-	if b != nil && err == nil {
-		s.settle(b)
+	if w != nil && err == nil {
+		s.settle(w)
 	}
 	close(s.attempt)
 	s.attempt = make(chan struct{})
-	return err == nil
-}
-
-// take seals the pending batch and begins the next; nil if it is empty.
-func (s *Store) take() *batch {
-	b := s.pending
-	if b.size == 0 {
-		return nil
-	}
-	b.seal()
-	s.pending = newBatch(b.number + 1)
-	return b
-}
-
-// settle takes note that the batch is in the file.
-func (s *Store) settle(b *batch) {
-	for o := range b.origins {
-		for i := range o.lanes {
-			o.lanes[i].written(b.number)
-		}
-		o.parked.written(b.number)
-	}
-	s.flushing, s.written = nil, b.number
-}
-
-// failure says what err means for the store; nil if err is.
-func (s *Store) failure(err error) error {
-	if err == nil {
-		return nil
-	}
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Path == s.path {
-		err = path.Err // the path is said once
-	}
-	return fmt.Errorf("%w: %s: %w: %s", storage.ErrStalled, s.path, err, remedy(err))
-}
-
-// remedy says what to do so that the store can write again.
-func remedy(err error) string {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return "make room on the disk, and the crawl goes on"
-	case errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return "raise the quota or the limit on file sizes, and the crawl goes on"
-	}
-	return "look after the disk; the crawl goes on when it can be written again"
+	return err == nil, s.presses()
 }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
@@ -126,9 +86,9 @@ func (s *Store) Flush(ctx context.Context) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	want := s.pending.number
-	if s.pending.size == 0 {
-		want--
+	want := s.writes
+	if s.unsaved() > 0 {
+		want++
 	}
 	for s.written < want {
 		attempt := s.attempt
@@ -152,7 +112,8 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 // Close implements storage.Store. Hosts of which a URL was out rest their Gap
-// from now on: the end of its visit is not known.
+// from now on: the end of its visit is not known. What is in the log stays
+// there: the next one to open the file goes on from it.
 func (s *Store) Close() error {
 	if err := s.lock(context.Background()); err != nil {
 		return err
@@ -161,13 +122,13 @@ func (s *Store) Close() error {
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
 		h.Rest(s.opts.Now().Add(h.Gap))
-		s.pending.changedHost(h)
+		s.touchHost(l.Origin.Queue)
 	}
 	s.mu.Unlock()
 	close(s.quit)
 	<-s.ended
-	for s.commit(); s.failed == nil && s.pending.size > 0; {
-		s.commit()
+	for well := true; well && (s.writing != nil || s.unsaved() > 0); {
+		well, _ = s.commit()
 	}
 	err := s.failed
 	if err == nil {
@@ -176,26 +137,23 @@ func (s *Store) Close() error {
 	if err != nil {
 		err = fmt.Errorf("close: what was not flushed is lost: %w", err)
 	}
+	if errors.Is(err, errFault) { // bbolt would wait for its own lock
+		unlock(s.file)
+		return errors.Join(err, s.file.Close())
+	}
 	return errors.Join(err, s.db.Close())
 }
 
-// view reads the file.
-func (s *Store) view(read func(*bbolt.Tx) error) error {
-	return guard(func() error { return s.db.View(read) })
-}
+// errFault says that bbolt has lost its way in the file.
+var errFault = errors.New("the file makes no sense, or is cut short")
 
-// damaged returns an error that says what is wrong in the file.
-func (s *Store) damaged(format string, args ...any) error {
-	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to begin anew",
-		s.path, fmt.Sprintf(format, args...))
-}
-
-// guard returns an error where bbolt panics or faults on pages that make no sense.
+// guard returns an error where bbolt panics or faults on pages that make no
+// sense, or are cut off.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the file makes no sense: %v", r)
+			err = fmt.Errorf("%w: %v", errFault, r)
 		}
 	}()
 	return f()

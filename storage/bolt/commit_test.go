@@ -78,7 +78,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))
 	}
-	if got := string(must1(s.Note(t.Context(), s.all[0].name, "key"))); got != "value" {
+	if got := string(must1(s.Note(t.Context(), entry(t, "https://a.example/").URL.Origin(), "key"))); got != "value" {
 		t.Errorf("note %q, want %q", got, "value")
 	}
 }
@@ -128,7 +128,7 @@ func TestCloseOnAFullDisk(t *testing.T) {
 
 // Calls wait while too much is not written, and go on when it is.
 func TestBackPressure(t *testing.T) {
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushSize: 10, noSync: true})
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 10, noSync: true})
 	defer s.Close()
 	free := make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
@@ -175,35 +175,62 @@ func TestBounded(t *testing.T) {
 	must(t, s.Flush(t.Context()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heads, fresh := 0, 0
-	for _, o := range s.all {
+	heads := 0
+	for _, o := range s.origins {
 		for _, l := range o.lanes {
 			heads += len(l.head)
-			fresh += len(l.fresh)
 		}
 	}
 	if heads != s.cached || heads > cached {
 		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.cached, cached)
 	}
-	if fresh > 0 || s.pending.size > 0 || s.flushing != nil {
-		t.Errorf("after Flush %d URLs are kept as not written", fresh)
-	}
 }
 
-// What is done before it was ever written leaves no trace but being seen.
-func TestShortLivedURLsAreNotWritten(t *testing.T) {
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true})
+// How much is held is what all changes in memory count, before they are folded
+// and after, and in the end nothing.
+func TestHeldIsCounted(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
 	defer s.Close()
-	add(t, s, entry(t, "https://a.example/"))
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leaseAll(t, s, time.Now(), 1)[0]}}))
-	if n := len(s.pending.urls); n > 0 {
-		t.Errorf("%d changes of URLs are to be written, want none", n)
+	for i := range 100 {
+		add(t, s, entry(t, "https://h%d.example/%d", i%7, i))
+		must(t, s.SetNote(t.Context(), entry(t, "https://h%d.example/", i%7).URL.Origin(), "key", make([]byte, 1000*i)))
+		for _, l := range leaseAll(t, s, time.Now(), 1) {
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Outcome(i % 6), At: time.Now()}}))
+		}
+	}
+	must(t, s.Flush(t.Context()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := 0
+	for _, o := range s.origins {
+		for _, c := range o.layers() {
+			held += c.size
+		}
+	}
+	if s.held != held || held == 0 {
+		t.Errorf("%d changes are held, %d are counted", held, s.held)
+	}
+	s.mu.Unlock()
+	foldAll(s)
+	s.mu.Lock()
+	if s.held != 0 || s.logged != 0 {
+		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.held, s.logged)
 	}
 }
 
-// What is being written is neither pending nor in the file, and counts all the same.
-func TestCallsWhileABatchIsWritten(t *testing.T) {
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Window: 2, Cached: 1, noSync: true})
+// foldAll writes until all is in its place.
+func foldAll(s *Store) {
+	for more := true; more; {
+		s.commit()
+		s.mu.Lock()
+		more = s.failed == nil && s.logged > 0
+		s.mu.Unlock()
+	}
+}
+
+// What is being folded is neither fresh nor in the file, and counts all the same.
+func TestCallsWhileChangesAreFolded(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushSize: 1 << 20, Held: 12, Window: 2, Cached: 1, noSync: true})
 	defer s.Close()
 	begun, free := make(chan struct{}), make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
@@ -221,6 +248,9 @@ func TestCallsWhileABatchIsWritten(t *testing.T) {
 	must(t, s.SetNote(t.Context(), o, "key", []byte("value")))
 	s.wake()
 	<-begun
+	s.mu.Lock()
+	s.opts.Held = 1 << 20 // no call waits
+	s.mu.Unlock()
 
 	if added := must1(s.Add(t.Context(), entries)); added != 0 {
 		t.Errorf("%d URLs were added twice", added)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	crashRounds = 24
+	crashRounds = 30
 	crashHosts  = 7
 	crashEnv    = "DECORUM_BOLT_CRASH" // the file, in the child's environment
 )
@@ -73,7 +73,7 @@ func TestCrashChild(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestCrash")
 	}
-	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Window: 4, noSync: true, RestartDelay: 1})
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Held: 300, Window: 4, noSync: true, RestartDelay: 1, foldPages: 6})
 	must(t, err)
 	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
 	must(t, err)
@@ -87,7 +87,7 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3)} // done, again or later
+			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), Host: &storage.Host{Slots: i % 4}} // done, again or later
 			if a.Outcome == storage.Done {
 				done++
 			}

@@ -1,29 +1,57 @@
 // Package bolt keeps the state of a crawl in one file, by bbolt. It is the
 // engine of a crawl in one process that must survive it.
 //
-// A call takes effect in memory at once. What it changes goes into a batch,
-// and one goroutine writes batch after batch to the file, each in one
-// transaction: every FlushEvery, or when it is full. So a crash loses a suffix
-// of the calls, never one out of the middle and never half of one.
+// # How a change reaches the file
 //
-// In memory are the hosts and origins, the heads of queues that were asked
-// for, and what is not written yet. URLs are on disk: a queue is read from
-// there, some URLs at a time, as it is worked off. A lease writes nothing: its
-// URL stays in the file where it was, and is back in its queue if the process
-// ends.
+// A call takes effect in memory at once. What it changes goes into a redo log,
+// which one goroutine appends to the file, all calls of a moment in one
+// transaction, every FlushEvery or when there is much: then they are durable.
+// So a crash loses a suffix of the calls, never one out of the middle and never
+// half of one.
+//
+// Changes stay in memory, by origin, until they are folded: put into their
+// place in the file. That is done for some origins at a time, in the order of
+// the file, round after round, when there are many changes or nothing else to
+// do. URLs of a crawl come scattered over all its sites; written where they
+// belong at once, each would rewrite a page or two of the file, and by the time
+// an origin is folded there are several on the same page. When a round, or
+// pass, is over, the log from before it is deleted. The fold of an origin is
+// part of a transaction that appends to the log, and takes all that was done to
+// the origin until then: so the file and its log together are always the state
+// of one moment. To open the file after a crash, or after Close, is to read the
+// log back into memory; what of it was folded already is folded again, which
+// makes no difference.
+//
+// While nothing can be written, the changes wait in memory and the committer
+// tries again: see storage.ErrStalled.
+//
+// # What is in memory
+//
+// The origins that have something to hand out, and their hosts; the heads of
+// queues that were asked for; changes that are not folded. URLs are on disk: a
+// queue is read from there, some URLs at a time, as it is worked off. An origin
+// that holds nothing is forgotten, and read back when it is met again. A lease
+// writes nothing: its URL stays in the file where it was, and is back in its
+// queue if the process ends.
 //
 // # The file
 //
 // Integers in keys are big-endian; values are written in record.go. Each
-// origin has a number, which begins the keys of all that is its own.
+// origin has a number, which begins the keys of all that is its own. A host has
+// the number of its first origin.
 //
-//	meta     "format", "clean", "opened"
-//	hosts    host                                   → clock
-//	origins  origin                                 → number, hold, counts
+//	meta     "format", "clean", "opened", "floor", "crashed"
+//	names    = origin, or @ host                    → number 4
+//	origins  number 4                               → name, hold, counts
+//	hosts    number 4                               → clock
 //	urls     number 4, lane 1, time 8, sequence 8   → entry
-//	seen     number 4, fingerprint 8                → nothing
+//	prints   number 4, highest fingerprint 8        → fingerprints 8 each, in order
+//	resting  number 4, fingerprint 8                → key in urls
 //	notes    number 4, key                          → value
+//	log      number of the piece 8                  → changes
 //
-// Lanes are those of package schedule, and one more for what is parked. The
-// fingerprint is FNV-1a, of path and query.
+// Lanes are those of package schedule, and two more: for what is parked, and
+// for records that make no sense. In lanes that are not timed the time is the
+// rank. prints is the seen set; the fingerprint is FNV-1a, of path and query.
+// resting is the index for Recall. An older format is migrated by Open.
 package bolt

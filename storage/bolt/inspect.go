@@ -3,7 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,218 +14,251 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-var _ storage.Inspector = (*Store)(nil)
-
-// inspectWindow is how many URLs, fingerprints or notes are read at a time.
-// The store is not locked while they are told.
-const inspectWindow = 1024
-
-// Origins implements storage.Inspector.
+// Origins implements storage.Inspector. It goes by the order in which the
+// origins were met, a portion at a time.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	for i := 0; ; i++ {
+	for number, more := uint32(1), true; more; number += portion {
+		infos := make([]storage.OriginInfo, 0, portion)
 		if err := s.lock(ctx); err != nil {
 			return err
 		}
-		if i == len(s.all) {
-			s.mu.Unlock()
+		err := s.view(func(tx *bbolt.Tx) error {
+			end := min(s.last, number+portion-1)
+			more = end < s.last
+			for n := number; n <= end; n++ {
+				info, err := s.info(tx, n)
+				if err != nil {
+					return err
+				}
+				if !info.Origin.IsZero() { // which is the crawl's own, for notes
+					infos = append(infos, info)
+				}
+			}
 			return nil
-		}
-		info := s.all[i].info()
+		})
 		s.mu.Unlock()
-		if !info.Origin.IsZero() && !yield(info) { // which is the crawl's own, for notes
-			return nil
+		if err != nil {
+			return err
 		}
+		for _, i := range infos {
+			if !yield(i) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// info tells of an origin, in memory or in the file.
+func (s *Store) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
+	o := s.numbers[number]
+	if o != nil {
+		return o.info(), nil
+	}
+	o, err := s.read(tx, numberKey(number))
+	if err != nil {
+		return storage.OriginInfo{}, err
+	}
+	h := s.hosts[o.name.Host()]
+	if h == nil {
+		h = &host{name: o.name.Host()}
+		if err := s.readHost(tx, h, number); err != nil {
+			return storage.OriginInfo{}, err
+		}
+	}
+	o.host, o.Host = h, &h.Host
+	return o.info(), nil
+}
+
+func (o *origin) info() storage.OriginInfo {
+	resting, _ := o.Resting()
+	next, _ := o.Next()
+	return storage.OriginInfo{
+		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Origin.Hold, Dormant: o.Dormant,
+		Queued: o.all, Leased: len(o.out), Resting: resting, Parked: o.parked, Seen: o.seen, Next: next,
 	}
 }
 
 // Origin implements storage.Inspector.
-func (s *Store) Origin(ctx context.Context, name decorum.Origin) (storage.OriginInfo, bool, error) {
-	if err := s.lock(ctx); err != nil {
-		return storage.OriginInfo{}, false, err
-	}
-	defer s.mu.Unlock()
-	o := s.origins[name]
-	if o == nil {
-		return storage.OriginInfo{}, false, nil
-	}
-	return o.info(), true, nil
-}
-
-func (o *origin) info() storage.OriginInfo {
-	queued, _ := o.Len()
-	resting, _ := o.Resting()
-	next, _ := o.Next()
-	return storage.OriginInfo{
-		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Hold, Dormant: o.Dormant,
-		Queued: queued, Leased: len(o.out), Resting: resting, Parked: o.parked.n, Seen: o.seen, Next: next,
-	}
+func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, met bool, err error) {
+	err = s.look(ctx, name, func(_ *bbolt.Tx, o *origin) { info, met = o.info(), true })
+	return info, met, err
 }
 
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
 func (s *Store) URLs(ctx context.Context, name decorum.Origin, in storage.State, yield func(storage.Entry, time.Time) bool) error {
-	lanes := []schedule.Lane{parked}
+	first, n := schedule.Lane(0), schedule.Resting
 	switch in {
 	case storage.InRest:
-		lanes = []schedule.Lane{schedule.Resting}
+		first, n = schedule.Resting, 1
+	case storage.InParking:
+		first, n = parked, 1
 	case storage.InQueue:
-		lanes = nil
-		for id := range schedule.Resting {
-			lanes = append(lanes, id)
-		}
-		more, err := s.tellLeased(ctx, name, yield)
-		if !more || err != nil {
+		out, err := s.leased(ctx, name)
+		if err != nil {
 			return err
 		}
+		for _, e := range out {
+			if !yield(e, time.Time{}) {
+				return nil
+			}
+		}
 	}
-	for _, id := range lanes {
-		if more, err := s.tellLane(ctx, name, id, yield); !more || err != nil {
+	for i := range n {
+		if more, err := s.tellLane(ctx, name, first+i, yield); !more || err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellLeased tells of the URLs of the origin that are out.
-func (s *Store) tellLeased(ctx context.Context, name decorum.Origin, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+// leased returns the URLs of an origin that are out.
+func (s *Store) leased(ctx context.Context, name decorum.Origin) (out []storage.Entry, err error) {
 	if err := s.lock(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
-	var out []storage.Entry
+	defer s.mu.Unlock()
 	for _, l := range s.leases {
 		if l.Origin.Queue.name == name {
 			out = append(out, l.entry)
 		}
 	}
-	s.mu.Unlock()
-	for _, e := range out {
-		if !yield(e, time.Time{}) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return out, nil
 }
 
-// tellLane tells of the URLs that wait in one lane.
-func (s *Store) tellLane(ctx context.Context, name decorum.Origin, id schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
-	for from := firstPlace; ; {
-		items, err := s.page(ctx, name, id, from)
+// tellLane tells of the URLs that wait in one lane. Records that make no sense
+// are passed by: Lease sets them aside.
+func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+	for from := (slot{lane, firstPlace}); ; {
+		items, err := s.page(ctx, name, from)
 		if err != nil {
 			return false, err
 		}
 		for _, i := range items {
 			e, err := parseEntry(i.value, name)
 			if err != nil {
-				return false, s.damaged("%v", err)
+				continue
 			}
 			var at time.Time
-			if id.Timed() {
+			if lane.Timed() && lane < schedule.Lanes {
 				at = time.Unix(0, i.at).UTC()
 			}
 			if !yield(e, at) {
 				return false, nil
 			}
 		}
-		if len(items) < inspectWindow {
+		if len(items) < portion {
 			return true, nil
 		}
-		from = items[len(items)-1].place
+		from.place = items[len(items)-1].place
 		from.seq++
 	}
 }
 
-// page returns the first URLs of a lane from the place on.
-func (s *Store) page(ctx context.Context, name decorum.Origin, id schedule.Lane, from place) ([]item, error) {
+// page returns the first URLs of a lane from the slot on.
+func (s *Store) page(ctx context.Context, name decorum.Origin, from slot) (items []item, err error) {
+	err = s.look(ctx, name, func(tx *bbolt.Tx, o *origin) { items = s.scan(tx, o, from, portion) })
+	return items, err
+}
+
+// look calls see with an origin, if it was ever met.
+func (s *Store) look(ctx context.Context, name decorum.Origin, see func(*bbolt.Tx, *origin)) error {
 	if err := s.lock(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	defer s.mu.Unlock()
-	o := s.origins[name]
-	switch {
-	case o == nil:
-		return nil, nil
-	case id == parked:
-		return s.scan(o, &o.parked, from, inspectWindow)
-	}
-	for i := range o.lanes {
-		if o.lanes[i].lane == id {
-			return s.scan(o, &o.lanes[i], from, inspectWindow)
+	defer s.end()
+	return s.view(func(tx *bbolt.Tx) error {
+		o, err := s.find(tx, name)
+		if o != nil && err == nil {
+			see(tx, o)
 		}
-	}
-	return nil, nil
+		return err
+	})
 }
 
 // Known implements storage.Inspector.
-func (s *Store) Known(ctx context.Context, u decorum.URL) (bool, error) {
-	if err := s.lock(ctx); err != nil {
-		return false, err
-	}
-	defer s.mu.Unlock()
-	known, err := s.known([]storage.Entry{{URL: u}})
-	return known[0], err
+func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
+	err = s.look(ctx, u.Origin(), func(tx *bbolt.Tx, o *origin) {
+		known = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, printOf(u))
+	})
+	return known, err
 }
 
-// Seen implements storage.Inspector. What is not written yet is written first:
-// then all is in the file.
+// Seen implements storage.Inspector. First come those that are not folded.
 func (s *Store) Seen(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
-	return s.tellFile(ctx, name, bucketSeen, inspectWindow, func(key, _ []byte) bool {
-		return yield(binary.BigEndian.Uint64(key))
+	var fresh run[print]
+	err := s.look(ctx, name, func(_ *bbolt.Tx, o *origin) {
+		for _, layer := range o.layers() {
+			for c := layer.seen.seek(0); ; c.next() {
+				p, ok := c.peek()
+				if !ok {
+					break
+				}
+				fresh.put(p)
+			}
+		}
 	})
-}
-
-// Notes implements storage.Inspector. They are large: it reads one at a time.
-func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
-	return s.tellFile(ctx, name, bucketNotes, 1, func(key, value []byte) bool {
-		return yield(string(key), value)
-	})
-}
-
-// A pair is a key of an origin without the origin's number, and its value.
-type pair struct{ key, value []byte }
-
-// tellFile tells what a bucket of the file holds of an origin.
-func (s *Store) tellFile(ctx context.Context, name decorum.Origin, bucket string, window int, yield func(key, value []byte) bool) error {
-	if err := s.Flush(ctx); err != nil {
+	if err != nil {
 		return err
 	}
-	for from := []byte(nil); ; {
-		pairs, err := s.pairs(ctx, name, bucket, from, window)
-		if err != nil {
-			return err
+	for c := fresh.seek(0); ; c.next() {
+		p, ok := c.peek()
+		if !ok {
+			break
 		}
-		for _, p := range pairs {
-			if !yield(p.key, p.value) {
-				return nil
-			}
-		}
-		if len(pairs) < window {
+		if !yield(uint64(p)) {
 			return nil
 		}
-		from = append(pairs[len(pairs)-1].key, 0) // the next key there can be
 	}
+	return s.tellFile(ctx, name, bucketPrints, func(_, value []byte) bool {
+		for i := range len(value) / printLen {
+			p := printOfValue(value, i)
+			if _, told := fresh.get(p); !told && !yield(uint64(p)) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
-// pairs reads what a bucket holds of an origin, from a key on.
-func (s *Store) pairs(ctx context.Context, name decorum.Origin, bucket string, from []byte, max int) (pairs []pair, err error) {
-	if err := s.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	o := s.origins[name]
-	if o == nil {
-		return nil, nil
-	}
-	err = s.view(func(tx *bbolt.Tx) error {
-		own := binary.BigEndian.AppendUint32(nil, o.number)
-		c := tx.Bucket([]byte(bucket)).Cursor()
-		for key, value := c.Seek(slices.Concat(own, from)); len(pairs) < max; key, value = c.Next() {
-			rest, ours := bytes.CutPrefix(key, own)
-			if !ours || bucket == bucketSeen && len(rest) != 8 {
-				return nil
-			}
-			pairs = append(pairs, pair{bytes.Clone(rest), bytes.Clone(value)})
+// Notes implements storage.Inspector. First come those that are not folded.
+func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+	fresh := make(map[string][]byte)
+	err := s.look(ctx, name, func(_ *bbolt.Tx, o *origin) {
+		for _, layer := range slices.Backward(o.layers()) {
+			maps.Copy(fresh, layer.notes)
 		}
-		return nil
 	})
-	return pairs, err
+	if err != nil {
+		return err
+	}
+	for key, value := range fresh {
+		if value != nil && !yield(key, bytes.Clone(value)) {
+			return nil
+		}
+	}
+	return s.tellFile(ctx, name, bucketNotes, func(key, value []byte) bool {
+		_, told := fresh[string(key)]
+		return told || yield(string(key), value)
+	})
+}
+
+// tellFile tells what a bucket of the file holds of an origin, a value at a
+// time: they may be large.
+func (s *Store) tellFile(ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte) bool) error {
+	for from := []byte(nil); ; {
+		var key, value []byte
+		err := s.look(ctx, name, func(tx *bbolt.Tx, o *origin) {
+			own := numberKey(o.number)
+			k, v := tx.Bucket([]byte(bucket)).Cursor().Seek(append(own, from...))
+			if rest, ours := bytes.CutPrefix(k, own); ours {
+				key, value = append([]byte{}, rest...), bytes.Clone(v)
+			}
+		})
+		if err != nil || key == nil || !yield(key, value) {
+			return err
+		}
+		from = append(key, 0) // the next key there can be
+	}
 }

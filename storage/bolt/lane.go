@@ -8,58 +8,41 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// firstPlace comes before all places.
-var firstPlace = place{math.MinInt64, math.MinInt64}
-
-// An item is a URL in a lane, as it is or will be in the file.
+// An item is a URL in a lane.
 type item struct {
 	place
-	batch uint64 // that writes it
 	value []byte
 }
 
 func byPlace(i item, p place) int { return i.compare(p) }
 
-// A lane is one line of URLs. What is not written yet is in fresh, in order;
-// the rest is in the file. head is a copy of the first ones of both together.
+// A lane is one line of URLs. head is a copy of the first ones.
 type lane struct {
 	lane  schedule.Lane
 	n     int   // URLs that wait
 	first int64 // place.at of the first of them
 	low   place // none of them is before it
 	head  []item
-	fresh []item
 }
 
-// put adds a URL. head may grow up to twice the window, if it is the first
-// ones or all there are.
-func (l *lane) put(i item, window int) {
-	if l.n == 0 || i.at < l.first {
-		l.first = i.at
+// put adds a URL. If it belongs among those of head, it goes there too; head
+// may grow up to twice the window.
+func (l *lane) put(p place, value []byte, window int) {
+	if l.n == 0 || p.at < l.first {
+		l.first = p.at
 	}
-	if l.n == 0 || i.compare(l.low) < 0 {
-		l.low = i.place
+	if l.n == 0 || p.compare(l.low) < 0 {
+		l.low = p
 	}
-	l.fresh = insert(l.fresh, i)
-	all := len(l.head) == l.n
 	l.n++
-	switch at, _ := slices.BinarySearchFunc(l.head, i.place, byPlace); {
-	case at < len(l.head):
-		l.head = slices.Insert(l.head, at, i)
-		if len(l.head) > 2*window {
-			l.head = slices.Clone(l.head[:window])
-		}
-	case all && len(l.head) < window:
-		l.head = append(l.head, i)
+	at, _ := slices.BinarySearchFunc(l.head, p, byPlace)
+	if at == len(l.head) {
+		return
 	}
-}
-
-func insert(items []item, i item) []item {
-	if n := len(items); n == 0 || items[n-1].compare(i.place) < 0 {
-		return append(items, i)
+	l.head = slices.Insert(l.head, at, item{p, slices.Clone(value)})
+	if len(l.head) > 2*window {
+		l.head = slices.Clone(l.head[:window])
 	}
-	at, _ := slices.BinarySearchFunc(items, i.place, byPlace)
-	return slices.Insert(items, at, i)
 }
 
 // pop takes the first URL, which is at the head. A lane that is timed must
@@ -72,20 +55,10 @@ func (l *lane) pop() item {
 	l.low = i.place
 	if len(l.head) > 0 {
 		l.first = l.head[0].at
-	}
-	if len(l.fresh) > 0 && l.fresh[0].place == i.place {
-		l.fresh[0] = item{}
-		l.fresh = l.fresh[1:]
+	} else {
+		l.head = nil
 	}
 	return i
-}
-
-// written forgets what the batch has brought to the file.
-func (l *lane) written(batch uint64) {
-	l.fresh = slices.DeleteFunc(l.fresh, func(i item) bool { return i.batch <= batch })
-	if len(l.fresh) == 0 {
-		l.fresh = nil
-	}
 }
 
 // ready reports whether pop will do.
@@ -124,29 +97,35 @@ func (q *queue) count(id schedule.Lane, n int) {
 	}
 }
 
+// isEmpty reports whether nothing waits, not even for its revisit.
+func (q *queue) isEmpty() bool {
+	n, _ := q.Resting()
+	return q.all == 0 && n == 0
+}
+
 // Len implements schedule.Queue.
 func (q *queue) Len() (all, hops int) { return q.all, q.hops }
 
 // Resting implements schedule.Queue.
-func (q *queue) Resting() (n int, first time.Time) {
+func (q *queue) Resting() (n int, first int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].lane == schedule.Resting && q.lanes[last].n > 0 {
-		return q.lanes[last].n, time.Unix(0, q.lanes[last].first)
+		return q.lanes[last].n, q.lanes[last].first
 	}
-	return 0, first
+	return 0, 0
 }
 
 // Ready implements schedule.Queue.
-func (q *queue) Ready(hops bool) (at time.Time, ok bool) {
+func (q *queue) Ready(hops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]
 		if l.n == 0 || l.lane.IsHop() != hops {
 			continue
 		}
 		if !l.lane.Timed() {
-			return time.Time{}, true
+			return math.MinInt64, true
 		}
-		if first := time.Unix(0, l.first); !ok || first.Before(at) {
-			at, ok = first, true
+		if !ok || l.first < at {
+			at, ok = l.first, true
 		}
 	}
 	return at, ok
@@ -160,7 +139,7 @@ func (q *queue) next(now time.Time) *lane {
 	for i := range q.lanes {
 		l := &q.lanes[i]
 		switch {
-		case l.n == 0 || l.lane.Timed() && l.first > nanos(now):
+		case l.n == 0 || l.lane.Timed() && l.first > schedule.Nanos(now):
 		case l.lane == schedule.Resting:
 			rest = l
 		case first == nil:
@@ -171,12 +150,4 @@ func (q *queue) next(now time.Time) *lane {
 		return rest
 	}
 	return first
-}
-
-// remove takes a URL out that is not at the head.
-func (l *lane) remove(p place) {
-	l.n--
-	if at, ok := slices.BinarySearchFunc(l.fresh, p, byPlace); ok {
-		l.fresh = slices.Delete(l.fresh, at, at+1)
-	}
 }

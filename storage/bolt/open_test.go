@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ var openErrors = []struct {
 		s, err := Open(path, Options{})
 		must(t, err)
 		t.Cleanup(func() { s.Close() })
-	}, "in use by another process: "},
+	}, fmt.Sprintf("in use by process %d: ", os.Getpid())},
 	{"not a bbolt file", func(t *testing.T, path string) {
 		must(t, os.WriteFile(path, bytes.Repeat([]byte("notes of mine\n"), 10_000), 0o600))
 	}, "is no store of a crawl, or it is damaged"},
@@ -41,24 +42,24 @@ var openErrors = []struct {
 		edit(t, path, func(tx *bbolt.Tx) error {
 			return writeMeta(tx, map[string][]byte{keyFormat: number(format + 1)})
 		})
-	}, "format 2 is newer than this program's, 1: update the program"},
+	}, "format 3 is newer than this program's, 2: update the program"},
 	{"no format", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},
 	{"a bucket is missing", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketSeen)) })
-	}, `bucket "seen" is missing`},
+		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketPrints)) })
+	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error {
-			return tx.Bucket([]byte(bucketHosts)).Put(recordKey("a.example"), []byte{0xff})
+			return tx.Bucket([]byte(bucketHosts)).Put(numberKey(1), []byte{0xff})
 		})
-	}, `host "=a.example": damaged record`},
-	{"two origins of one number", func(t *testing.T, path string) {
+	}, `host "a.example": damaged record`},
+	{"an origin of two numbers", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(bucketOrigins))
-			return b.Put(recordKey("https://c.example"), b.Get(recordKey("https://a.example")))
+			return b.Put(numberKey(3), b.Get(numberKey(1)))
 		})
-	}, "damaged record"},
+	}, "origin https://a.example is not to be found by its name"},
 	{"cut short", func(t *testing.T, path string) {
 		must(t, os.Truncate(path, int64(20*os.Getpagesize()))) // bbolt keeps spare room at the end
 	}, "frontier.db"},
@@ -109,6 +110,7 @@ func fillStore(t *testing.T, dir string) {
 	}
 	_, err := s.Add(t.Context(), entries)
 	must(t, err)
+	foldAll(s)
 	must(t, s.Close())
 }
 

@@ -11,8 +11,13 @@ type Options struct {
 	// FlushEvery is how often changes are written. 0 means 200 ms.
 	FlushEvery time.Duration
 	// FlushSize is how many changes are written without waiting for the next
-	// FlushEvery. Calls wait when there are twice as many. 0 means 32,768.
+	// FlushEvery. 0 means 32,768.
 	FlushSize int
+	// Held is how many changes are kept in memory at most, in the log but not
+	// in their place in the file; calls wait while there are as many. Beyond
+	// three quarters of it they are folded into the file all the time, below
+	// when nothing else is to be written. 0 means 524,288, of about 150 bytes each.
+	Held int
 	// Window is how many URLs of a queue are read at a time, at most and if
 	// Cached allows it for every origin. 0 means 64.
 	Window int
@@ -23,10 +28,15 @@ type Options struct {
 	// and nil when the store can write again: once each time. It must not call
 	// the store. nil means nobody is told.
 	Stalled func(error)
+	// Damaged is told of what makes no sense in the file and is passed by: a
+	// record of a URL, which is set aside, a queue that is shorter than it was
+	// counted. It must not call the store. nil means nobody is told.
+	Damaged func(error)
 	// Now tells the time, for tests. nil means time.Now.
 	Now func() time.Time
 
-	noSync bool // for tests: leave fsync out, which only power cuts ask for
+	noSync    bool // for tests: leave fsync out, which only power cuts ask for
+	foldPages int  // for tests: see foldPages
 }
 
 func (o Options) withDefaults() Options {
@@ -39,14 +49,23 @@ func (o Options) withDefaults() Options {
 	if o.FlushSize <= 0 {
 		o.FlushSize = 1 << 15
 	}
+	if o.Held <= 0 {
+		o.Held = 1 << 19
+	}
 	if o.Window <= 0 {
 		o.Window = 64
 	}
 	if o.Cached <= 0 {
 		o.Cached = 1 << 17
 	}
+	if o.foldPages == 0 {
+		o.foldPages = foldPages
+	}
 	if o.Stalled == nil {
 		o.Stalled = func(error) {}
+	}
+	if o.Damaged == nil {
+		o.Damaged = func(error) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -189,16 +188,25 @@ func parseHost(b []byte) (c schedule.Clock, err error) {
 	return c, r.err
 }
 
+// What else an origin may be.
+const (
+	isDormant = 1 << iota
+	isRevisited
+)
+
 func appendOrigin(b []byte, o *origin) []byte {
-	b = binary.AppendUvarint(b, uint64(o.number))
+	b = appendString(b, o.name.String())
 	b = binary.AppendUvarint(b, uint64(o.seq))
 	b = appendTime(b, o.Hold)
 	b = append(b, 0)
 	if o.Dormant {
-		b[len(b)-1] = 1
+		b[len(b)-1] |= isDormant
+	}
+	if o.turns.Revisited {
+		b[len(b)-1] |= isRevisited
 	}
 	b = binary.AppendUvarint(b, uint64(o.seen))
-	b = binary.AppendUvarint(b, uint64(o.parked.n))
+	b = binary.AppendUvarint(b, uint64(o.parked))
 	for i := range o.lanes {
 		l := &o.lanes[i]
 		if n, first := o.stored(l); n > 0 {
@@ -212,27 +220,31 @@ func appendOrigin(b []byte, o *origin) []byte {
 
 func parseOrigin(b []byte, o *origin) error {
 	r := reader{b: b}
-	number := r.int()
-	if number > math.MaxUint32 {
-		return errDamaged
-	}
-	o.number = uint32(number)
+	o.name = r.origin()
+	r.state(o)
+	return r.end()
+}
+
+// state reads what the record of an origin says beside its name.
+func (r *reader) state(o *origin) {
+	o.queue = queue{}
 	o.seq = int64(r.int())
 	o.Hold = r.time()
-	o.Dormant = r.byte() != 0
+	flags := r.byte()
+	o.Dormant, o.turns.Revisited = flags&isDormant != 0, flags&isRevisited != 0
 	o.seen = r.int()
-	o.parked.n = r.int()
+	o.parked = r.int()
 	for r.err == nil && len(r.b) > 0 {
 		id := schedule.Lane(r.byte())
 		if id >= schedule.Lanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].lane {
-			return errDamaged
+			r.fail()
+			return
 		}
 		l := o.lane(id)
 		l.n, l.first = r.int(), r.varint()
 		l.low = firstPlace
 		o.count(id, l.n)
 	}
-	return r.end()
 }
 
 func appendString(b []byte, s string) []byte {

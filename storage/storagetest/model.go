@@ -350,7 +350,6 @@ func (m *model) revive(o decorum.Origin, judge func(storage.Entry) bool) (revive
 
 // reopen is what a clean stop does to leases: they go back to where they were.
 func (m *model) reopen() {
-	clear(m.rested)
 	for token, w := range m.out {
 		delete(m.out, token)
 		m.waiting = append(m.waiting, w)

@@ -4,7 +4,7 @@ package schedule
 // that the zero value is in none.
 type member[T any] interface {
 	before(T) bool
-	place() *int
+	place() *int32
 }
 
 // heap is a binary heap of which any member can be moved or taken out.
@@ -14,9 +14,9 @@ type heap[T member[T]] []T
 func (h *heap[T]) put(x T) {
 	if *x.place() == 0 {
 		*h = append(*h, x)
-		*x.place() = len(*h)
+		*x.place() = int32(len(*h))
 	}
-	i := *x.place() - 1
+	i := int(*x.place()) - 1
 	if !h.up(i) {
 		h.down(i)
 	}
@@ -24,7 +24,7 @@ func (h *heap[T]) put(x T) {
 
 // take removes x, if it is in the heap.
 func (h *heap[T]) take(x T) {
-	i, last := *x.place()-1, len(*h)-1
+	i, last := int(*x.place())-1, len(*h)-1
 	if i < 0 {
 		return
 	}
@@ -64,5 +64,5 @@ func (h heap[T]) down(i int) {
 
 func (h heap[T]) swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	*h[i].place(), *h[j].place() = i+1, j+1
+	*h[i].place(), *h[j].place() = int32(i+1), int32(j+1)
 }

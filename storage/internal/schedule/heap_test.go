@@ -6,10 +6,13 @@ import (
 	"testing"
 )
 
-type number struct{ value, at int }
+type number struct {
+	value int
+	at    int32
+}
 
 func (n *number) before(m *number) bool { return n.value < m.value }
-func (n *number) place() *int           { return &n.at }
+func (n *number) place() *int32         { return &n.at }
 
 // The heap is compared with a slice that is searched, through random puts,
 // moves and takes.

@@ -24,13 +24,15 @@ const usual = firstRank + 2*2 - 1
 
 // Turns lets pages whose revisit has come take turns with URLs of the lower
 // classes, so that neither keeps the other waiting for more than one visit.
-type Turns struct{ revisited bool }
+type Turns struct {
+	Revisited bool // the last of them was a revisit
+}
 
 // Rest reports whether it is the turn of a resting page. lane is the first that
 // has a URL to give, if any; due says whether the revisit of a page has come.
 func (t *Turns) Rest(lane Lane, any, due bool) bool {
-	t.revisited = due && (!any || lane >= usual && !t.revisited)
-	return t.revisited
+	t.Revisited = due && (!any || lane >= usual && !t.Revisited)
+	return t.Revisited
 }
 
 // LaneOf returns the lane for a new URL of the class, which is 0 to 3; higher

@@ -6,7 +6,10 @@
 // Each verb costs at most the logarithm of the number of hosts.
 package schedule
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Clock is what is remembered of a host: storage.Host, field by field.
 type Clock struct {
@@ -18,39 +21,41 @@ type Clock struct {
 }
 
 // A Queue is what waits for one origin, as far as a Schedule must know it.
+// Times are what Nanos returns.
 type Queue interface {
 	// Len returns how many URLs wait but for resting ones, and how many of
 	// them are in hop lanes.
 	Len() (all, hops int)
 	// Resting returns how many pages wait for their revisit, and when the
 	// first of them comes.
-	Resting() (n int, first time.Time)
+	Resting() (n int, first int64)
 	// Ready returns from when on a URL of the hop lanes, or of the others,
 	// may be handed out, and false if there is none.
-	Ready(hops bool) (time.Time, bool)
+	Ready(hops bool) (at int64, ok bool)
 }
 
-// An Origin is a queue and what holds it.
+// An Origin is a queue and what holds it. There are many: times that only the
+// schedule reads are what Nanos returns, which takes a third of the room.
 type Origin[Q Queue] struct {
 	Queue   Q
 	Host    *Host[Q]
 	Hold    time.Time // nothing but hops before
 	Dormant bool      // nobody should wait for the end of the hold
 
-	at      time.Time // when its next URL can be handed out
-	since   time.Time // last served, or found empty: who waited longer goes first
-	queued  int       // as counted in Host and Schedule
-	dormant int       // of them, under a dormant hold
-	resting int       // as counted in Schedule
-	revisit time.Time
+	at      int64 // when its next URL can be handed out
+	since   int64 // last served, or found empty: who waited longer goes first
+	queued  int   // as counted in Host and Schedule
+	dormant int   // of them, under a dormant hold
+	resting int   // as counted in Schedule
+	revisit int64
 
-	inHost  int
-	inHolds int
-	inRests int
+	inHost  int32
+	inHolds int32
+	inRests int32
 }
 
-func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.at.Before(p.at) }
-func (o *Origin[Q]) place() *int              { return &o.inHost }
+func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.at < p.at }
+func (o *Origin[Q]) place() *int32            { return &o.inHost }
 
 // Next returns when the next URL of the origin can be handed out were there a
 // slot of the host; false if there is none.
@@ -58,20 +63,20 @@ func (o *Origin[Q]) Next() (time.Time, bool) {
 	if o.inHost == 0 {
 		return time.Time{}, false
 	}
-	return latest(o.at, o.Host.Due), true
+	return latest(time.Unix(0, o.at), o.Host.Due), true
 }
 
 // byHold orders the origins under a dormant hold.
 type byHold[Q Queue] struct{ *Origin[Q] }
 
 func (o byHold[Q]) before(p byHold[Q]) bool { return o.Hold.Before(p.Hold) }
-func (o byHold[Q]) place() *int             { return &o.inHolds }
+func (o byHold[Q]) place() *int32           { return &o.inHolds }
 
 // byRevisit orders the origins with resting pages.
 type byRevisit[Q Queue] struct{ *Origin[Q] }
 
-func (o byRevisit[Q]) before(p byRevisit[Q]) bool { return o.revisit.Before(p.revisit) }
-func (o byRevisit[Q]) place() *int                { return &o.inRests }
+func (o byRevisit[Q]) before(p byRevisit[Q]) bool { return o.revisit < p.revisit }
+func (o byRevisit[Q]) place() *int32              { return &o.inRests }
 
 // A Host is to whom politeness is owed, for all its origins together.
 type Host[Q Queue] struct {
@@ -80,20 +85,20 @@ type Host[Q Queue] struct {
 
 	origins heap[*Origin[Q]] // with URLs to hand out, now or some time
 	queued  int
-	busy    bool      // counted in Schedule.Hosts
-	at      time.Time // when its next URL can be handed out
-	inTurns int
+	at      int64 // when its next URL can be handed out
+	inTurns int32
+	busy    bool // counted in Schedule.Hosts
 }
 
-func (h *Host[Q]) before(g *Host[Q]) bool { return h.at.Before(g.at) }
-func (h *Host[Q]) place() *int            { return &h.inTurns }
+func (h *Host[Q]) before(g *Host[Q]) bool { return h.at < g.at }
+func (h *Host[Q]) place() *int32          { return &h.inTurns }
 
 // A Lease is a URL that is out.
 type Lease[Q Queue] struct {
 	Token   uint64
 	Origin  *Origin[Q]
 	Expires time.Time
-	inOut   int
+	inOut   int32
 }
 
 // Of leases that run out together the latest goes back first, so that the
@@ -104,7 +109,7 @@ func (l *Lease[Q]) before(m *Lease[Q]) bool {
 	}
 	return l.Expires.Before(m.Expires)
 }
-func (l *Lease[Q]) place() *int { return &l.inOut }
+func (l *Lease[Q]) place() *int32 { return &l.inOut }
 
 // A Schedule is all hosts. The zero value is ready for use.
 type Schedule[Q Queue] struct {
@@ -149,7 +154,7 @@ func (s *Schedule[Q]) Expired(now time.Time) *Lease[Q] {
 // Turn returns the origin whose turn it is; nil if no host is due. If the
 // origin is held, a URL of its hop lanes is due.
 func (s *Schedule[Q]) Turn(now time.Time) *Origin[Q] {
-	if len(s.turns) == 0 || s.turns[0].at.After(now) {
+	if len(s.turns) == 0 || s.turns[0].at > Nanos(now) {
 		return nil
 	}
 	return s.turns[0].origins[0]
@@ -160,7 +165,7 @@ func (s *Schedule[Q]) Begin(o *Origin[Q], token uint64, now, expires time.Time) 
 	l := &Lease[Q]{Token: token, Origin: o, Expires: expires}
 	s.out.put(l)
 	o.Host.Out++
-	o.since = now
+	o.since = Nanos(now)
 	s.Update(o)
 	return l
 }
@@ -176,6 +181,18 @@ func (s *Schedule[Q]) End(l *Lease[Q]) {
 	s.out.take(l)
 	l.Origin.Host.Out--
 	s.Update(l.Origin)
+}
+
+// Nanos returns t in nanoseconds since 1970. What an int64 cannot hold, years
+// before 1678 and after 2261, becomes the nearest it can.
+func Nanos(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s <= math.MinInt64/int64(time.Second):
+		return math.MinInt64
+	case s >= math.MaxInt64/int64(time.Second):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 // Leased returns how many leases are out.

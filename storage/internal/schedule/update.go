@@ -18,8 +18,8 @@ func (s *Schedule[Q]) Update(o *Origin[Q]) {
 // count brings the sums up to date.
 func (s *Schedule[Q]) count(o *Origin[Q]) {
 	all, hops := o.Queue.Len()
-	if o.queued == 0 && all > 0 && o.since.Before(s.now) {
-		o.since = s.now
+	if o.queued == 0 && all > 0 {
+		o.since = max(o.since, Nanos(s.now))
 	}
 	s.Queued += all - o.queued
 	o.Host.queued += all - o.queued
@@ -50,22 +50,22 @@ func (s *Schedule[Q]) countResting(o *Origin[Q]) {
 	}
 	o.revisit = first
 	if o.Dormant {
-		o.revisit = latest(first, o.Hold)
+		o.revisit = max(first, Nanos(o.Hold))
 	}
 	s.rests.put(byRevisit[Q]{o})
 }
 
 // next returns when the next URL of the origin can be handed out. It is not
 // earlier than its last turn, so that origins and hosts that are due take turns.
-func (o *Origin[Q]) next() (time.Time, bool) {
+func (o *Origin[Q]) next() (int64, bool) {
 	at, ok := o.Queue.Ready(false)
 	if ok {
-		at = latest(at, o.Hold)
+		at = max(at, Nanos(o.Hold))
 	}
-	if hop, any := o.Queue.Ready(true); any && (!ok || hop.Before(at)) {
+	if hop, any := o.Queue.Ready(true); any && (!ok || hop < at) {
 		at, ok = hop, true
 	}
-	return latest(at, o.since), ok
+	return max(at, o.since), ok
 }
 
 // seat gives the host its place among those that wait for their turn.
@@ -82,7 +82,7 @@ func (s *Schedule[Q]) seat(h *Host[Q]) {
 		s.turns.take(h)
 		return
 	}
-	h.at = latest(h.Due, h.origins[0].at)
+	h.at = max(Nanos(h.Due), h.origins[0].at)
 	s.turns.put(h)
 }
 
@@ -106,26 +106,27 @@ const (
 
 // Left returns what is left, and when to ask again.
 func (s *Schedule[Q]) Left() (Left, time.Time) {
-	switch revisit := len(s.rests) > 0 && !s.rests[0].revisit.After(s.now); {
-	case len(s.out) > 0 && (len(s.turns) == 0 || s.out[0].Expires.Before(s.turns[0].at)):
+	switch revisit := len(s.rests) > 0 && s.rests[0].revisit <= Nanos(s.now); {
+	case len(s.out) > 0 && (len(s.turns) == 0 || Nanos(s.out[0].Expires) < s.turns[0].at):
 		return Waiting, s.out[0].Expires
 	case len(s.out) > 0 || s.Queued > s.Dormant || revisit:
-		return Waiting, s.turns[0].at
+		return Waiting, time.Unix(0, s.turns[0].at)
 	case s.Dormant > 0:
 		return Dormant, s.holds[0].Hold
 	case len(s.rests) > 0:
-		return OnlyResting, s.rests[0].revisit
+		return OnlyResting, time.Unix(0, s.rests[0].revisit)
 	}
 	return Nothing, time.Time{}
 }
 
-// Due counts the hosts that could be given a lease at the latest time known.
-func (s *Schedule[Q]) Due() int { return due(s.turns, s.now, 0) }
+// Due counts the hosts that could be given a lease at the latest time known:
+// 1970, where since begins, if it was told none.
+func (s *Schedule[Q]) Due() int { return due(s.turns, max(0, Nanos(s.now)), 0) }
 
 // due counts the hosts of the heap from i down whose time has come. Below one
 // whose time has not, there is none.
-func due[Q Queue](turns heap[*Host[Q]], now time.Time, i int) int {
-	if i >= len(turns) || turns[i].at.After(now) {
+func due[Q Queue](turns heap[*Host[Q]], now int64, i int) int {
+	if i >= len(turns) || turns[i].at > now {
 		return 0
 	}
 	return 1 + due(turns, now, 2*i+1) + due(turns, now, 2*i+2)

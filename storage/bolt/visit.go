@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -25,66 +26,45 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry) (added int, er
 		return 0, err
 	}
 	defer s.end()
-	known, err := s.known(entries)
-	if err != nil {
-		return 0, err
-	}
-	for i := range entries {
-		e := &entries[i]
-		if known[i] {
-			continue
-		}
-		o := s.origin(e.URL.Origin())
-		if e.For.IsZero() {
-			k := seenKey{o.number, fingerprint(e.URL.Path())}
-			if _, twice := s.pending.seen[k]; twice {
-				continue
-			}
-			s.pending.seen[k] = struct{}{}
-			s.pending.size++
-			o.seen++
-			s.seen++
-			added++
-		}
-		s.put(o, laneOf(e), rankOf(e), e)
-		s.turns.Update(&o.Origin)
-	}
-	return added, nil
-}
-
-// known looks up which of the entries the seen set holds.
-func (s *Store) known(entries []storage.Entry) ([]bool, error) {
-	known := make([]bool, len(entries))
-	err := s.view(func(tx *bbolt.Tx) error {
-		c := tx.Bucket([]byte(bucketSeen)).Cursor()
-		buf := make([]byte, 0, seenKeyLen)
+	err = s.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte(bucketPrints)).Cursor()
 		for i := range entries {
-			o := s.origins[entries[i].URL.Origin()]
-			if o == nil || !entries[i].For.IsZero() {
-				continue
+			fresh, err := s.add(tx, c, &entries[i])
+			if err != nil {
+				return err
 			}
-			k := seenKey{o.number, fingerprint(entries[i].URL.Path())}
-			if known[i] = s.unwritten(k); !known[i] {
-				buf = k.appendTo(buf[:0])
-				found, _ := c.Seek(buf)
-				known[i] = bytes.Equal(found, buf)
-			}
+			added += fresh
 		}
 		return nil
 	})
-	return known, err
+	return added, err
 }
 
-// unwritten reports whether k is seen, and on its way to the file.
-func (s *Store) unwritten(k seenKey) bool {
-	if _, ok := s.pending.seen[k]; ok {
-		return true
+// add queues e, unless c finds it among the seen ones.
+func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (added int, err error) {
+	o, err := s.meet(tx, e.URL.Origin())
+	if err != nil {
+		return 0, err
 	}
-	if s.flushing == nil {
-		return false
+	if e.For.IsZero() {
+		p := printOf(e.URL)
+		if s.isSeen(c, o, p) {
+			return 0, nil
+		}
+		s.see(o, p)
+		added = 1
 	}
-	_, ok := s.flushing.seen[k]
-	return ok
+	s.put(o, laneOf(e), rankOf(e), e)
+	s.turns.Update(&o.Origin)
+	return added, nil
+}
+
+// see puts a fingerprint into the seen set.
+func (s *Store) see(o *origin, p print) {
+	s.touch(o).see(p)
+	s.redo.see(o.number, p)
+	o.seen++
+	s.seen++
 }
 
 func laneOf(e *storage.Entry) schedule.Lane {
@@ -111,52 +91,68 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	s.turns.Advance(now)
 	s.expire(now)
 	var leases []storage.Lease
-	for len(leases) < max {
-		turn := s.turns.Turn(now)
-		if turn == nil {
-			break
+	err := s.view(func(tx *bbolt.Tx) error {
+		for len(leases) < max {
+			turn := s.turns.Turn(now)
+			if turn == nil {
+				break
+			}
+			if l, ok := s.lease(tx, turn.Queue, now, now.Add(ttl)); ok {
+				leases = append(leases, l)
+			}
 		}
-		l, err := s.lease(turn.Queue, now, now.Add(ttl))
-		if err != nil && len(leases) == 0 {
-			return nil, storage.Next{}, err
-		}
-		if err != nil {
-			break // it will be met again
-		}
-		leases = append(leases, l)
+		return nil
+	})
+	if err != nil && len(leases) == 0 {
+		return nil, storage.Next{}, err
 	}
-	left, at := s.turns.Left()
+	left, at := s.turns.Left() // an error will be met again
 	return leases, storage.Next{Left: storage.Left(left), At: at}, nil
 }
 
-// lease leases the next URL of o, whose turn it is.
-func (s *Store) lease(o *origin, now, expires time.Time) (storage.Lease, error) {
+// lease leases the next URL of o, whose turn it is; false if there is none that
+// makes sense, which is set aside.
+func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.Lease, bool) {
+	revisited := o.turns.Revisited
 	l := o.next(now)
-	if l == nil {
-		return storage.Lease{}, fmt.Errorf("lease: %v is due and has no URL due", o.name) // cannot be
+	if revisited != o.turns.Revisited {
+		s.touch(o)
 	}
 	if !l.ready() {
-		if err := s.fill(o, l); err != nil {
-			return storage.Lease{}, err
-		}
+		s.fill(tx, o, l)
 	}
-	e, err := parseEntry(l.head[0].value, o.name)
-	if err != nil {
-		return storage.Lease{}, s.damaged("%v", err)
+	if l.n == 0 { // fewer than were counted
+		s.turns.Update(&o.Origin)
+		return storage.Lease{}, false
 	}
 	s.cached--
-	k := urlKey{o.number, l.lane, l.pop().place}
+	i := l.pop()
+	at := slot{l.lane, i.place}
 	o.count(l.lane, -1)
-	o.out = append(o.out, k)
+	e, err := parseEntry(i.value, o.name)
+	if err != nil {
+		s.setAside(o, at, i.value, err)
+		s.turns.Update(&o.Origin)
+		return storage.Lease{}, false
+	}
+	o.out = append(o.out, at)
 	s.token++
-	s.leases[s.token] = &lease{s.turns.Begin(&o.Origin, s.token, now, expires), e, k}
+	s.leases[s.token] = &lease{s.turns.Begin(&o.Origin, s.token, now, expires), e, at}
 	given := storage.Lease{Entry: e, Host: storage.Host(o.host.Clock), Token: s.token, Expires: expires}
-	given.Context = bytes.Clone(e.Context) // its holder may write to it, and to its Page
+	given.Context = bytes.Clone(e.Context) // its holder may write to them
 	if e.Page != nil {
 		page := *e.Page
 		given.Page = &page
 	}
-	return given, nil
+	return given, true
+}
+
+// setAside moves a record that makes no sense out of the way.
+func (s *Store) setAside(o *origin, at slot, value []byte, why error) {
+	s.clearSlot(o, at)
+	o.seq++
+	s.putSlot(o, slot{damaged, place{seq: o.seq}}, value)
+	s.opts.Damaged(fmt.Errorf("%s: one URL is set aside: %w", s.path, why))
 }
 
 // expire gives back the URLs of leases that ran out.
@@ -167,7 +163,7 @@ func (s *Store) expire(now time.Time) {
 			return
 		}
 		l := s.leases[out.Token]
-		s.pending.changedHost(out.Origin.Queue.host)
+		s.touchHost(out.Origin.Queue)
 		s.settleLease(l, &l.entry, storage.Again, time.Time{})
 		s.turns.Update(out.Origin)
 	}
@@ -177,25 +173,26 @@ func (s *Store) expire(now time.Time) {
 func (s *Store) settleLease(l *lease, e *storage.Entry, outcome storage.Outcome, at time.Time) {
 	o := l.Origin.Queue
 	delete(s.leases, l.Token)
-	for i, k := range o.out {
-		if k == l.key {
-			o.out[i] = o.out[len(o.out)-1]
-			o.out = o.out[:len(o.out)-1]
-			break
-		}
+	if i := slices.Index(o.out, l.slot); i >= 0 {
+		o.out[i] = o.out[len(o.out)-1]
+		o.out = o.out[:len(o.out)-1]
 	}
-	s.pending.deleteURL(l.key)
-	s.pending.changedOrigin(o)
+	if len(o.out) == 0 {
+		o.out = nil
+	}
+	s.clearSlot(o, l.slot)
+	if l.slot.lane == schedule.Resting {
+		s.rest(o, printOf(e.URL), nowhere)
+	}
 	switch outcome {
 	case storage.Again:
 		s.put(o, laneOf(e).Back(), 0, e)
 	case storage.Later:
-		s.put(o, laneOf(e).Later(), nanos(at), e)
+		s.put(o, laneOf(e).Later(), schedule.Nanos(at), e)
 	case storage.Rest:
-		if !e.For.IsZero() {
-			break
+		if e.For.IsZero() { // else it is a hop, and done
+			s.put(o, schedule.Resting, schedule.Nanos(at), e)
 		}
-		s.put(o, schedule.Resting, nanos(at), e)
 	case storage.Parked:
 		s.put(o, parked, 0, e)
 	}
@@ -240,7 +237,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		s.settleLease(l, &e, a.Outcome, a.At)
 		if a.Host != nil {
 			l.Origin.Host.Set(schedule.Clock(*a.Host))
-			s.pending.changedHost(l.Origin.Queue.host)
+			s.touchHost(l.Origin.Queue)
 		}
 		s.turns.End(l.Lease)
 	}
@@ -253,27 +250,14 @@ func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, 
 		return err
 	}
 	defer s.end()
-	o := s.origin(name)
-	o.Origin.Hold, o.Dormant = until, dormant
-	s.pending.changedOrigin(o)
-	s.turns.Update(&o.Origin)
-	return nil
-}
-
-// Counts implements storage.Store.
-func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	if err := s.lock(ctx); err != nil {
-		return storage.Counts{}, err
-	}
-	defer s.mu.Unlock()
-	return storage.Counts{
-		Hosts:   s.turns.Hosts,
-		Due:     s.turns.Due(),
-		Queued:  s.turns.Queued,
-		Leased:  s.turns.Leased(),
-		Parked:  s.parked,
-		Seen:    s.seen,
-		Dormant: s.turns.Dormant,
-		Resting: s.turns.Resting,
-	}, nil
+	return s.view(func(tx *bbolt.Tx) error {
+		o, err := s.meet(tx, name)
+		if err != nil {
+			return err
+		}
+		o.Origin.Hold, o.Dormant = until, dormant
+		s.touch(o)
+		s.turns.Update(&o.Origin)
+		return nil
+	})
 }

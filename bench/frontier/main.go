@@ -1,0 +1,161 @@
+// The program frontier measures the frontier and its store at the size of a
+// real crawl:
+//
+//	go run ./bench/frontier -urls 1000000,5000000,20000000
+//
+// For each size a process of its own discovers so many new URLs over 100,000
+// origins through frontier.Discover, asks for seen ones, leases and acks, and is
+// killed with SIGKILL in the middle of more; then the store is opened again.
+// The orders are scattered, each URL of another origin than the one before, and
+// paged, 50 links of a page, four of five of its own site. Progress goes to
+// standard error, a table to standard output.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// A plan is one run, as it is handed to the child.
+type plan struct {
+	Order   string
+	URLs    int
+	Origins int
+	File    string
+	Profile string // directory for CPU and heap profiles; "" for none
+}
+
+func main() {
+	urls := flag.String("urls", "1000000,5000000,20000000", "how many URLs: one run for each")
+	orders := flag.String("order", "scattered,paged", "orders of discovery")
+	origins := flag.Int("origins", 100_000, "how many origins")
+	dir := flag.String("dir", "", "where the files go (default: a temporary directory)")
+	profile := flag.String("profile", "", "directory for profiles of the processes")
+	child := flag.String("child", "", "a plan, for the program itself")
+	flag.Parse()
+	if err := run(*urls, *orders, *origins, *dir, *profile, *child); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/frontier:", err)
+		os.Exit(1)
+	}
+}
+
+func run(urls, orders string, origins int, dir, profile, child string) error {
+	if child != "" {
+		var p plan
+		if err := json.Unmarshal([]byte(child), &p); err != nil {
+			return err
+		}
+		return work(p)
+	}
+	base, err := os.MkdirTemp(dir, "bench-frontier-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(base)
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, strings.Join(append([]string{"order", "URLs"}, columns()...), "\t")+"\t")
+	for order := range strings.SplitSeq(orders, ",") {
+		for size := range strings.SplitSeq(urls, ",") {
+			n, err := strconv.Atoi(size)
+			if err != nil {
+				return err
+			}
+			p := plan{order, n, origins, filepath.Join(base, "frontier.db"), profile}
+			figures, err := measure(p)
+			if err != nil {
+				return err
+			}
+			row := []string{order, size}
+			for _, name := range columns() {
+				row = append(row, figures[name])
+			}
+			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
+			if err := os.Remove(p.File); err != nil {
+				return err
+			}
+		}
+	}
+	return table.Flush()
+}
+
+// columns are the figures in the order of the table.
+func columns() []string {
+	return []string{newRate, diskPerURL, seenRate, pageRate, leaseRate, heapPeak, reopenTime, reopenHeap}
+}
+
+const (
+	newRate    = "new/s"
+	diskPerURL = "disk B/URL"
+	seenRate   = "seen/s"
+	pageRate   = "links/s 90% seen"
+	leaseRate  = "lease+ack/s"
+	heapPeak   = "heap peak MiB"
+	reopenTime = "reopen s"
+	reopenHeap = "its heap MiB"
+)
+
+// measure runs the plan in a child, kills it, and opens what it left.
+func measure(p plan) (map[string]string, error) {
+	arg, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "-child", string(arg))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	figures := make(map[string]string)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		name, value, ok := strings.Cut(lines.Text(), "\t")
+		if !ok { // it is in the middle of its work
+			break
+		}
+		figures[name] = value
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
+		return nil, fmt.Errorf("the process ended before it was killed: %w", err)
+	}
+	return figures, reopen(p.File, figures)
+}
+
+// reopen opens the store of a killed process.
+func reopen(file string, figures map[string]string) error {
+	peak := watchHeap()
+	begin := time.Now()
+	s, err := bolt.Open(file, bolt.Options{})
+	if err != nil {
+		return err
+	}
+	figures[reopenTime] = fmt.Sprintf("%.2f", time.Since(begin).Seconds())
+	figures[reopenHeap] = mib(peak())
+	c, err := s.Counts(context.Background())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "reopened: %+v\n", c)
+	return s.Close()
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/metrics"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+const (
+	seenChecks = 2_000_000
+	leasesMost = 1_000_000
+	inHand     = 64 // leases of a call, one for each worker that waits
+)
+
+// A worker is the process that is measured.
+type worker struct {
+	plan
+	ctx   context.Context
+	web   web
+	store *bolt.Store
+	front *frontier.Frontier
+	of    func(page int) []storage.Entry
+	round int // pages until the same sites come again
+}
+
+// work makes the figures of a plan, then works on until it is killed.
+func work(p plan) error {
+	s, err := bolt.Open(p.File, bolt.Options{})
+	if err != nil {
+		return err
+	}
+	scope := frontier.NewScope(frontier.ScopeConfig{
+		Within:  frontier.Any,
+		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
+	}, nil)
+	w := &worker{plan: p, ctx: context.Background(), web: web{p.Origins}, store: s,
+		front: frontier.New(s, frontier.Config{Scope: scope})}
+	w.of, w.round = w.web.scattered, p.Origins/links
+	if p.Order == "paged" {
+		w.of, w.round = w.web.paged, p.Origins
+	}
+	peak := watchHeap()
+	for _, phase := range []struct {
+		name string
+		run  func() error
+	}{{"discover", w.discover}, {"seen", w.seen}, {"pages", w.pages}, {"lease", w.lease}} {
+		if err := w.profiled(phase.name, phase.run); err != nil {
+			return err
+		}
+	}
+	figure(heapPeak, mib(peak()))
+	fmt.Println("working on")
+	for n := p.URLs / links; ; n++ { // until the kill
+		if _, err := w.front.Discover(w.ctx, w.of(n)...); err != nil {
+			return err
+		}
+	}
+}
+
+func figure(name, value string) { fmt.Printf("%s\t%s\n", name, value) }
+
+func rate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", float64(n)/d.Seconds()) }
+
+func mib(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
+
+// profiled runs a phase, and profiles it if that is asked for.
+func (w *worker) profiled(name string, run func() error) error {
+	if w.Profile == "" {
+		return run()
+	}
+	f, err := os.Create(filepath.Join(w.Profile, name+".cpu"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	err = run()
+	pprof.StopCPUProfile()
+	heap, create := os.Create(filepath.Join(w.Profile, name+".heap"))
+	if create != nil {
+		return create
+	}
+	defer heap.Close()
+	if write := pprof.WriteHeapProfile(heap); write != nil {
+		return write
+	}
+	return err
+}
+
+// discover offers the URLs from one goroutine for each CPU, and makes them
+// durable. Making the URLs up is part of the time.
+func (w *worker) discover() error {
+	begin := time.Now()
+	var next, added atomic.Int64
+	err := w.parallel(func() error {
+		for {
+			page := int(next.Add(1)) - 1
+			if page*links >= w.URLs {
+				return nil
+			}
+			n, err := w.front.Discover(w.ctx, w.of(page)...)
+			if err != nil {
+				return err
+			}
+			if done := added.Add(int64(n)); done%(1<<20) < int64(n) {
+				w.progress(int(done), time.Since(begin))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.store.Flush(w.ctx); err != nil {
+		return err
+	}
+	spent := time.Since(begin)
+	info, err := os.Stat(w.File)
+	if err != nil {
+		return err
+	}
+	figure(newRate, rate(int(added.Load()), spent))
+	figure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
+	return nil
+}
+
+func (w *worker) progress(done int, spent time.Duration) {
+	info, err := os.Stat(w.File)
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, rate(done, spent), mib(uint64(info.Size())))
+}
+
+// seen offers URLs that are known, each of another page.
+func (w *worker) seen() error {
+	r := random(1)
+	return w.offer(seenRate, seenChecks, func(int) []storage.Entry { return w.of(r.below(w.URLs / links)) })
+}
+
+// pages offers pages of which nine of ten links are known.
+func (w *worker) pages() error {
+	r := random(2)
+	return w.offer(pageRate, seenChecks/2, func(n int) []storage.Entry { return w.revisited(&r, n) })
+}
+
+// revisited is the links of a page as crawls find them when most is known: the
+// site's navigation, pages seen long ago, and one of ten that is new.
+func (w *worker) revisited(r *random, fresh int) []storage.Entry {
+	page := r.below(w.URLs / links)
+	entries := append(w.of(page % w.round)[:nav], w.of(page)...)[:links-links/10]
+	for i := range links / 10 {
+		e := entries[len(entries)-1]
+		u, err := e.URL.Resolve(fmt.Sprintf("/new/%d.html", fresh*links+i))
+		if err != nil {
+			panic(err) // cannot be
+		}
+		e.URL = u
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// offer offers pages from one goroutine for each CPU. Only the calls are timed.
+func (w *worker) offer(name string, checks int, page func(n int) []storage.Entry) error {
+	const together = 400
+	var spent time.Duration
+	for n := 0; n*links < checks; n += together {
+		pages := make(chan []storage.Entry, together)
+		for i := range together {
+			pages <- page(n + i)
+		}
+		close(pages)
+		begin := time.Now()
+		err := w.parallel(func() error {
+			for entries := range pages {
+				if _, err := w.front.Discover(w.ctx, entries...); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		spent += time.Since(begin)
+	}
+	figure(name, rate(checks, spent))
+	return nil
+}
+
+// parallel runs f in one goroutine for each CPU.
+func (w *worker) parallel(f func() error) error {
+	errs := make([]error, runtime.NumCPU())
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { errs[i] = f() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// lease takes the hosts in turn and acks one by one, as workers do.
+func (w *worker) lease() error {
+	most := min(leasesMost, w.URLs/2)
+	now := time.Now()
+	begin := time.Now()
+	for taken := 0; taken < most; {
+		now = now.Add(time.Millisecond)
+		leases, _, err := w.store.Lease(w.ctx, now, time.Hour, inHand)
+		if err != nil {
+			return err
+		}
+		if len(leases) == 0 {
+			return fmt.Errorf("no lease after %d", taken)
+		}
+		for _, l := range leases {
+			ack := storage.Ack{Lease: l, Host: &storage.Host{Due: now, Gap: time.Second}}
+			if err := w.store.Ack(w.ctx, []storage.Ack{ack}); err != nil {
+				return err
+			}
+		}
+		taken += len(leases)
+	}
+	figure(leaseRate, rate(most, time.Since(begin)))
+	return nil
+}
+
+// watchHeap samples the bytes of the heap that objects take up, dead ones that
+// are not swept yet included; peak returns the most there were.
+func watchHeap() (peak func() uint64) {
+	var most atomic.Uint64
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	read := func() {
+		metrics.Read(sample)
+		most.Store(max(most.Load(), sample[0].Value.Uint64()))
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			read()
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() uint64 {
+		close(stop)
+		<-stopped
+		read()
+		return most.Load()
+	}
+}

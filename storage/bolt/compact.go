@@ -1,0 +1,111 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// FileStats is how large a store's file is.
+type FileStats struct {
+	Size int64 // bytes
+	Free int64 // of them, which Compact would give back, about
+	Log  int   // changes in the log, which are not in their place yet
+}
+
+// FileStats returns how large the file is.
+func (s *Store) FileStats() (f FileStats, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Log = s.logged
+	info, err := s.file.Stat()
+	if err != nil {
+		return f, fmt.Errorf("size of %s: %w", s.path, err)
+	}
+	f.Size = info.Size()
+	stats := s.db.Stats()
+	err = s.view(func(tx *bbolt.Tx) error {
+		f.Free = int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize) + max(0, f.Size-tx.Size())
+		return nil
+	})
+	return f, err
+}
+
+// compactBytes is how much one transaction of Compact writes, about.
+const compactBytes = 16 << 20
+
+// Compact writes the file of a store that nobody has open anew, without what is
+// free in it. Until the last moment, when the new file takes the place of the
+// old one, the old one stays as it is; the disk must have room for both.
+func Compact(path string) (err error) {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("compact: %w", err) // bbolt would make the file
+	}
+	err = guard(func() error {
+		old, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+		if err != nil {
+			return explain(path, err)
+		}
+		defer old.Close() // keeps others out until the new file is there
+		return compact(old, path)
+	})
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	return nil
+}
+
+func compact(old *bbolt.DB, path string) (err error) {
+	if err := old.View(isStore); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	next := path + ".compact"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err // of an attempt before
+	}
+	defer os.Remove(next)
+	db, err := bbolt.Open(next, 0o600, &bbolt.Options{NoSync: true, FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	err = bbolt.Compact(db, old, compactBytes)
+	if err == nil {
+		err = db.Sync()
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// isStore returns an error if the file is not one of this format.
+func isStore(tx *bbolt.Tx) error {
+	if err := whole(tx); err != nil {
+		return err
+	}
+	meta := tx.Bucket([]byte(bucketMeta))
+	if meta == nil {
+		return errors.New("a bbolt file of something else")
+	}
+	found, err := metaNumber(meta, keyFormat)
+	if err == nil && found != format {
+		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, format)
+	}
+	return err
+}
+
+// syncDir makes a rename in a directory durable.
+func syncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

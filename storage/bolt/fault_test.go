@@ -1,0 +1,172 @@
+package bolt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// faultNow is when stores are opened here; hosts are due long after.
+var faultNow = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A crash after any transaction, whatever it wrote of the log and of folds,
+// leaves the state of the calls before it: all of them up to that moment, and
+// none after. Transactions that fail change nothing, and are made up for.
+func TestCrashAfterEachTransaction(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("STORAGETEST_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("STORAGETEST_SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	opts := Options{FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 60, Cached: 10, Window: 2, noSync: true, foldPages: 8,
+		Now: func() time.Time { return faultNow }}
+	s := openStill(t, dir, opts)
+	w := &faultWalk{T: t, r: r, s: s, now: faultNow.AddDate(100, 0, 0)}
+	held := dump(t, s)
+	var sealed []string
+	trims, partial := 0, 0
+	for round := range 100 {
+		for range r.IntN(14) {
+			w.call()
+		}
+		for range 1 + r.IntN(4) { // only the first has calls to write, the others fold
+			if r.IntN(4) == 0 {
+				s.setUpdate(full(s))
+			}
+			if s.writing == nil { // else it is written again as it was
+				sealed = dump(t, s)
+			}
+			logged := s.logged
+			s.calm, s.opts.Held = true, 1+r.IntN(2)*opts.Held
+			s.commit()
+			if s.logged < logged {
+				trims++
+			}
+			if s.writing == nil {
+				held = sealed
+			}
+			s.setUpdate(s.db.Update)
+			w.file = filepath.Join(t.TempDir(), "frontier.db")
+			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
+			again := openStill(t, filepath.Dir(w.file), opts)
+			if diff := cmp.Diff(held, dump(t, again)); diff != "" {
+				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.failed != nil, diff)
+			}
+			must(t, again.db.Close())
+			if len(s.pass) > 0 {
+				partial++
+			}
+		}
+		if round%10 == 9 { // goes on from what the crash left
+			must(t, s.db.Close())
+			s = openStill(t, filepath.Dir(w.file), opts)
+			w.s, w.leases = s, nil
+			held = dump(t, s)
+		}
+	}
+	must(t, s.db.Close())
+	if trims == 0 || partial == 0 {
+		t.Errorf("of the transactions %d cut the log, and %d were within a pass: the test sees too little", trims, partial)
+	}
+}
+
+// openStill opens a store of which only the test writes the file.
+func openStill(t *testing.T, dir string, opts Options) *Store {
+	t.Helper()
+	s := open(t, dir, opts)
+	close(s.quit)
+	<-s.ended
+	return s
+}
+
+// A faultWalk makes random calls.
+type faultWalk struct {
+	*testing.T
+	r      *rand.Rand
+	s      *Store
+	now    time.Time
+	leases []storage.Lease
+	file   string // the last copy
+}
+
+func (w *faultWalk) call() {
+	w.now = w.now.Add(time.Second)
+	w.s.opts.Held = 1 << 30 // nobody else commits, so no call must wait
+	stalled := w.s.failed != nil
+	ctx, o := w.Context(), entry(w.T, "https://h%d.example/", w.r.IntN(9)).URL.Origin()
+	switch n := w.r.IntN(10); {
+	case n < 4:
+		e := entry(w.T, "%v/%d", o, w.r.IntN(200))
+		e.Class, e.Rank = storage.Class(w.r.IntN(4)), uint16(w.r.IntN(3))
+		add(w.T, w.s, e, entry(w.T, "%v/%d", o, w.r.IntN(200)))
+	case n == 4:
+		must(w.T, w.s.SetNote(ctx, o, "key", []byte(strconv.Itoa(w.r.Int()))))
+	case n == 5:
+		must(w.T, w.s.Hold(ctx, o, w.now.Add(time.Minute), true))
+	case n == 6:
+		_, err := w.s.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.Path())%2 == 0 })
+		must(w.T, err)
+		_, err = w.s.Recall(ctx, w.now, []storage.Sighting{{URL: entry(w.T, "%v/%d", o, w.r.IntN(200)).URL, Modified: w.now}})
+		must(w.T, err)
+	case stalled:
+	default:
+		leases, _, err := w.s.Lease(ctx, w.now, time.Hour, 1+w.r.IntN(4))
+		must(w.T, err)
+		w.leases = append(w.leases, leases...)
+		for len(w.leases) > 3 {
+			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.r.IntN(6)), At: w.now.Add(time.Minute)}
+			a.Host = &storage.Host{Due: w.now, Gap: time.Duration(w.r.IntN(9)), Strikes: w.r.IntN(5)}
+			must(w.T, w.s.Ack(ctx, []storage.Ack{a}))
+			w.leases = w.leases[1:]
+		}
+	}
+}
+
+// dump returns all that a store holds. What is leased is in its queue.
+func dump(t *testing.T, s *Store) []string {
+	t.Helper()
+	c := must1(s.Counts(t.Context()))
+	all := []string{fmt.Sprint("counts ", c.Queued+c.Leased+c.Resting, c.Parked, c.Seen)}
+	var origins []decorum.Origin
+	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool {
+		origins = append(origins, i.Origin)
+		if i.Host.Due.Before(faultNow.AddDate(50, 0, 0)) {
+			i.Host.Due = time.Time{} // the rest of a restart
+		}
+		all = append(all, fmt.Sprint(i.Origin, i.Host, i.Hold.Unix(), i.Dormant, i.Queued+i.Leased+i.Resting, i.Parked, i.Seen))
+		return true
+	}))
+	for _, o := range origins {
+		var urls []string // sorted: leased ones come first, and are back in their places after
+		for in, name := range map[storage.State]string{storage.InQueue: "waits", storage.InRest: "waits", storage.InParking: "parked"} {
+			must(t, s.URLs(t.Context(), o, in, func(e storage.Entry, _ time.Time) bool {
+				urls = append(urls, fmt.Sprint(name, e.URL, e.Class, e.Rank, e.Attempt, e.Page != nil))
+				return true
+			}))
+		}
+		slices.Sort(urls)
+		all = append(all, urls...)
+		all = append(all, string(must1(s.Note(t.Context(), o, "key"))))
+		known := 0
+		for i := range 200 {
+			if must1(s.Known(t.Context(), entry(t, "%v/%d", o, i).URL)) {
+				known += 1000 + i
+			}
+		}
+		all = append(all, fmt.Sprint(o, " knows ", known))
+	}
+	return all
+}

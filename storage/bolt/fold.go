@@ -1,0 +1,278 @@
+package bolt
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// foldPages is about how many pages of the file one transaction folds into:
+// bbolt holds each of them in memory, twice.
+const foldPages = 2000
+
+// fillPercent is how full bbolt leaves a page that it splits. Most grow in the
+// middle, where one origin ends and the next begins.
+const fillPercent = 0.75
+
+// logMost bounds the log, in changes for each that may be held: changes that
+// undo each other are held once, and are all in the log.
+const logMost = 4
+
+// logging is the state of the log in the file.
+type logging struct {
+	piece   uint64 // number of the next one
+	logged  int    // changes in the log
+	passEnd uint64 // the present pass folds all of the log before this piece
+	before  int    // changes there
+}
+
+// A write is what one transaction brings to the file: the pieces of the log
+// since the write before, and some origins' changes, each in its place. It is
+// written whole or not at all, and does not change once it is made.
+type write struct {
+	number uint64
+	pieces [][]byte
+	first  uint64 // number of the first piece
+	folds  []fold
+	trim   uint64 // the log before this piece is all folded; 0 if it is not
+	freed  int    // changes of the log that go with that
+}
+
+// A fold is what becomes of one origin.
+type fold struct {
+	*changes
+	o      *origin
+	number uint32
+	born   bool // perhaps not in names yet
+	name   string
+	record []byte
+	host   *hostFold // if it has changed
+}
+
+type hostFold struct {
+	number uint32
+	name   string
+	record []byte
+}
+
+// presses reports whether so much is held that it should be folded now.
+func (s *Store) presses() bool {
+	return s.held >= s.opts.Held*3/4 || s.logged >= logMost*s.opts.Held*3/4
+}
+
+// seal makes the next write; nil if there is nothing to write.
+func (s *Store) seal() *write {
+	idle := s.unsaved() == 0
+	if idle && (s.logged == 0 || !s.calm && !s.presses()) {
+		s.calm = true
+		return nil
+	}
+	s.calm = idle
+	s.writes++
+	w := &write{number: s.writes, first: s.piece}
+	s.recordChanged()
+	s.logged += s.redo.n
+	w.pieces = s.redo.take()
+	s.piece += uint64(len(w.pieces))
+	if idle || s.presses() {
+		s.takeFolds(w)
+	}
+	return w
+}
+
+// unsaved returns how many changes are to be written, about.
+func (s *Store) unsaved() int { return s.redo.n + len(s.unlogged) + len(s.hostsUnlogged) }
+
+// recordChanged puts into the log what the changed origins and hosts are now.
+func (s *Store) recordChanged() {
+	var buf []byte
+	for _, o := range s.unlogged {
+		o.unlogged = false
+		buf = appendOrigin(buf[:0], o)
+		s.redo.record(opOrigin, o.number, buf)
+	}
+	for _, h := range s.hostsUnlogged {
+		h.unlogged = false
+		buf = appendHost(buf[:0], &h.Clock)
+		s.redo.record(opHost, h.number, buf)
+	}
+	clear(s.unlogged) // lets them be collected
+	clear(s.hostsUnlogged)
+	s.unlogged, s.hostsUnlogged = s.unlogged[:0], s.hostsUnlogged[:0]
+}
+
+// takeFolds adds the next origins of the pass to w: their state of now, all of
+// which is in the log or in w. A pass folds every origin that has changes at
+// its beginning, in the order of the file; when it has ended, the log from
+// before is not needed any more.
+func (s *Store) takeFolds(w *write) {
+	if len(s.pass) == 0 {
+		s.pass, s.dirty = s.dirty, nil
+		slices.SortFunc(s.pass, func(a, b *origin) int { return cmp.Compare(a.number, b.number) })
+		s.passEnd, s.before = s.piece, s.logged
+	}
+	pages := 0
+	for len(s.pass) > 0 && pages < s.opts.foldPages {
+		f := newFold(s.pass[0])
+		s.pass = s.pass[1:]
+		pages += f.pages()
+		w.folds = append(w.folds, f)
+	}
+	if len(s.pass) == 0 {
+		s.pass = nil
+		w.trim, w.freed = s.passEnd, s.before
+	}
+}
+
+// newFold takes the changes of an origin.
+func newFold(o *origin) fold {
+	f := fold{changes: o.fresh, o: o, number: o.number, born: o.born, name: o.name.String(), record: appendOrigin(nil, o)}
+	o.fresh, o.folding, o.born = nil, o.fresh, false
+	if h := o.host; h.unfolded || f.born {
+		h.unfolded = false
+		f.host = &hostFold{h.number, h.name, appendHost(nil, &h.Clock)}
+	}
+	return f
+}
+
+// settle takes note that w is in the file.
+func (s *Store) settle(w *write) {
+	for _, f := range w.folds {
+		s.held -= f.size
+		f.o.folding = nil
+		s.entertain(f.o)
+	}
+	s.logged -= w.freed
+	s.writing, s.written = nil, w.number
+}
+
+// apply writes w, bucket by bucket, in the order of keys: neighbours share a page.
+func (w *write) apply(tx *bbolt.Tx) error {
+	steps := []struct {
+		bucket string
+		fold   func(*fold, *bbolt.Bucket) error
+	}{
+		{bucketNames, (*fold).putNames},
+		{bucketHosts, (*fold).putHost},
+		{bucketOrigins, (*fold).putRecord},
+		{bucketURLs, (*fold).putURLs},
+		{bucketPrints, (*fold).putPrints},
+		{bucketResting, (*fold).putResting},
+		{bucketNotes, (*fold).putNotes},
+	}
+	for _, step := range steps {
+		b := tx.Bucket([]byte(step.bucket))
+		b.FillPercent = fillPercent
+		for i := range w.folds {
+			if err := step.fold(&w.folds[i], b); err != nil {
+				return err
+			}
+		}
+	}
+	return w.log(tx.Bucket([]byte(bucketLog)))
+}
+
+// log brings the log up to date. What is folded already does not go there.
+func (w *write) log(b *bbolt.Bucket) error {
+	b.FillPercent = 1 // it grows at its end
+	for i, piece := range w.pieces {
+		if number := w.first + uint64(i); number >= w.trim {
+			if err := b.Put(binary.BigEndian.AppendUint64(nil, number), piece); err != nil {
+				return err
+			}
+		}
+	}
+	if w.trim == 0 {
+		return nil
+	}
+	key, _ := b.Cursor().First()
+	if key == nil {
+		return nil
+	}
+	for number := binary.BigEndian.Uint64(key); number < w.trim; number++ {
+		if err := b.Delete(binary.BigEndian.AppendUint64(nil, number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fold) putNames(names *bbolt.Bucket) error {
+	if !f.born || names.Get(originKey(f.name)) != nil {
+		return nil
+	}
+	if err := names.Put(originKey(f.name), numberKey(f.number)); err != nil {
+		return err
+	}
+	return names.Put(hostKey(f.host.name), numberKey(f.host.number))
+}
+
+func (f *fold) putHost(hosts *bbolt.Bucket) error {
+	if f.host == nil {
+		return nil
+	}
+	return hosts.Put(numberKey(f.host.number), f.host.record)
+}
+
+func (f *fold) putRecord(origins *bbolt.Bucket) error {
+	return origins.Put(numberKey(f.number), f.record)
+}
+
+func (f *fold) putURLs(urls *bbolt.Bucket) error {
+	key := make([]byte, 0, urlKeyLen)
+	for c := f.urls.seek(change{slot: slot{0, firstPlace}}); ; c.next() {
+		change, ok := c.peek()
+		if !ok {
+			return nil
+		}
+		if err := set(urls, appendURLKey(key, f.number, change.slot), change.value); err != nil {
+			return err
+		}
+	}
+}
+
+// set puts a value, or deletes it if there is none.
+func set(b *bbolt.Bucket, key, value []byte) error {
+	if value == nil {
+		return b.Delete(key)
+	}
+	return b.Put(key, value)
+}
+
+func (f *fold) putPrints(prints *bbolt.Bucket) error {
+	fresh := make([]print, 0, f.seen.len())
+	for c := f.seen.seek(0); ; c.next() {
+		p, ok := c.peek()
+		if !ok {
+			return addPrints(prints, f.number, fresh)
+		}
+		fresh = append(fresh, p)
+	}
+}
+
+func (f *fold) putResting(resting *bbolt.Bucket) error {
+	for _, p := range slices.Sorted(maps.Keys(f.rests)) {
+		var value []byte
+		if at := f.rests[p]; at != nowhere {
+			value = appendURLKey(nil, f.number, slot{schedule.Resting, at})
+		}
+		if err := set(resting, appendPrintKey(nil, f.number, p), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fold) putNotes(notes *bbolt.Bucket) error {
+	for _, key := range slices.Sorted(maps.Keys(f.notes)) {
+		if err := set(notes, appendNoteKey(nil, f.number, key), f.notes[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

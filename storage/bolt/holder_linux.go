@@ -1,0 +1,30 @@
+package bolt
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// holder says who has the file locked, as far as the system tells.
+func holder(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return someone
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil || !ok {
+		return someone
+	}
+	inode := fmt.Sprintf(":%d", stat.Ino)
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1835022 0 EOF
+		f := strings.Fields(line)
+		if len(f) > 5 && f[1] == "FLOCK" && f[3] == "WRITE" && strings.HasSuffix(f[5], inode) {
+			return "process " + f[4]
+		}
+	}
+	return someone
+}

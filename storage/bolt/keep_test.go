@@ -1,0 +1,227 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A record that makes no sense is set aside, and the next URL is leased; so is
+// a queue that is shorter than it was counted.
+func TestDamagedRecords(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir) // 1000 URLs each of a.example and b.example, with even and odd numbers
+	edit(t, path(dir), func(tx *bbolt.Tx) error {
+		urls := tx.Bucket([]byte(bucketURLs))
+		first, _ := urls.Cursor().First()
+		if err := urls.Put(first, []byte("makes no sense")); err != nil {
+			return err
+		}
+		last, _ := urls.Cursor().Last() // of b.example
+		return urls.Delete(last)
+	})
+	var told []string
+	s := open(t, dir, Options{noSync: true, Damaged: func(err error) { told = append(told, err.Error()) }})
+	leased := 0
+	for now := time.Now().Add(time.Hour); ; now = now.Add(time.Second) {
+		leases := leaseAll(t, s, now, 2)
+		if len(leases) == 0 {
+			break
+		}
+		for _, l := range leases {
+			leased++
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l}}))
+		}
+	}
+	if c := must1(s.Counts(t.Context())); leased != 1998 || c.Queued != 0 {
+		t.Errorf("%d were leased, want 1998; counts %+v", leased, c)
+	}
+	want := []string{"one URL is set aside: ", "queue of https://b.example: "}
+	if len(told) != 2 || !strings.Contains(told[0], want[0]) || !strings.Contains(told[1], want[1]) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	foldAll(s)
+	must(t, s.db.View(func(tx *bbolt.Tx) error {
+		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
+		if _, at, ok := parseURLKey(key); !ok || at.lane != damaged || string(value) != "makes no sense" {
+			t.Errorf("%x: %q is in the file, want the record that was set aside", key, value)
+		}
+		return nil
+	}))
+	must(t, s.Close())
+}
+
+// Memory grows with the hosts in play, not with those that were ever met; what
+// is forgotten is read back.
+func TestForgetsWhatHoldsNothing(t *testing.T) {
+	const n = 3 * guestsMost
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
+	defer s.Close()
+	now := time.Now()
+	due := now.Add(time.Hour)
+	for i := range n {
+		add(t, s, entry(t, "https://h%d.example/", i))
+		l := leaseAll(t, s, now, 1)[0]
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: due, Gap: time.Second}}}))
+	}
+	add(t, s, entry(t, "https://h0.example/more"))
+	foldAll(s)
+	check := func() {
+		t.Helper()
+		if len(s.origins) > guestsMost+1 || len(s.hosts) > guestsMost+1 || len(s.numbers) != len(s.origins) || len(s.guests) > guestsMost {
+			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.origins), len(s.hosts), len(s.numbers), len(s.guests))
+		}
+	}
+	check()
+	for i := range n {
+		if must1(s.Add(t.Context(), []storage.Entry{entry(t, "https://h%d.example/", i)})) != 0 {
+			t.Fatalf("h%d.example was forgotten altogether", i)
+		}
+	}
+	check()
+	if c := must1(s.Counts(t.Context())); c.Seen != n+1 || c.Queued != 1 {
+		t.Errorf("counts %+v", c)
+	}
+	add(t, s, entry(t, "https://h1.example/more"))
+	if leases := leaseAll(t, s, now, 10); len(leases) > 0 {
+		t.Errorf("leased %v before it was due", leases[0].URL)
+	}
+	if leases := leaseAll(t, s, due, 10); len(leases) != 2 || leases[1].Host.Gap != time.Second {
+		t.Errorf("leased %v, want two", leases)
+	}
+}
+
+func TestInspector(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true})
+	defer s.Close()
+	now := time.Now().Truncate(time.Second)
+	const n = 3 * portion
+	for i := range n {
+		add(t, s, entry(t, "https://a.example/%d", i), entry(t, "https://h%d.example/", i))
+	}
+	a := entry(t, "https://a.example/").URL.Origin()
+	outcomes := []storage.Ack{{Outcome: storage.Later}, {Outcome: storage.Rest}, {Outcome: storage.Parked}, {Outcome: storage.Again}}
+	for i := 0; i < len(outcomes); {
+		for _, l := range leaseAll(t, s, now, 1) {
+			if l.URL.Origin() == a {
+				ack := outcomes[i]
+				ack.Lease, ack.At, ack.Host = l, now.Add(time.Hour), &storage.Host{Due: now, Slots: 5}
+				must(t, s.Ack(t.Context(), []storage.Ack{ack}))
+				i++
+			}
+		}
+		now = now.Add(time.Second)
+	}
+	inspect := func() {
+		t.Helper()
+		seen := make(map[string]bool)
+		must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool { seen[i.Origin.String()] = true; return true }))
+		if len(seen) != n+1 {
+			t.Errorf("%d origins, want %d", len(seen), n+1)
+		}
+		calls := 0
+		must(t, s.Origins(t.Context(), func(storage.OriginInfo) bool { calls++; return false }))
+		if calls != 1 {
+			t.Errorf("%d calls of yield after it returned false", calls-1)
+		}
+		urls := func(in storage.State) (paths []string, timed int) {
+			must(t, s.URLs(t.Context(), a, in, func(e storage.Entry, at time.Time) bool {
+				paths = append(paths, e.URL.Path())
+				if !at.IsZero() {
+					timed++
+				}
+				return true
+			}))
+			return paths, timed
+		}
+		queued, timed := urls(storage.InQueue)
+		if len(queued) != n-2 || queued[0] != "/3" || queued[1] != "/0" || queued[2] != "/4" || timed != 1 {
+			t.Errorf("%d queued, %q first, %d timed", len(queued), queued[:3], timed)
+		}
+		if rest, timed := urls(storage.InRest); fmt.Sprint(rest) != "[/1]" || timed != 1 {
+			t.Errorf("%q rest", rest)
+		}
+		if parked, timed := urls(storage.InParking); fmt.Sprint(parked) != "[/2]" || timed != 0 {
+			t.Errorf("%q are parked", parked)
+		}
+		i, met, err := s.Origin(t.Context(), a)
+		if !met || err != nil || i.Queued != n-2 || i.Resting != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.Next.After(now) {
+			t.Errorf("origin %+v, %t, %v", i, met, err)
+		}
+	}
+	inspect()
+	foldAll(s)
+	inspect()
+	if _, met, err := s.Origin(t.Context(), entry(t, "https://never.example/").URL.Origin()); met || err != nil {
+		t.Errorf("an origin was met that was not (%v)", err)
+	}
+}
+
+// Revive goes on beyond a portion, and leaves what is parked meanwhile.
+func TestReviveInPortions(t *testing.T) {
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
+	defer s.Close()
+	now := time.Now()
+	const n = 2*portion + 10
+	for i := range n {
+		add(t, s, entry(t, "https://a.example/%d", i))
+	}
+	for range n {
+		now = now.Add(time.Second)
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leaseAll(t, s, now, 1)[0], Outcome: storage.Parked}}))
+	}
+	judged := 0
+	revived, err := s.Revive(t.Context(), entry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
+		judged++
+		return judged%2 == 0
+	})
+	c := must1(s.Counts(t.Context()))
+	if err != nil || judged != n || revived != n/2 || c.Parked != n/2 || c.Queued != n/2 {
+		t.Errorf("%d judged, %d revived (%v), counts %+v", judged, revived, err, c)
+	}
+	if parked := must1(s.Parked(t.Context())); len(parked) != 1 {
+		t.Errorf("%v have parked URLs, want one origin", parked)
+	}
+}
+
+func TestCompact(t *testing.T) {
+	dir := t.TempDir()
+	file := path(dir)
+	fillStore(t, dir)
+	if err := Compact(file + ".missing"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+	s := open(t, dir, Options{noSync: true})
+	stats := must1(s.FileStats())
+	if err := Compact(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d", os.Getpid())) {
+		t.Errorf("compact a store in use: %v", err)
+	}
+	want := dump(t, s)
+	must(t, s.Close())
+	must(t, os.WriteFile(file+".compact", []byte("of an attempt before"), 0o600))
+	must(t, Compact(file))
+	s = open(t, dir, Options{noSync: true})
+	defer s.Close()
+	after := must1(s.FileStats())
+	if after.Size > stats.Size-stats.Free/2 || stats.Free < stats.Size/2 || after.Free > after.Size/2 {
+		t.Errorf("%+v became %+v", stats, after)
+	}
+	if got := dump(t, s); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Error("not all is as it was")
+	}
+	if entries := must1(os.ReadDir(dir)); len(entries) != 1 {
+		t.Errorf("%v are left", entries)
+	}
+	foreign := path(t.TempDir())
+	edit(t, foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+	if err := Compact(foreign); err == nil || !strings.Contains(err.Error(), "something else") {
+		t.Errorf("compact another program's file: %v", err)
+	}
+}

@@ -1,0 +1,118 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// The buckets of the file.
+const (
+	bucketMeta    = "meta"
+	bucketNames   = "names"
+	bucketHosts   = "hosts"
+	bucketOrigins = "origins"
+	bucketURLs    = "urls"
+	bucketPrints  = "prints"
+	bucketResting = "resting"
+	bucketNotes   = "notes"
+	bucketLog     = "log"
+)
+
+func buckets() []string {
+	return []string{bucketMeta, bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog}
+}
+
+// The bucket meta.
+const (
+	format = 2 // of the file
+
+	keyFormat  = "format"
+	keyClean   = "clean"   // 1 if the last one to open the file closed it in order
+	keyOpened  = "opened"  // how often the file was opened: the upper bits of tokens
+	keyFloor   = "floor"   // no host is due before
+	keyCrashed = "crashed" // when the file was last opened and not clean
+)
+
+// someone is who has the file, if that is all that is known.
+const someone = "another process"
+
+// create makes a new file, and returns an error if it is one of something else.
+func create(tx *bbolt.Tx) error {
+	if tx.Bucket([]byte(bucketMeta)) != nil {
+		return nil
+	}
+	if first, _ := tx.Cursor().First(); first != nil {
+		return fmt.Errorf("a bbolt file of something else (bucket %q): give another path", first)
+	}
+	for _, name := range buckets() {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	return writeMeta(tx, map[string][]byte{keyFormat: number(format), keyOpened: number(0), keyClean: {1}})
+}
+
+// takeOver reads the bucket meta, and says there that the file is open.
+func (s *Store) takeOver(tx *bbolt.Tx) error {
+	meta := tx.Bucket([]byte(bucketMeta))
+	opened, err := metaNumber(meta, keyOpened)
+	if err != nil {
+		return err
+	}
+	s.token = (opened + 1) << 40
+	if s.floor, err = metaTime(meta, keyFloor); err != nil {
+		return err
+	}
+	if s.crashed, err = metaTime(meta, keyCrashed); err != nil {
+		return err
+	}
+	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}
+	if meta.Get([]byte(keyClean)) == nil {
+		s.crashed = s.opts.Now()
+		values[keyCrashed] = appendTime(nil, s.crashed)
+		if floor := s.crashed.Add(s.opts.RestartDelay); floor.After(s.floor) {
+			s.floor = floor
+			values[keyFloor] = appendTime(nil, s.floor)
+		}
+	}
+	return writeMeta(tx, values)
+}
+
+// markClean says that the file was closed in order.
+func markClean(tx *bbolt.Tx) error {
+	return writeMeta(tx, map[string][]byte{keyClean: {1}})
+}
+
+// writeMeta sets keys of the bucket meta; nil deletes.
+func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
+	for key, value := range values {
+		if err := set(tx.Bucket([]byte(bucketMeta)), []byte(key), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func number(n uint64) []byte { return binary.AppendUvarint(nil, n) }
+
+func metaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
+	n, size := binary.Uvarint(meta.Get([]byte(key)))
+	if size <= 0 {
+		return 0, fmt.Errorf("%s: %w", key, errDamaged)
+	}
+	return n, nil
+}
+
+// metaTime reads a time; the zero Time if there is none.
+func metaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
+	b := meta.Get([]byte(key))
+	if b == nil {
+		return time.Time{}, nil
+	}
+	r := reader{b: b}
+	t := r.time()
+	return t, r.end()
+}

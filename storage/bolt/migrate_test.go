@@ -1,0 +1,130 @@
+package bolt
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// format1 writes a file of format 1, as its program left it, into a directory:
+// 5 origins with 400 URLs each, of which http://a.example has 30 that were
+// visited: 5 of each outcome, in turn.
+func format1(t *testing.T) (dir string) {
+	t.Helper()
+	f, err := os.Open("testdata/format1.db.gz")
+	must(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	must(t, err)
+	dir = t.TempDir()
+	must(t, os.WriteFile(path(dir), must1(io.ReadAll(z)), 0o600))
+	return dir
+}
+
+func TestMigrateFormat1(t *testing.T) {
+	dir := format1(t)
+	s := open(t, dir, Options{noSync: true})
+	checkMigrated(t, s)
+	must(t, s.Close())
+	s = open(t, dir, Options{noSync: true})
+	defer s.Close()
+	checkMigrated(t, s)
+	must(t, s.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte(bucketSeen1)) != nil {
+			t.Error("the old seen set is still there")
+		}
+		return nil
+	}))
+	now := time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC)
+	o := entry(t, "http://a.example/").URL.Origin()
+	recalled := 0
+	for i := range 30 {
+		n, err := s.Recall(t.Context(), now, []storage.Sighting{{URL: entry(t, "%v/%d", o, i).URL, Modified: now}})
+		must(t, err)
+		recalled += n
+	}
+	if recalled != 5 {
+		t.Errorf("%d pages were recalled, want 5", recalled)
+	}
+	if n, err := s.Revive(t.Context(), o, func(storage.Entry) bool { return true }); n != 5 || err != nil {
+		t.Errorf("%d were revived (%v), want 5", n, err)
+	}
+	leases := leaseAll(t, s, now, 4) // one of each host
+	if len(leases) != 4 {
+		t.Errorf("%d leases, want 4", len(leases))
+	}
+}
+
+// A migration that ends between two of its transactions goes on.
+func TestMigrateFormat1InParts(t *testing.T) {
+	for parts := range 4 {
+		dir := format1(t)
+		for range parts {
+			edit(t, path(dir), func(tx *bbolt.Tx) error {
+				_, err := migrate1(tx)
+				return err
+			})
+		}
+		s := open(t, dir, Options{noSync: true})
+		checkMigrated(t, s)
+		must(t, s.Close())
+	}
+}
+
+func checkMigrated(t *testing.T, s *Store) {
+	t.Helper()
+	c := must1(s.Counts(t.Context()))
+	if want := (storage.Counts{Hosts: 4, Due: c.Due, Queued: 1980, Parked: 5, Seen: 2000, Dormant: c.Dormant, Resting: 5}); c != want {
+		t.Errorf("counts %+v, want %+v", c, want)
+	}
+	for _, name := range []string{"https://a.example", "http://a.example", "https://b.example", "https://c.example", "https://d.example:81"} {
+		o := entry(t, "%s/", name).URL.Origin()
+		for i := range 400 {
+			if !must1(s.Known(t.Context(), entry(t, "%s/%d", name, i).URL)) {
+				t.Fatalf("%s/%d is not known", name, i)
+			}
+		}
+		if note := string(must1(s.Note(t.Context(), o, "robots"))); note != "note of "+name {
+			t.Errorf("note of %s: %q", name, note)
+		}
+		i, met, err := s.Origin(t.Context(), o)
+		must(t, err)
+		queued := 400
+		if name == "http://a.example" {
+			queued = 380
+		}
+		if !met || i.Queued != queued || i.Seen != 400 || i.Host.Gap != time.Second || i.Dormant != (name == "https://c.example") {
+			t.Errorf("origin %+v, met: %t", i, met)
+		}
+	}
+	if known := must1(s.Known(t.Context(), entry(t, "https://a.example/400").URL)); known {
+		t.Error("a URL is known that was never met")
+	}
+}
+
+// A migration says what is wrong.
+func TestMigrateDamaged(t *testing.T) {
+	for name, damage := range map[string]func(*bbolt.Tx) error{
+		"origin": func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte(bucketOrigins)).Put([]byte("=https://x.example"), []byte{1})
+		},
+		"fingerprint": func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucketSeen1)).Put([]byte("short"), nil) },
+		"bucket":      func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketHosts)) },
+	} {
+		dir := format1(t)
+		edit(t, path(dir), damage)
+		if s, err := Open(path(dir), Options{}); err == nil {
+			s.Close()
+			t.Errorf("%s: Open returned no error", name)
+		} else if want := fmt.Sprintf("open %s: %s ", path(dir), name); len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+}

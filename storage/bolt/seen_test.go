@@ -1,0 +1,122 @@
+package bolt
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// The packed seen set is compared with a map: fingerprints of three origins are
+// added in batches, the ends of the range among them.
+func TestPrints(t *testing.T) {
+	s := open(t, t.TempDir(), Options{noSync: true})
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	want := make(map[seenKey]bool)
+	for round := range 200 {
+		origin := uint32(1 + r.IntN(3))
+		fresh := []print{print(r.Uint64()), 0, lastPrint}
+		for range r.IntN(400) {
+			fresh = append(fresh, print(r.Uint64()))
+		}
+		if round%3 == 0 {
+			fresh = fresh[:1]
+		}
+		slices.Sort(fresh)
+		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addPrints(tx.Bucket([]byte(bucketPrints)), origin, fresh) }))
+		for _, p := range fresh {
+			want[seenKey{origin, p}] = true
+		}
+	}
+	must(t, s.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketPrints))
+		has := func(k seenKey) bool { return hasPrint(b.Cursor(), k.origin, k.print, nil) }
+		for k := range want {
+			if !has(k) {
+				t.Fatalf("%v is not there", k)
+			}
+			for _, k := range []seenKey{{k.origin, k.print + 1}, {k.origin + 1, k.print}, {4, k.print}, {0, k.print}} {
+				if has(k) != want[k] {
+					t.Fatalf("%v is there: %t", k, !want[k])
+				}
+			}
+		}
+		n, longest := 0, 0
+		must(t, b.ForEach(func(_, value []byte) error {
+			n += len(value) / printLen
+			longest = max(longest, len(value)/printLen)
+			return nil
+		}))
+		if n != len(want) || longest > printsMost {
+			t.Errorf("%d fingerprints, at most %d together, want %d and %d", n, longest, len(want), printsMost)
+		}
+		return nil
+	}))
+}
+
+// A run is compared with a sorted slice, through random additions.
+func TestRun(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, most := range []int{10, 100_000} { // many of each, and few
+		var run run[change]
+		want := make(map[int64]byte)
+		for i := range 5000 {
+			at := r.Int64N(int64(most))
+			if i%2 == 0 {
+				at = int64(most + i) // at the end
+			}
+			v := byte(r.IntN(256))
+			run.put(change{slot{7, place{0, at}}, []byte{v}})
+			want[at] = v
+		}
+		from := int64(most / 2)
+		var sorted []int64
+		for at, v := range want {
+			got, ok := run.get(change{slot: slot{7, place{0, at}}})
+			if !ok || got.value[0] != v {
+				t.Fatalf("at %d: %v, %t, want %d", at, got, ok, v)
+			}
+			if at >= from {
+				sorted = append(sorted, at)
+			}
+		}
+		slices.Sort(sorted)
+		c := run.seek(change{slot: slot{7, place{0, from}}})
+		for _, at := range sorted {
+			if x, ok := c.peek(); !ok || x.seq != at {
+				t.Fatalf("%v, %t, want %d", x, ok, at)
+			}
+			c.next()
+		}
+		if _, ok := c.peek(); ok || run.len() != len(want) {
+			t.Errorf("%d elements, want %d, and no more", run.len(), len(want))
+		}
+		if _, ok := run.get(change{slot: slot{8, place{0, from}}}); ok {
+			t.Error("an element is there that was not added")
+		}
+	}
+}
+
+// FuzzReadPiece reads any bytes as a piece of the log.
+func FuzzReadPiece(f *testing.F) {
+	var r redo
+	at := slot{7, place{1, 2}}
+	r.put(1, at, []byte("value"))
+	r.delete(1, at)
+	r.see(2, 3)
+	r.note(1, "key", []byte("note"))
+	r.note(1, "key", nil)
+	r.rest(1, 3, at.place)
+	r.record(opOrigin, 1, appendOrigin(nil, new(origin)))
+	r.record(opHost, 1, []byte("host"))
+	f.Add(r.take()[0])
+	f.Add([]byte{opPut, 1, 7, 1, 2, 0xff, 0xff, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		log := replayed{make(map[uint32]*origin), make(map[uint32][]byte), make(map[uint32]bool)}
+		if n, err := readPiece(b, &log); err == nil && n == 0 && len(b) > 0 {
+			t.Errorf("%x was read as nothing", b)
+		}
+	})
+}
