@@ -37,7 +37,6 @@ type job struct {
 	hosts    hostSet
 	outside  atomic.Int64 // URLs out of scope
 	goesOn   bool         // an earlier run has left something
-	rejudge  bool         // parked URLs may be judged otherwise than before
 	start    time.Time
 }
 
@@ -199,15 +198,26 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 		return err
 	}
 	j.goesOn = s.resume
-	j.rejudge = s.resume && (before == nil || !before.judgesAs(p))
 	if s.resume {
-		if err := dir.save(p); err != nil {
+		if err := j.takeOver(ctx, dir, before); err != nil {
 			return errors.Join(err, j.closeStores())
 		}
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
 	return j.ending(errors.Join(end, j.closeStores()))
+}
+
+// takeOver makes a crawl that goes on the project's: parked URLs are judged
+// again if it judges otherwise than it did before. The project is kept after
+// that, so that a kill in between repeats it.
+func (j *job) takeOver(ctx context.Context, dir stateDir, before *draft) error {
+	if before == nil || !before.judgesAs(j.project) {
+		if err := errors.Join(j.frontier.ReviveAll(ctx), j.frontier.Flush(ctx)); err != nil {
+			return err
+		}
+	}
+	return dir.save(j.project)
 }
 
 // openOutput opens the output, and moves what is in the way of a crawl that
@@ -263,11 +273,6 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 func (j *job) prepare(ctx context.Context) error {
 	if j.goesOn {
 		if err := j.frontier.Reopen(ctx); err != nil {
-			return err
-		}
-	}
-	if j.rejudge {
-		if err := j.frontier.ReviveAll(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,72 @@
+package crawler_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestSitemapsSurviveACrash: the crawl ends between learning a robots.txt and
+// queueing its sitemaps. The next run has the robots.txt in its notes, asks
+// nobody, and queues them.
+func TestSitemapsSurviveACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
+			Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/map.xml": sitemapOf("urlset", "http://a.test/listed")}})
+		cut := errors.New("power cut")
+		store := &faulty{Store: memory(), add: func(es []storage.Entry) error {
+			if es[0].Source == storage.Robots {
+				return cut
+			}
+			return nil
+		}}
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, cut) {
+			t.Fatalf("the first run ended with %v", err)
+		}
+		store.add = nil
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://a.test/listed"] != 1 || times["http://a.test/robots.txt"] != 1 {
+			t.Errorf("requests %v: want the listed page, and robots.txt once", times)
+		}
+	})
+}
+
+// TestHopSurvivesACrash: a crash comes between learning that a robots.txt is
+// elsewhere and queueing that. The next run asks there, and soon.
+func TestHopSurvivesACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "/rules.txt")}),
+			Pages:  map[string]crawltest.Page{"/": pageOf(), "/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
+		cut := errors.New("power cut")
+		store := &faulty{Store: memory(), add: func(es []storage.Entry) error {
+			if !es[0].For.IsZero() {
+				return cut
+			}
+			return nil
+		}}
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, cut) {
+			t.Fatalf("the first run ended with %v", err)
+		}
+		store.add = nil
+		begin := time.Now()
+		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://a.test/"] != 1 || times["http://a.test/rules.txt"] != 1 || times["http://a.test/robots.txt"] != 1 {
+			t.Errorf("requests %v: want each once", times)
+		}
+		if took := time.Since(begin); took > 30*time.Second {
+			t.Errorf("the second run took %v", took)
+		}
+	})
+}
