@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,8 @@ func (a *app) frontierCommand() *cobra.Command {
 		Args: noCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand())
+	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand(),
+		a.frontierCompactCommand())
 	return c
 }
 
@@ -65,6 +65,7 @@ type frontierStats struct {
 type stateFile struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
+	Free  int64  `json:"free_bytes"` // of them, which compact gives back, about
 }
 
 func (a *app) frontierStats(ctx context.Context, data, format string) error {
@@ -100,7 +101,7 @@ func (s *frontierStats) write(w io.Writer) error {
 			row("due since", clock(s.DueSince))
 		}
 		for _, f := range s.Files {
-			row(f.Name, approximate(f.Bytes))
+			row(f.Name, fmt.Sprintf("%s, %s of them free", approximate(f.Bytes), approximate(f.Free)))
 		}
 	})
 	_, err := p.WriteTo(w)
@@ -144,14 +145,23 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	if s.States[stateDue] > 0 {
 		s.NextDue = time.Time{} // it is now
 	}
-	for _, name := range []string{storeFile, robotsFile} {
-		info, err := os.Stat(k.dir.path(name))
+	s.Files, err = k.files()
+	return s, err
+}
+
+// files tells how large the files of the crawl are.
+func (k *kept) files() (files []stateFile, err error) {
+	for _, f := range []struct {
+		name  string
+		store store
+	}{{storeFile, k.store}, {robotsFile, k.robots}} {
+		stats, err := f.store.FileStats()
 		if err != nil {
 			return nil, err
 		}
-		s.Files = append(s.Files, stateFile{name, info.Size()})
+		files = append(files, stateFile{f.name, stats.Size, stats.Free})
 	}
-	return s, nil
+	return files, nil
 }
 
 // earlier returns the earlier of both, b if a is zero.

@@ -80,6 +80,30 @@ func TestFrontierStats(t *testing.T) {
 	}
 }
 
+// Compacting makes files smaller and changes nothing of what they hold.
+func TestFrontierCompact(t *testing.T) {
+	v := crawlTown(t)
+	export := func() string {
+		head, rest, _ := strings.Cut(v.on(t, "export").stdout, "\n") // the head tells the time
+		if !strings.Contains(head, "export") {
+			t.Errorf("the head is %q", head)
+		}
+		return rest
+	}
+	before := export()
+	sizes := decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout).Files
+	v.on(t, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
+	for i, f := range decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout).Files {
+		if f.Bytes >= sizes[i].Bytes || f.Free >= sizes[i].Free {
+			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.Free, sizes[i])
+		}
+	}
+	if diff := cmp.Diff(before, export()); diff != "" {
+		t.Errorf("what is kept before and after:\n%s", diff)
+	}
+	call(t, "frontier", "compact", "--data", t.TempDir()).want(t, ExitUsage, "holds no crawl")
+}
+
 func TestFrontierList(t *testing.T) {
 	v := crawlTown(t)
 	for _, tt := range []struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // A kept crawl is one that nobody runs at the moment, opened to be looked into.
@@ -34,6 +35,7 @@ type kept struct {
 type store interface {
 	storage.Store
 	storage.Inspector
+	FileStats() (bolt.FileStats, error)
 }
 
 // dataFlag adds the flag that says which crawl is meant.
@@ -60,8 +62,8 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *k
 // openKept opens the crawl in a directory. Close must be called in the end.
 func (a *app) openKept(name string) (_ *kept, err error) {
 	k := &kept{dir: stateDir(name), now: time.Now()}
-	if holds, err := k.dir.holdsCrawl(); err != nil || !holds {
-		return nil, errors.Join(usage("%s holds no crawl: name the directory of one with --data", name), err)
+	if err := k.dir.mustHoldCrawl(); err != nil {
+		return nil, err
 	}
 	if k.lock, err = k.dir.lock(); err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (a *app) openKept(name string) (_ *kept, err error) {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
 	}
 	j := &job{}
-	err = j.openStores(k.project, a.stalled)
+	err = j.openStores(k.project, a)
 	k.store, _ = j.store.(store)
 	k.robots, _ = j.robots.(store)
 	if err != nil {

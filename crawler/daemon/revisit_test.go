@@ -9,8 +9,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // changeless is a site of a page that never changes, and has a validator.
@@ -41,9 +39,6 @@ func TestRevisitAndResume(t *testing.T) {
 
 // A host gets its pages, and more when it is given more.
 func TestPagesPerHostAndResume(t *testing.T) {
-	if _, ok := any((*bolt.Store)(nil)).(storage.Inspector); !ok {
-		t.Skip("the store cannot name the hosts that it has set aside: they are looked at again after a minute")
-	}
 	v := visitTo(t, shop())
 	project := func(pages string) string {
 		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")

@@ -90,7 +90,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if s.brisk {
 		hurry(&gate, &policy)
 	}
-	if err := j.openStores(p, a.stalled); err != nil {
+	if err := j.openStores(p, a); err != nil {
 		return nil, err
 	}
 	var restarted time.Time
@@ -112,9 +112,9 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 
 // openStores opens the files of the crawl's directory. What is known of
 // robots.txt files has one of its own, which other crawls could share.
-func (j *job) openStores(p Project, stalled func(error)) (err error) {
+func (j *job) openStores(p Project, a *app) (err error) {
 	dir := stateDir(p.Store.Path)
-	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Stalled: stalled}
+	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Stalled: a.stalled, Damaged: a.damaged}
 	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
 		return err
 	}
@@ -129,6 +129,11 @@ func (a *app) stalled(err error) {
 	} else {
 		a.log.Info("the crawl goes on: its state can be written again")
 	}
+}
+
+// damaged tells of something in the state that makes no sense.
+func (a *app) damaged(err error) {
+	a.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
 }
 
 // openStore returns an interface that is nil where the store is.

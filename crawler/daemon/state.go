@@ -86,6 +86,15 @@ func (d stateDir) holdsCrawl() (bool, error) {
 	return err == nil && info.Size() > 0, err
 }
 
+// mustHoldCrawl returns an error unless a crawl was begun here, for commands
+// that look into one.
+func (d stateDir) mustHoldCrawl() error {
+	if holds, err := d.holdsCrawl(); err != nil || !holds {
+		return errors.Join(usage("%s holds no crawl: name the directory of one with --data", d), err)
+	}
+	return nil
+}
+
 // admits returns an error unless the directory is fit for a crawl that goes on,
 // or that starts anew, or, if neither is said, for one that must find nothing
 // here.

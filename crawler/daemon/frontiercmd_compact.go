@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+const frontierCompactHelp = `Write the files of a crawl's state anew, without what is free in them: files do
+not shrink by themselves when a crawl has worked off its queues. decorum frontier
+stats says how much is free. The disk must have room for the new files beside the
+old ones, which stay as they are until the new ones are whole.`
+
+func (a *app) frontierCompactCommand() *cobra.Command {
+	var data string
+	c := &cobra.Command{
+		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
+		Example: "  decorum frontier compact --data decorum-data", Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.frontierCompact(stateDir(data)) },
+	}
+	dataFlag(c.Flags(), &data)
+	return c
+}
+
+func (a *app) frontierCompact(dir stateDir) (err error) {
+	if err := dir.mustHoldCrawl(); err != nil {
+		return err
+	}
+	lock, err := dir.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	for _, name := range []string{storeFile, robotsFile} {
+		before, err := size(dir.path(name))
+		if err != nil {
+			return err
+		}
+		if err := bolt.Compact(dir.path(name)); err != nil {
+			return err
+		}
+		after, err := size(dir.path(name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, approximate(after), approximate(before))
+	}
+	return nil
+}
+
+func size(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
