@@ -16,7 +16,7 @@ type Options struct {
 	// Held is how many changes are kept in memory at most, in the log but not
 	// in their place in the file; calls wait while there are as many. Beyond
 	// three quarters of it they are folded into the file all the time, below
-	// when nothing else is to be written. 0 means 524,288, of about 150 bytes each.
+	// when nothing else is to be written. 0 means 393,216, of about 150 bytes each.
 	Held int
 	// Window is how many URLs of a queue are read at a time, at most and if
 	// Cached allows it for every origin. 0 means 64.
@@ -50,7 +50,7 @@ func (o Options) withDefaults() Options {
 		o.FlushSize = 1 << 15
 	}
 	if o.Held <= 0 {
-		o.Held = 1 << 19
+		o.Held = 3 << 17
 	}
 	if o.Window <= 0 {
 		o.Window = 64
