@@ -68,7 +68,8 @@ func (s *Store) commit() (well, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if (err == nil) != (s.failed == nil) {
+	worse := errors.Is(err, errFault) && !errors.Is(s.failed, errFault)
+	if worse || (err == nil) != (s.failed == nil) {
 		s.failed = s.failure(err)
 		s.opts.Stalled(s.failed)
 	}

@@ -126,6 +126,32 @@ func TestCloseOnAFullDisk(t *testing.T) {
 	must(t, open(t, dir, Options{}).Close()) // the file is not locked, and in order
 }
 
+// A file that turns out to be damaged while the disk is full is left alone from
+// then on: bbolt keeps its locks, and would wait for them.
+func TestFaultOnAFullDisk(t *testing.T) {
+	var told []error
+	s := openStill(t, t.TempDir(), Options{noSync: true, Stalled: func(err error) { told = append(told, err) }})
+	defer s.db.Close()
+	add(t, s, entry(t, "https://a.example/"))
+	s.setUpdate(full(s))
+	s.commit()
+	writes := 0
+	s.setUpdate(func(func(*bbolt.Tx) error) error {
+		writes++
+		panic("page 7: invalid page type")
+	})
+	for range 3 {
+		s.commit()
+	}
+	if writes != 1 {
+		t.Errorf("%d writes after the fault, want none", writes-1)
+	}
+	if len(told) != 2 || !errors.Is(told[0], syscall.ENOSPC) || !errors.Is(told[1], errFault) ||
+		!strings.Contains(told[1].Error(), "restore the file from a backup") {
+		t.Errorf("told %v, want that there is no room, then that the file is damaged", told)
+	}
+}
+
 // Calls wait while too much is not written, and go on when it is.
 func TestBackPressure(t *testing.T) {
 	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 10, noSync: true})

@@ -25,7 +25,8 @@ type Options struct {
 	// all queues together. 0 means 131,072.
 	Cached int
 	// Stalled is told when a write has failed, why, and what to do about it,
-	// and nil when the store can write again: once each time. It must not call
+	// and nil when the store can write again: once each time, and once more if
+	// the file turns out to be damaged meanwhile. It must not call
 	// the store. nil means nobody is told.
 	Stalled func(error)
 	// Damaged is told of what makes no sense in the file and is passed by: a
