@@ -113,8 +113,9 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 // Close implements storage.Store. Hosts of which a URL was out rest their Gap
-// from now on: the end of its visit is not known. What is in the log stays
-// there: the next one to open the file goes on from it.
+// from now on, and RestartDelay at least, for those that have none yet: the end
+// of its visit is not known. What is in the log stays there: the next one to
+// open the file goes on from it.
 func (s *Store) Close() error {
 	if err := s.lock(context.Background()); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
-		h.Rest(s.opts.Now().Add(h.Gap))
+		h.Rest(s.opts.Now().Add(max(h.Gap, s.opts.RestartDelay)))
 		s.touchHost(l.Origin.Queue)
 	}
 	s.mu.Unlock()
@@ -131,6 +132,7 @@ func (s *Store) Close() error {
 	for well := true; well && (s.writing != nil || s.unsaved() > 0); {
 		well, _ = s.commit()
 	}
+	close(s.attempt) // there will be none: calls that wait for it are refused
 	err := s.failed
 	if err == nil {
 		err = guard(func() error { return s.update(markClean) })

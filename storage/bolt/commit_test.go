@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -181,6 +182,31 @@ func TestBackPressure(t *testing.T) {
 	}
 	close(free)
 	must(t, call(t.Context()))
+}
+
+// A call that waits while the store is closed is refused, even if there is
+// nothing left to write that it could wait for.
+func TestCloseWhileACallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStill(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 10, noSync: true, foldPages: 1})
+		s.quit = make(chan struct{}) // for Close
+		var entries []storage.Entry
+		for i := range 20 {
+			entries = append(entries, entry(t, "https://h%d.example/", i))
+		}
+		add(t, s, entries...)
+		s.commit() // the log, and one of the origins
+		refused := make(chan error)
+		go func() {
+			_, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")})
+			refused <- err
+		}()
+		synctest.Wait() // until it waits
+		must(t, s.Close())
+		if err := <-refused; !errors.Is(err, storage.ErrClosed) {
+			t.Errorf("Add: %v, want %v", err, storage.ErrClosed)
+		}
+	})
 }
 
 // Memory is bounded by settings, not by URLs.

@@ -213,3 +213,26 @@ func TestCloseLetsHostsInHandRest(t *testing.T) {
 		t.Errorf("due %v after Close, want %v", due.Sub(now), time.Minute)
 	}
 }
+
+// The same where the visit that was out is the host's first: nobody has said
+// yet what it is owed.
+func TestFirstVisitIsOutAtClose(t *testing.T) {
+	const delay = time.Minute
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	opts := Options{RestartDelay: delay, noSync: true, Now: func() time.Time { return now }}
+	dir := t.TempDir()
+	s := open(t, dir, opts)
+	add(t, s, entry(t, "https://a.example/"), entry(t, "https://b.example/"))
+	if l := leaseAll(t, s, now, 1); len(l) != 1 || l[0].URL.Origin().Host() != "a.example" {
+		t.Fatalf("leased %v, want one of a.example", l)
+	}
+	must(t, s.Close())
+	s = open(t, dir, opts)
+	defer s.Close()
+	if l := leaseAll(t, s, now.Add(delay-1), 9); len(l) != 1 || l[0].URL.Origin().Host() != "b.example" {
+		t.Errorf("before its rest is over: %v, want only the host that was not visited", l)
+	}
+	if l := leaseAll(t, s, now.Add(delay), 9); len(l) != 1 {
+		t.Errorf("after its rest: %v, want one", l)
+	}
+}
