@@ -83,6 +83,51 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	}
 }
 
+// One origin may have all the URLs there are: no transaction writes more of its
+// seen set than there are pages for, and a crash between two of them is as any.
+func TestFoldOfALargeOrigin(t *testing.T) {
+	const pages, urls = 8, 700
+	opts := Options{FlushEvery: time.Hour, Held: 2 * urls, noSync: true, foldPages: pages, Now: func() time.Time { return faultNow }}
+	s := openStill(t, t.TempDir(), opts)
+	for i := range urls {
+		add(t, s, entry(t, "https://h.example/%d", i), entry(t, "https://small.example/%d", i%3))
+	}
+	most := 0
+	s.setUpdate(func(write func(*bbolt.Tx) error) error {
+		prints := 0
+		for _, f := range s.writing.folds {
+			prints += f.seen.len()
+		}
+		most = max(most, prints)
+		return s.db.Update(write)
+	})
+	want := dump(t, s)
+	for n := 0; n == 0 || s.held > 0; n++ {
+		if n == 10 { // what comes meanwhile is folded too
+			add(t, s, entry(t, "https://h.example/meanwhile"))
+			want = dump(t, s)
+		}
+		s.calm = true
+		s.commit()
+		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
+		}
+		if n%10 == 0 || s.held == 0 {
+			file := filepath.Join(t.TempDir(), "frontier.db")
+			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
+			again := openStill(t, filepath.Dir(file), opts)
+			if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+				t.Fatalf("transaction %d (-before a crash +after):\n%s", n, diff)
+			}
+			must(t, again.db.Close())
+		}
+	}
+	if most > 2*pages {
+		t.Errorf("%d fingerprints in one transaction, want %d at most", most, 2*pages)
+	}
+	must(t, s.db.Close())
+}
+
 // openStill opens a store of which only the test writes the file.
 func openStill(t *testing.T, dir string, opts Options) *Store {
 	t.Helper()

@@ -50,7 +50,7 @@ type fold struct {
 	number uint32
 	born   bool // perhaps not in names yet
 	name   string
-	record []byte
+	record []byte    // nil if only some of the fingerprints are folded
 	host   *hostFold // if it has changed
 }
 
@@ -118,7 +118,14 @@ func (s *Store) takeFolds(w *write) {
 	}
 	pages := 0
 	for len(s.pass) > 0 && pages < s.opts.foldPages {
-		f := newFold(s.pass[0])
+		o := s.pass[0]
+		if o.fresh.seen.len() > s.opts.foldPages {
+			if pages == 0 {
+				w.folds = append(w.folds, foldPrints(o, s.opts.foldPages))
+			}
+			return // the rest of o in the next
+		}
+		f := newFold(o)
 		s.pass = s.pass[1:]
 		pages += f.pages()
 		w.folds = append(w.folds, f)
@@ -137,6 +144,15 @@ func newFold(o *origin) fold {
 		h.unfolded = false
 		f.host = &hostFold{h.number, h.name, appendHost(nil, &h.Clock)}
 	}
+	return f
+}
+
+// foldPrints takes the first n fingerprints of an origin, ahead of its other
+// changes, where there are so many that each could be on a page of its own.
+// Until the pass is over they are in the log too, with the URLs they are of.
+func foldPrints(o *origin, n int) fold {
+	f := fold{changes: &changes{seen: o.fresh.seen.cut(n)}, o: o, number: o.number}
+	o.folding = f.changes
 	return f
 }
 
@@ -220,6 +236,9 @@ func (f *fold) putHost(hosts *bbolt.Bucket) error {
 }
 
 func (f *fold) putRecord(origins *bbolt.Bucket) error {
+	if f.record == nil {
+		return nil
+	}
 	return origins.Put(numberKey(f.number), f.record)
 }
 

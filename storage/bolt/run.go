@@ -55,6 +55,16 @@ func (r *run[T]) merge() {
 	r.old, r.young = merged, nil
 }
 
+// cut takes the first n elements out of the run, and returns them.
+func (r *run[T]) cut(n int) run[T] {
+	if len(r.young) > 0 {
+		r.merge()
+	}
+	first := run[T]{old: r.old[:n:n]}
+	r.old = r.old[n:]
+	return first
+}
+
 // get returns the element that is equal to x.
 func (r *run[T]) get(x T) (T, bool) {
 	if at, found := search(r.old, x); found {
