@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"runtime/pprof"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,8 @@ const (
 	seenChecks = 2_000_000
 	leasesMost = 1_000_000
 	inHand     = 64 // leases of a call, one for each worker that waits
+
+	killedAfter = 100_000 // new URLs that nobody flushes
 )
 
 // A worker is the process that is measured.
@@ -48,7 +51,7 @@ func work(p plan) error {
 	}, nil)
 	w := &worker{plan: p, ctx: context.Background(), web: web{p.Origins}, store: s,
 		front: frontier.New(s, frontier.Config{Scope: scope})}
-	w.of, w.round = w.web.scattered, p.Origins/links
+	w.of, w.round = w.web.scattered, max(1, p.Origins/links)
 	if p.Order == "paged" {
 		w.of, w.round = w.web.paged, p.Origins
 	}
@@ -62,9 +65,11 @@ func work(p plan) error {
 		}
 	}
 	figure(heapPeak, mib(peak()))
-	fmt.Println("working on")
-	for n := p.URLs / links; ; n++ { // until the kill
-		if _, err := w.front.Discover(w.ctx, w.of(n)...); err != nil {
+	for n := 0; ; n++ { // until the kill
+		if n == killedAfter/links {
+			fmt.Println("working on")
+		}
+		if _, err := w.front.Discover(w.ctx, w.of(p.URLs/links+1+n)...); err != nil {
 			return err
 		}
 	}
@@ -133,7 +138,15 @@ func (w *worker) discover() error {
 	if err != nil {
 		return err
 	}
+	if pages := (w.URLs + links - 1) / links; added.Load() != int64(pages*links) {
+		return fmt.Errorf("%d of %d URLs were new, want all", added.Load(), pages*links)
+	}
+	files, err := w.store.FileStats()
+	if err != nil {
+		return err
+	}
 	figure(newRate, rate(int(added.Load()), spent))
+	figure(inLog, strconv.Itoa(files.Log))
 	figure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
 	return nil
 }
@@ -149,13 +162,13 @@ func (w *worker) progress(done int, spent time.Duration) {
 // seen offers URLs that are known, each of another page.
 func (w *worker) seen() error {
 	r := random(1)
-	return w.offer(seenRate, seenChecks, func(int) []storage.Entry { return w.of(r.below(w.URLs / links)) })
+	return w.offer(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.of(r.below(w.URLs / links)) })
 }
 
 // pages offers pages of which nine of ten links are known.
 func (w *worker) pages() error {
 	r := random(2)
-	return w.offer(pageRate, seenChecks/2, func(n int) []storage.Entry { return w.revisited(&r, n) })
+	return w.offer(pageRate, seenChecks/2, links/10, func(n int) []storage.Entry { return w.revisited(&r, n) })
 }
 
 // revisited is the links of a page as crawls find them when most is known: the
@@ -175,8 +188,9 @@ func (w *worker) revisited(r *random, fresh int) []storage.Entry {
 	return entries
 }
 
-// offer offers pages from one goroutine for each CPU. Only the calls are timed.
-func (w *worker) offer(name string, checks int, page func(n int) []storage.Entry) error {
+// offer offers pages, of which so many links are new, from one goroutine for
+// each CPU. Only the calls are timed.
+func (w *worker) offer(name string, checks, fresh int, page func(n int) []storage.Entry) error {
 	const together = 400
 	var spent time.Duration
 	for n := 0; n*links < checks; n += together {
@@ -188,7 +202,11 @@ func (w *worker) offer(name string, checks int, page func(n int) []storage.Entry
 		begin := time.Now()
 		err := w.parallel(func() error {
 			for entries := range pages {
-				if _, err := w.front.Discover(w.ctx, entries...); err != nil {
+				n, err := w.front.Discover(w.ctx, entries...)
+				if err == nil && n != fresh {
+					err = fmt.Errorf("%d links of a page were new, want %d", n, fresh)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -214,7 +232,8 @@ func (w *worker) parallel(f func() error) error {
 	return errors.Join(errs...)
 }
 
-// lease takes the hosts in turn and acks one by one, as workers do.
+// lease takes the hosts in turn and acks one by one, as workers do, and makes
+// that durable.
 func (w *worker) lease() error {
 	most := min(leasesMost, w.URLs/2)
 	now := time.Now()
@@ -235,6 +254,9 @@ func (w *worker) lease() error {
 			}
 		}
 		taken += len(leases)
+	}
+	if err := w.store.Flush(w.ctx); err != nil {
+		return err
 	}
 	figure(leaseRate, rate(most, time.Since(begin)))
 	return nil
