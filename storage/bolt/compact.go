@@ -42,7 +42,8 @@ const compactBytes = 16 << 20
 // free in it. Until the last moment, when the new file takes the place of the
 // old one, the old one stays as it is; the disk must have room for both.
 func Compact(path string) (err error) {
-	if _, err := os.Stat(path); err != nil {
+	path, err = filepath.EvalSymlinks(path) // a link stays one
+	if err != nil {
 		return fmt.Errorf("compact: %w", err) // bbolt would make the file
 	}
 	err = guard(func() error {
@@ -63,6 +64,10 @@ func compact(old *bbolt.DB, path string) (err error) {
 	if err := old.View(isStore); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
 	next := path + ".compact"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err // of an attempt before
@@ -75,6 +80,9 @@ func compact(old *bbolt.DB, path string) (err error) {
 	err = bbolt.Compact(db, old, compactBytes)
 	if err == nil {
 		err = db.Sync()
+	}
+	if err == nil {
+		err = os.Chmod(next, info.Mode().Perm())
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err

@@ -225,3 +225,21 @@ func TestCompact(t *testing.T) {
 		t.Errorf("compact another program's file: %v", err)
 	}
 }
+
+// A store may be on another disk, behind a link: there it stays, as readable as
+// it was.
+func TestCompactBehindALink(t *testing.T) {
+	dir, disk := t.TempDir(), t.TempDir()
+	fillStore(t, disk)
+	must(t, os.Chmod(path(disk), 0o640))
+	before := must1(os.Stat(path(disk))).Size()
+	must(t, os.Symlink(path(disk), path(dir)))
+	must(t, Compact(path(dir)))
+	if at := must1(os.Lstat(path(dir))); at.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link became %v", at.Mode())
+	}
+	after := must1(os.Stat(path(disk)))
+	if after.Size() >= before || after.Mode().Perm() != 0o640 {
+		t.Errorf("%d bytes became %d, with mode %v", before, after.Size(), after.Mode())
+	}
+}
