@@ -154,14 +154,9 @@ func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (lo
 // delaysOf returns what is known of a host's origins, which the gate may have
 // learnt in an earlier run: of http and https, and of the ports that are noted.
 func (c *Crawler) delaysOf(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
-	origins, err := c.ports(ctx, host)
+	origins, err := c.originsOf(ctx, host)
 	if err != nil {
 		return nil, err
-	}
-	for _, scheme := range []string{"http", "https"} {
-		if o, ok := originOf(scheme + "://" + host); ok {
-			origins = append(origins, o)
-		}
 	}
 	known := map[decorum.Origin]time.Duration{}
 	for _, o := range origins {
@@ -174,6 +169,18 @@ func (c *Crawler) delaysOf(ctx context.Context, host string, now time.Time) (map
 		}
 	}
 	return known, nil
+}
+
+// originsOf returns the origins of a host that need not have been met to be
+// known: http and https, and the ports that are noted.
+func (c *Crawler) originsOf(ctx context.Context, host string) ([]decorum.Origin, error) {
+	origins, err := c.ports(ctx, host)
+	for _, scheme := range []string{"http", "https"} {
+		if o, ok := originOf(scheme + "://" + host); ok {
+			origins = append(origins, o)
+		}
+	}
+	return origins, err
 }
 
 // portsNote is the note, with the http origin of a host, of those of its

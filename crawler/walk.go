@@ -256,19 +256,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	c.memos.count(v, delay, policy.Delay)
 	if why := tooLong(policy, visit); why != "" {
 		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
-		err = errors.Join(err, c.Frontier.Hold(afterwards(ctx), origin, host.Due, true))
+		err = errors.Join(err, c.setHostAside(afterwards(ctx), origin, host.Due))
 	}
 	return &host, err
-}
-
-// tooLong says why a host asks for a longer rest than the crawl waits for;
-// empty if it does not.
-func tooLong(p politeness.Policy, v politeness.Visit) string {
-	switch {
-	case v.RetryAfter > p.MaxRetryAfter:
-		return "it asks to be left alone for longer than the crawl waits"
-	case v.CrawlDelay > p.MaxCrawlDelay:
-		return "its Crawl-delay is longer than max_crawl_delay"
-	}
-	return ""
 }

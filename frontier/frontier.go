@@ -62,6 +62,10 @@ type Config struct {
 	// daemon does; without it, it returns ErrResting or ErrDormant when nothing
 	// else is left.
 	Wait bool
+	// Longest is for how long Next waits, at most, for the first of the URLs that
+	// are left: one that comes later is left as a dormant origin's is. 0: as long
+	// as it takes.
+	Longest time.Duration
 	// Discovered and Refused observe what Discover does with a URL; nil: nobody.
 	Discovered func(storage.Entry)
 	Refused    func(storage.Entry, error)
@@ -195,10 +199,15 @@ func (f *Frontier) refill(ctx context.Context) error {
 		return ErrEmpty
 	case next.Left == storage.Resting && !f.cfg.Wait:
 		return &RestingError{First: next.At}
-	case next.Left == storage.Dormant && !f.cfg.Wait:
+	case next.Left == storage.Dormant && !f.cfg.Wait, f.tooLong(next.At.Sub(now)):
 		return ErrDormant
 	}
 	return pause(ctx, next.At.Sub(now), f.wake)
+}
+
+// tooLong reports whether nobody should wait for so long.
+func (f *Frontier) tooLong(d time.Duration) bool {
+	return !f.cfg.Wait && f.cfg.Longest > 0 && d > f.cfg.Longest
 }
 
 // pause waits for d to pass, or for a change that may make the wait shorter. A
@@ -244,6 +253,17 @@ func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, 
 	return f.store.Hold(ctx, o, until, dormant)
 }
 
+// HoldKnown is Hold for an origin of which a URL may never have been found: then
+// it does nothing, if the store can tell.
+func (f *Frontier) HoldKnown(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	if store, ok := f.store.(storage.Inspector); ok {
+		if _, met, err := store.Origin(ctx, o); err != nil || !met {
+			return err
+		}
+	}
+	return f.Hold(ctx, o, until, dormant)
+}
+
 // Recall makes pages that rest due at once which were visited last before they
 // were modified, and returns how many they were. URLs are cleaned first.
 func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
@@ -280,14 +300,15 @@ func (f *Frontier) ReviveAll(ctx context.Context) error {
 
 // Reopen ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
-// reason still stands it is found again, without a request.
-func (f *Frontier) Reopen(ctx context.Context) error {
+// reason still stands it is found again, without a request; but not before the
+// host is due, so that holds stay of which stands says that they should.
+func (f *Frontier) Reopen(ctx context.Context, stands func(storage.OriginInfo) bool) error {
 	const batch = 10_000
 	store, ok := f.store.(storage.Inspector)
 	for more := ok; more; {
 		var aside []decorum.Origin
 		err := store.Origins(ctx, func(o storage.OriginInfo) bool {
-			if o.Dormant && !o.Hold.IsZero() {
+			if o.Dormant && !o.Hold.IsZero() && !stands(o) {
 				aside = append(aside, o.Origin)
 			}
 			return len(aside) < batch

@@ -222,3 +222,34 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// TestLongest: nobody waits for longer than that, whatever is left.
+func TestLongest(t *testing.T) {
+	for _, tt := range []struct {
+		longest time.Duration
+		wait    bool
+		want    error
+	}{
+		{24 * time.Hour, false, frontier.ErrDormant},
+		{48 * time.Hour, false, nil},
+		{0, false, nil},
+		{24 * time.Hour, true, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Longest: tt.longest, Wait: tt.wait})
+			discover(t, f, entries(t, "a.test", 2)...)
+			begin := time.Now()
+			l, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			done(t, f, l, 48*time.Hour)
+			if _, err := f.Next(t.Context()); !errors.Is(err, tt.want) {
+				t.Errorf("%+v: %v", tt, err)
+			}
+			if waited := time.Since(begin); (waited > 0) != (tt.want == nil) {
+				t.Errorf("%+v: it waited for %v", tt, waited)
+			}
+		})
+	}
+}

@@ -152,7 +152,7 @@ func TestReopen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := f.Reopen(t.Context()); err != nil {
+		if err := f.Reopen(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()

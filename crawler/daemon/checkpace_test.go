@@ -84,6 +84,13 @@ func TestPolicyOfAHost(t *testing.T) {
 	if err := policy.Validate(); err != nil {
 		t.Error(err)
 	}
+	if got := longestWait(policy); got != 24*time.Hour {
+		t.Errorf("the crawl waits for %v at most, want a day", got)
+	}
+	*policy.Hosts["slow.example"].Delay *= 2
+	if got := longestWait(policy); got != 48*time.Hour {
+		t.Errorf("the crawl waits for %v at most, want the two days of its slowest host", got)
+	}
 	if o := policy.Hosts["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {
 		t.Errorf("override %+v", o)
 	}

@@ -45,6 +45,19 @@ func (p *Project) policy() politeness.Policy {
 	return policy
 }
 
+// longestWait returns for how long a crawl waits for the next URL: as long as its
+// own policy makes a host rest, or a host may ask for.
+func longestWait(p politeness.Policy) time.Duration {
+	p = p.WithDefaults()
+	longest := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
+	for _, o := range p.Hosts {
+		if o.Delay != nil {
+			longest = max(longest, *o.Delay)
+		}
+	}
+	return longest
+}
+
 // override returns what is otherwise for a host.
 func (h HostPoliteness) override() politeness.Override {
 	o := politeness.Override{Concurrency: h.Concurrency, Adaptive: h.Adaptive, Reason: h.Reason, Expires: h.Expires.end()}

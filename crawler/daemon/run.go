@@ -99,7 +99,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	}
 	limits, asked := politeness.NewLimits(p.limits(restarted)), robots.NewGate(gate, j.robots)
 	j.frontier = frontier.New(j.store, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Clean: asked.Clean, Budget: limits, Refused: a.outOfScope(j),
+		Scope: frontier.NewScope(scope, roots), Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: a.outOfScope(j),
 	})
 	j.crawler = &crawler.Crawler{
 		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,
@@ -277,7 +277,7 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 // prepare plants the seeds, and offers again what an earlier run has put away.
 func (j *job) prepare(ctx context.Context) error {
 	if j.goesOn {
-		if err := j.frontier.Reopen(ctx); err != nil {
+		if err := j.frontier.Reopen(ctx, j.crawler.StillAside); err != nil {
 			return err
 		}
 	}

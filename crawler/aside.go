@@ -1,0 +1,47 @@
+package crawler
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// tooLong says why a host asks for a longer rest than the crawl waits for;
+// empty if it does not.
+func tooLong(p politeness.Policy, v politeness.Visit) string {
+	switch {
+	case v.RetryAfter > p.MaxRetryAfter:
+		return "it asks to be left alone for longer than the crawl waits"
+	case v.CrawlDelay > p.MaxCrawlDelay:
+		return "its Crawl-delay is longer than max_crawl_delay"
+	}
+	return ""
+}
+
+// setHostAside lets nobody wait for the host of o until then. Holds are of
+// origins, and the rest is the host's: while one of them were only not due, a
+// crawl would wait for all.
+func (c *Crawler) setHostAside(ctx context.Context, o decorum.Origin, until time.Time) error {
+	if err := c.Frontier.Hold(ctx, o, until, true); err != nil {
+		return err
+	}
+	others, err := c.originsOf(ctx, o.Host())
+	for _, other := range others {
+		if err == nil && other != o {
+			err = c.Frontier.HoldKnown(ctx, other, until, true)
+		}
+	}
+	return err
+}
+
+// StillAside reports whether an origin that an earlier run has set aside is of a
+// host that is not due, and asks for a longer rest than this run waits for.
+func (c *Crawler) StillAside(o storage.OriginInfo) bool {
+	now := time.Now()
+	policy := c.Policy.For(o.Origin.Host(), now)
+	return o.Host.Due.After(now) &&
+		(o.Host.Gap > policy.MaxRetryAfter || ReadHostMemo(o.Host.Memo).Declared > policy.MaxCrawlDelay)
+}
