@@ -176,14 +176,11 @@ func (f *Frontier) refill(ctx context.Context) error {
 	}
 	now := time.Now()
 	want := max(1, int(f.waiting.Load()))
+	var wait time.Duration
 	if f.cfg.Budget != nil {
-		grant, wait := f.cfg.Budget.Ready(now, want)
-		if grant == 0 {
-			return pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
-		}
-		want = grant
+		want, wait = f.cfg.Budget.Ready(now, want)
 	}
-	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want)
+	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want) // if none: is it the end?
 	if errors.Is(err, storage.ErrStalled) {
 		return pause(ctx, stallCheck, nil) // the crawl pauses until the store can write again
 	}
@@ -201,6 +198,8 @@ func (f *Frontier) refill(ctx context.Context) error {
 		return &RestingError{First: next.At}
 	case next.Left == storage.Dormant && !f.cfg.Wait, f.tooLong(next.At.Sub(now)):
 		return ErrDormant
+	case want == 0:
+		return pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
 	}
 	return pause(ctx, next.At.Sub(now), f.wake)
 }

@@ -223,6 +223,32 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// TestBudgetAtTheEnd: a budget that is used up keeps nobody from seeing that
+// nothing is left to spend it on; but what is left waits for it.
+func TestBudgetAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := &tenASecond{}
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
+		discover(t, f, entries(t, "a.test", 2)...)
+		for i, waits := range []time.Duration{0, time.Hour} {
+			begin := time.Now()
+			l, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(begin); waited != waits {
+				t.Errorf("lease %d came after %v, want %v", i, waited, waits)
+			}
+			done(t, f, l, 0)
+			budget.next = time.Now().Add(time.Hour)
+		}
+		begin := time.Now()
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrEmpty) || time.Since(begin) > 0 {
+			t.Errorf("it ended after %v with %v", time.Since(begin), err)
+		}
+	})
+}
+
 // TestLongest: nobody waits for longer than that, whatever is left.
 func TestLongest(t *testing.T) {
 	for _, tt := range []struct {
