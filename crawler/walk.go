@@ -151,7 +151,7 @@ func (c *Crawler) untake(l storage.Lease, cl robots.Clearance) {
 	case cl.ForRobots():
 	case isPage(l, cl):
 		c.pages.Add(-1)
-	default:
+	case l.Page == nil:
 		c.sitemaps.Add(-1)
 	}
 }

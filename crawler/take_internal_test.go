@@ -1,0 +1,28 @@
+package crawler
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestUntake: what was taken is given back, and no more: a limit that has been
+// reached stays reached.
+func TestUntake(t *testing.T) {
+	for _, e := range []storage.Entry{
+		{Source: storage.Link},
+		{Source: storage.Robots},
+		{Source: storage.Robots, Page: &storage.Page{}}, // a revisit does not count
+	} {
+		c := &Crawler{Settings: Settings{}.withDefaults()}
+		l := storage.Lease{Entry: e}
+		if err := c.take(l, robots.Clearance{}); err != nil {
+			t.Fatal(err)
+		}
+		c.untake(l, robots.Clearance{})
+		if pages, sitemaps := c.pages.Load(), c.sitemaps.Load(); pages != 0 || sitemaps != 0 {
+			t.Errorf("%+v: %d pages and %d sitemaps are counted, want none", e, pages, sitemaps)
+		}
+	}
+}
