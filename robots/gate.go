@@ -80,9 +80,6 @@ func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
 	if !s.served.Load() {
 		s.served.Store(true)
 	}
-	if !s.served.Load() {
-		s.served.Store(true)
-	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
 }
 
