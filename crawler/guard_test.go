@@ -465,6 +465,34 @@ func TestBackoffGrows(t *testing.T) {
 	})
 }
 
+// TestBackoffOutlivesAHalt: a visit that we break off says nothing of the server,
+// whose back-off is not over for that.
+func TestBackoffOutlivesAHalt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := func(r crawltest.Request) crawltest.Answer {
+			if r.Path == "/4" {
+				return crawltest.Answer{Wait: 20 * time.Second}
+			}
+			return crawltest.Status(500)
+		}
+		web, store := crawltest.New(crawltest.Site{Host: "a.test", Others: failing}), memory()
+		c := newCrawl(t, web, store, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		c.Settings.Attempts = 1
+		time.AfterFunc(40*time.Second, c.Halt) // 3 visits, with rests of 1, 5, 10 and 20 s
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Fatal(err)
+		}
+		if n := len(web.Log()); n != 5 {
+			t.Fatalf("%d requests, want for robots.txt and four pages", n)
+		}
+		u, _ := decorum.ParseURL("http://a.test/")
+		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
+		if err != nil || info.Host.Strikes != 3 || info.Host.Gap != 20*time.Second {
+			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.Host.Strikes, info.Host.Gap, err)
+		}
+	})
+}
+
 // TestBlockedHop (FETCH-05): a robots.txt that redirects to where the rules of
 // that host do not let us go counts as none.
 func TestBlockedHop(t *testing.T) {

@@ -242,11 +242,15 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
 		bytes = len(v.Response.Body)
 	}
-	if v.brokenOff || v.unsent() {
-		visit.Status = http.StatusOK // it says nothing of the server
+	quiet := v.brokenOff || v.unsent() // it says nothing of the server
+	if quiet {
+		visit.Status = http.StatusOK
 	}
 	host := c.memos.advance(v.Lease, func(h storage.Host) storage.Host {
 		visit.Strikes = h.Strikes
+		if quiet {
+			visit.Strikes++ // what a success takes off
+		}
 		rest := policy.Next(visit)
 		c.Limits.Ended(origin.Host(), rest, bytes)
 		due := later(h.Due, rest.Due) // another visit may have earned it a longer rest
