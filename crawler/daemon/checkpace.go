@@ -21,7 +21,7 @@ func checkPoliteness(p *Project) *fault {
 		field := "politeness.hosts." + name
 		host, ok := hostName(name)
 		if !ok {
-			return faulty(field, "%q is not the name of a host: expected no scheme, port or path, as in intranet.example", name)
+			return faulty(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
 		}
 		if twin, ok := named[host]; ok {
 			return faulty(field, "%q is the same host as %q", name, twin)

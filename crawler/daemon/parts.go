@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -85,10 +86,11 @@ func (w Window) parse() (politeness.Window, error) {
 	return politeness.ParseWindow(w.Hours, w.Zone)
 }
 
-// hostName returns the canonical name of a host, and false if s is none.
+// hostName returns the canonical name of a host, and false if s is none. A "*",
+// of which a URL may be made, is no wildcard: it would stand for no host at all.
 func hostName(s string) (string, bool) {
 	u, err := decorum.ParseURL("http://" + s + "/")
-	if err != nil || u.String() != "http://"+u.Origin().Host()+"/" {
+	if err != nil || strings.Contains(s, "*") || u.String() != "http://"+u.Origin().Host()+"/" {
 		return "", false
 	}
 	return u.Origin().Host(), true

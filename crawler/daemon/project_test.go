@@ -220,8 +220,12 @@ p.yaml:3:32: politeness.ip.concurrency: 0 is out of range: expected 1 to 1000
   3 | politeness: {ip: {concurrency: 0}}
     |                                ^`},
 		{"a host's name", least + "politeness: {hosts: {'https://a.example/': {delay: 1s}}}\n", `
-p.yaml:3:22: politeness.hosts.https://a.example/: "https://a.example/" is not the name of a host: expected no scheme, port or path, as in intranet.example
+p.yaml:3:22: politeness.hosts.https://a.example/: "https://a.example/" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {'https://a.example/': {delay: 1s}}}
+    |                      ^`},
+		{"a wildcard", least + "politeness: {hosts: {'*.a.example': {delay: 1s}}}\n", `
+p.yaml:3:22: politeness.hosts.*.a.example: "*.a.example" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
+  3 | politeness: {hosts: {'*.a.example': {delay: 1s}}}
     |                      ^`},
 		{"a host twice", least + "politeness:\n  hosts:\n    A.example: {}\n    a.example: {}\n", `
 p.yaml:6:5: politeness.hosts.a.example: "a.example" is the same host as "A.example"
