@@ -32,7 +32,8 @@ The state of a host is one of
   waiting     its next URL waits for the host's rest, or for a retry
   held        its robots.txt is awaited, or failed
   set aside   as held, and a crawl does not wait for it: no answer in several
-              attempts, a Crawl-delay beyond max_crawl_delay, a refused address
+              attempts, a Crawl-delay beyond max_crawl_delay, a refused address,
+              or it has had the pages that max_pages_per_host grants
   resting     all is visited; a page waits for its revisit
   done        nothing is left to visit
 

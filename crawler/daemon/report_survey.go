@@ -101,6 +101,7 @@ type hostReport struct {
 
 	refusals refusals
 	held     decorum.Origin // whose hold State tells of
+	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
 }
 
@@ -187,7 +188,7 @@ func (k *kept) newHost(name string, h *storage.Host) *hostReport {
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
 		tally: tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: milliseconds(m.Spent)},
 	}
-	r.Override = k.overrides[name]
+	r.begun, r.Override = m.Begun, k.overrides[name]
 	return r
 }
 
@@ -265,7 +266,7 @@ func (h *hostReport) mind(longest Duration) {
 	}
 }
 
-// explainHolds says why the gate holds hosts.
+// explainHolds says why the gate holds hosts, or that they have had their pages.
 func (k *kept) explainHolds(ctx context.Context, hosts []*hostReport) error {
 	for _, h := range hosts {
 		if h.held.IsZero() {
@@ -275,8 +276,12 @@ func (k *kept) explainHolds(ctx context.Context, hosts []*hostReport) error {
 		if err != nil {
 			return err
 		}
-		if closed != nil {
+		most := int64(k.project.Scope.MaxPagesPerHost)
+		switch {
+		case closed != nil:
 			h.Why = plain(closed.Why)
+		case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
+			h.Why = fmt.Sprintf("it has had its %d pages", most)
 		}
 	}
 	return nil

@@ -45,6 +45,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	}
 	call(t, v.args("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, ask for too long a delay or have had their pages")
+	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
 	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
 	call(t, v.args("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
