@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -67,6 +68,43 @@ func TestHopSurvivesACrash(t *testing.T) {
 		}
 		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("the second run took %v", took)
+		}
+	})
+}
+
+// TestReviveKnowsPurposes: a new robots.txt that still keeps a page from the
+// crawl's purpose revives nothing: each of a million pages would be leased to be
+// parked again.
+func TestReviveKnowsPurposes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/closed"), Robots: func(at time.Time) crawltest.Robots {
+			more := ""
+			if at.Sub(begin) > 20*time.Hour {
+				more = "Disallow: /other\n"
+			}
+			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
+		}})
+		store := memory()
+		for range 2 {
+			c := newCrawl(t, web, store, "http://a.test/"+time.Now().Format("05"))
+			agent, err := robots.NewAgent("testbot")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Purposes: []string{"ai-train"}}, store)
+			refused := 0
+			c.Hooks.Refused = func(storage.Lease, error) { refused++ }
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if first := time.Since(begin) < 20*time.Hour; refused > 0 != first {
+				t.Errorf("%d URLs were refused; the first run: %t", refused, first)
+			}
+			time.Sleep(25*time.Hour + time.Second)
+		}
+		if n, err := store.Counts(t.Context()); err != nil || n.Parked != 1 {
+			t.Errorf("%+v, %v: want the page parked", n, err)
 		}
 	})
 }

@@ -101,11 +101,11 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 			return err
 		}
 	}
-	rules, err := c.Gate.Rules(ctx, o)
-	if err != nil || rules == nil {
+	judge, err := c.Gate.Judge(ctx, o)
+	if err != nil || judge == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return rules.Check(c.Gate.Clean(u)).Allowed })
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.Gate.Clean(u)).Allowed })
 }
 
 // delays are the pauses that robots.txt files ask for, by host and origin.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -150,9 +151,11 @@ type Output struct {
 	Ledger bool   `yaml:"ledger"`
 }
 
-// judgesAs reports whether p decides as q does which URLs may be visited.
+// judgesAs reports whether p decides as q does which URLs may be visited: scope
+// reaches from the seeds.
 func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && reflect.DeepEqual(p.Robots, q.Robots) && reflect.DeepEqual(p.Scope, q.Scope)
+	return p.Agent.Product == q.Agent.Product && reflect.DeepEqual(p.Robots, q.Robots) && reflect.DeepEqual(p.Scope, q.Scope) &&
+		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
 // DefaultProject returns what holds where nobody says otherwise. It lacks
