@@ -17,18 +17,24 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// memoOf returns what the store has of the host of an origin.
-func memoOf(t *testing.T, store storage.Store, origin string) crawler.HostMemo {
+// hostOf returns what the store has of the host of an origin.
+func hostOf(t *testing.T, store storage.Store, origin string) storage.Host {
 	t.Helper()
 	u, err := decorum.ParseURL(origin + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, ok, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
-	if !ok || err != nil {
-		t.Fatalf("%s is not known: %v", origin, err)
+	o, met, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
+	if err != nil || !met {
+		t.Fatalf("origin %s: met %t, %v", origin, met, err)
 	}
-	return crawler.ReadHostMemo(o.Host.Memo)
+	return o.Host
+}
+
+// memoOf returns the memo of the host of an origin.
+func memoOf(t *testing.T, store storage.Store, origin string) crawler.HostMemo {
+	t.Helper()
+	return crawler.ReadHostMemo(hostOf(t, store, origin).Memo)
 }
 
 // A memo counts what the server saw, over all origins of the host and two runs.

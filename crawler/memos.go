@@ -142,16 +142,16 @@ func (ms *memos) advance(l storage.Lease, next func(storage.Host) storage.Host) 
 // ack ends a lease in the store. A host's new state goes as it is by then: of
 // two visits that end together, the ack that comes last must not bring the
 // older one.
-func (c *Crawler) ack(ctx context.Context, a storage.Ack) error {
+func (c *Crawler) ack(ctx context.Context, a *storage.Ack) error {
 	if a.Host == nil {
-		return c.Frontier.Ack(ctx, a)
+		return c.Frontier.Ack(ctx, *a)
 	}
 	m := c.memos.of(a.Lease)
 	m.saving <- struct{}{}
 	defer func() { <-m.saving }()
 	newest := c.memos.newest(m)
 	a.Host = &newest
-	return c.Frontier.Ack(ctx, a)
+	return c.Frontier.Ack(ctx, *a)
 }
 
 // of returns the memo of l's host, which is in use.

@@ -16,7 +16,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // TestRequestRate holds in its hours, from their first moment on, also for a
@@ -140,18 +139,14 @@ func TestConcurrentVisitsLoseNoStrikes(t *testing.T) {
 				}
 				return a
 			}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
 		c.Policy.Concurrency, c.Policy.Adaptive = 4, -1
 		c.Settings.Attempts = 1
-		var last storage.Host
-		c.Hooks.Acked = func(a storage.Ack) {
-			if a.Host != nil {
-				last = *a.Host
-			}
-		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		last := hostOf(t, store, "http://a.test")
 		if last.Strikes != 4 {
 			t.Errorf("%d strikes after four failures", last.Strikes)
 		}

@@ -27,7 +27,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	ack, err := c.walk(work, lease)
 	ack.Lease = handBack(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
-	ackErr := c.ack(afterwards(work), ack)
+	ackErr := c.ack(afterwards(work), &ack)
 	if errors.Is(ackErr, storage.ErrStale) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
