@@ -70,6 +70,9 @@ type sum struct {
 // restarts too; and no page is asked for again but those that were in hand or
 // had been visited in the moment that the store had not written yet.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the crawls that are killed are processes of their own")
+	}
 	const crawls = 6
 	var total sum
 	var wg sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -16,11 +17,20 @@ import (
 // A crowded writer takes as many bytes as it has room for.
 type crowded struct {
 	bytes.Buffer
+	mu   sync.Mutex // of room
 	room int
 	why  error
 }
 
+func (c *crowded) makeRoom(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room = n
+}
+
 func (c *crowded) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n := min(c.room, len(p))
 	c.room -= n
 	c.Buffer.Write(p[:n])
@@ -37,7 +47,7 @@ func TestOutputWaitsForRoom(t *testing.T) {
 		w := &crowded{room: 6, why: syscall.ENOSPC}
 		var said bytes.Buffer
 		o := &output{w: w, log: slog.New(slog.NewTextHandler(&said, nil))}
-		time.AfterFunc(time.Minute, func() { w.room = 100 })
+		time.AfterFunc(time.Minute, func() { w.makeRoom(100) })
 		begin := time.Now()
 		for _, line := range []string{"one\n", "two\n", "three\n"} {
 			if err := o.write(t.Context(), []byte(line)); err != nil {
@@ -65,7 +75,7 @@ func TestOutputGivesUp(t *testing.T) {
 		if err := o.write(ctx, []byte("one\n")); !errors.Is(err, syscall.EFBIG) || time.Since(begin) != time.Minute {
 			t.Errorf("error %v after %v, want what was wrong, after a minute", err, time.Since(begin))
 		}
-		w.room = 100
+		w.makeRoom(100)
 		if err := o.write(t.Context(), []byte("two\n")); err == nil || w.String() != "on" {
 			t.Errorf("error %v, wrote %q; want nothing after the torn line", err, w.String())
 		}
