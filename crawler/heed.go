@@ -105,7 +105,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 	if err != nil || judge == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.Gate.Clean(u)).Allowed })
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.clean(u)).Allowed })
 }
 
 // delays are the pauses that robots.txt files ask for, by host and origin.

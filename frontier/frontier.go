@@ -139,8 +139,13 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 // (CLEAN-05).
 func (f *Frontier) prepare(ctx context.Context, e *storage.Entry) error {
 	if e.Source != storage.Robots {
-		if err := f.secure(ctx, e); err != nil {
+		secure, err := f.Secure(ctx, e.URL)
+		if err != nil {
 			return err
+		}
+		if secure != e.URL { // Found must be of the same origin
+			e.URL, e.Found, e.AsFound = secure, decorum.URL{}, false
+			f.secured.folded.Add(1)
 		}
 		found := e.URL
 		if e.URL = f.Clean(found); e.URL != found && e.Found.IsZero() {
@@ -294,11 +299,16 @@ func (f *Frontier) HoldKnown(ctx context.Context, o decorum.Origin, until time.T
 }
 
 // Recall makes pages that rest due at once which were visited last before they
-// were modified, and returns how many they were. URLs are cleaned first.
+// were modified, and returns how many they were. URLs are rewritten as Discover
+// does it.
 func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
 	known := slices.Clone(sightings)
 	for i := range known {
-		known[i].URL = f.Clean(known[i].URL)
+		u, err := f.Secure(ctx, known[i].URL)
+		if err != nil {
+			return 0, err
+		}
+		known[i].URL = f.Clean(u)
 	}
 	defer f.nudge()
 	return f.store.Recall(ctx, time.Now(), known)

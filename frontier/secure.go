@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // secureNote is the note of an http origin that says how many of its pages in a
@@ -106,19 +105,17 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 	return n, nil
 }
 
-// secure gives e the URL on https if that is where its origin has gone.
-func (f *Frontier) secure(ctx context.Context, e *storage.Entry) error {
-	twin, ok := Twin(e.URL)
+// Secure returns the twin of u on https if that is where its origin has gone,
+// else u itself.
+func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, error) {
+	twin, ok := Twin(u)
 	if !ok {
-		return nil
+		return u, nil
 	}
 	f.secured.mu.Lock()
-	n, err := f.row(ctx, e.URL.Origin())
-	f.secured.mu.Unlock()
-	if err != nil || n < secureAfter {
-		return err
+	defer f.secured.mu.Unlock()
+	if n, err := f.row(ctx, u.Origin()); err != nil || n < secureAfter {
+		return u, err
 	}
-	e.URL, e.Found, e.AsFound = twin, decorum.URL{}, false
-	f.secured.folded.Add(1)
-	return nil
+	return twin, nil
 }

@@ -25,6 +25,7 @@ type kept struct {
 	robots  store
 	gate    *robots.Gate
 	scope   *frontier.Scope // nil if it is not known
+	params  *frontier.Params
 	now     time.Time
 	lock    *os.File
 
@@ -82,6 +83,9 @@ func (a *app) openKept(name string) (_ *kept, err error) {
 	gate, err := k.project.gateConfig()
 	if err == nil {
 		k.overrides, err = k.project.overrides()
+	}
+	if err == nil {
+		k.params, err = k.project.params()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -73,6 +74,8 @@ type totals struct {
 	tally
 	Shortfall milliseconds `json:"shortfall_ms"`
 	Refusals  []refusal    `json:"refusals,omitempty"`
+	// Refused counts sightings of URLs that were never queued, by host and reason.
+	Refused []frontier.Refused `json:"refused,omitempty"`
 }
 
 // A hostReport is what is said of one host.
@@ -157,6 +160,10 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 			return nil, err
 		}
 	}
+	if s.Refused, err = frontier.KeptRefusals(ctx, k.store); err != nil {
+		return nil, err
+	}
+	s.Refused = slices.DeleteFunc(s.Refused, func(r frontier.Refused) bool { return only != "" && r.Host != only })
 	all := refusals{}
 	for _, h := range hosts {
 		h.cover()
@@ -173,6 +180,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 	if limit > 0 {
 		s.Hosts = s.Hosts[:min(limit, len(s.Hosts))]
 		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
+		s.Refused = s.Refused[:min(limit, len(s.Refused))]
 	}
 	return s, k.explainHolds(ctx, s.Hosts)
 }
