@@ -95,7 +95,8 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 		}
 		entries := make([]storage.Entry, len(sitemaps))
 		for i, u := range sitemaps {
-			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early, Referrer: o.RobotsURL().String()}
+			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early,
+				Referrer: o.RobotsURL().String(), Context: []byte(o.String())}
 		}
 		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
 			return err
