@@ -103,6 +103,7 @@ type hostReport struct {
 	Refusals   []refusal      `json:"refusals,omitempty"` // of its parked URLs
 
 	refusals refusals
+	due      time.Time      // of the host's clock
 	held     decorum.Origin // whose hold State tells of
 	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
@@ -189,7 +190,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 func (k *kept) newHost(name string, h *storage.Host) *hostReport {
 	m := crawler.ReadHostMemo(h.Memo)
 	r := &hostReport{
-		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: milliseconds(h.Gap),
+		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: milliseconds(h.Gap), due: h.Due,
 		Declared: milliseconds(m.Declared), Configured: milliseconds(m.Configured),
 		Least: milliseconds(m.Gaps.Least), Median: milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
 		Shortfall:  milliseconds(m.Shortfall),
