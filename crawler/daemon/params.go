@@ -294,8 +294,8 @@ func (a *app) paramsOf(ctx context.Context, q reportQuery) error {
 		return err
 	}
 	dir := stateDir(q.data)
-	if holds, err := dir.holdsCrawl(); err != nil || !holds {
-		return errors.Join(usage("%s holds no crawl: name the directory of one with --data", q.data), err)
+	if err := dir.mustHoldCrawl(); err != nil {
+		return err
 	}
 	d, err := readDraft(dir.path(projectFile))
 	if err != nil {
