@@ -46,8 +46,9 @@ func hidden(t *testing.T) (sites []crawltest.Site, open, closed []string) {
 		Host:   "a.test",
 		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
 		Pages: map[string]crawltest.Page{
-			"/maps/1.xml": sitemapOf("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
-			"/maps/2.xml": sitemapOf("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
+			"/maps/1.xml":   sitemapOf("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
+			"/maps/2.xml":   crawltest.Always(crawltest.Redirect(302, "/maps/two.xml")),
+			"/maps/two.xml": sitemapOf("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
 			"/maps/3.xml": sitemapOf("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
 				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml", "http://a.test/maps/big.xml"),
 			"/maps/top.xml":    sitemapOf("urlset", append(pages("top", 3), pages("closed", 3)...)...),
@@ -98,17 +99,20 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 		}
 		others := crawltest.Always(crawltest.HTML("page"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\n"),
+			crawltest.Site{Host: "a.test", Others: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
 				Pages: map[string]crawltest.Page{"/deep/map.xml": sitemapOf("urlset",
-					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new")}},
+					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new"),
+					"/deep/index.xml": sitemapOf("sitemapindex", "http://a.test/deep/child.xml"),
+					"/deep/child.xml": sitemapOf("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
 			crawltest.Site{Host: "b.test", Others: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
 			crawltest.Site{Host: "c.test", Others: others, Robots: slow("")},
 			crawltest.Site{Host: "d.test", Others: others, Robots: slow("")})
-		c := within(t, web, memory(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/")
+		c := within(t, web, memory(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
 		run(t, c)
 		_, times := visited(web.Log())
 		for u, want := range map[string]int{"http://a.test/above": 1, "https://a.test/secure": 1, "http://b.test/named": 1,
-			"http://c.test/not-named": 0, "http://d.test/new": 1} {
+			"http://c.test/not-named": 0, "http://d.test/new": 1,
+			"http://a.test/by-index": 1, "https://a.test/by-index": 1, "http://b.test/not-by-index": 0} {
 			if times[u] != want {
 				t.Errorf("%s was asked for %d times, want %d", u, times[u], want)
 			}

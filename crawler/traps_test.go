@@ -203,6 +203,23 @@ func TestTrapsEndByThemselves(t *testing.T) {
 	})
 }
 
+// TestSessionsFallBack: a server that puts the id of a session back by a redirect
+// has its page visited once as it was found, and no more.
+func TestSessionsFallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			if !strings.Contains(r.Path, ";jsessionid=") {
+				return crawltest.Redirect(http.StatusFound, r.Path+fmt.Sprintf(";jsessionid=%X", r.At.UnixNano()))
+			}
+			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.At.UnixNano()))
+		}})
+		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
+		if got := strings.Join(asked(web), " "); got != "/p /p;jsessionid=1" {
+			t.Errorf("asked for %s", got)
+		}
+	})
+}
+
 // TestRedirectLoops: loops end by the seen set, and are counted; what leads back
 // to http is not taken for https.
 func TestRedirectLoops(t *testing.T) {

@@ -22,13 +22,19 @@ import (
 type paramSurvey struct {
 	only string // host; empty: all
 
-	wholes   *subset[uint64] // of URLs: the hash of the body, by the last visit
+	wholes   *subset[whole] // by URL
 	variants *subset[variant]
 	bodies   *subset[struct{}] // by host and hash
 	places   map[paramKey]*paramPlace
 	hosts    map[string]*duplicates
 	pages    int
 	skipped  int // parameters of places beyond mostPlaces
+}
+
+// A whole is a page as it was at its last visit.
+type whole struct {
+	hash     uint64 // of its body
+	compared bool
 }
 
 // A variant is a page that has a parameter.
@@ -102,7 +108,7 @@ func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL
 
 // surveyParams surveys an output file.
 func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) {
-	s := &paramSurvey{only: only, wholes: newSubset[uint64](), variants: newSubset[variant](), bodies: newSubset[struct{}](),
+	s := &paramSurvey{only: only, wholes: newSubset[whole](), variants: newSubset[variant](), bodies: newSubset[struct{}](),
 		places: map[paramKey]*paramPlace{}, hosts: map[string]*duplicates{}}
 	f, err := os.Open(name)
 	if err != nil {
@@ -124,7 +130,7 @@ func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) 
 func (s *paramSurvey) note(u decorum.URL, _ outputPage, hash uint64) {
 	key := fingerprint(u.String())
 	_, again := s.wholes.get(key)
-	s.wholes.put(key, hash)
+	s.wholes.put(key, whole{hash: hash})
 	if again {
 		return // a revisit
 	}
@@ -147,8 +153,12 @@ func (s *paramSurvey) note(u decorum.URL, _ outputPage, hash uint64) {
 // compare compares a page with those that have one parameter less, or another
 // value of it.
 func (s *paramSurvey) compare(u decorum.URL, p outputPage, hash uint64) {
-	if last, known := s.wholes.get(fingerprint(u.String())); known && last != hash {
-		return // it was visited again
+	own := fingerprint(u.String())
+	if w, known := s.wholes.get(own); known {
+		if w.hash != hash || w.compared {
+			return // it was visited again
+		}
+		s.wholes.put(own, whole{hash, true})
 	}
 	page, query, ok := strings.Cut(u.String(), "?")
 	if !ok {
@@ -175,8 +185,8 @@ func (s *paramSurvey) compare(u decorum.URL, p outputPage, hash uint64) {
 // pair compares u with the page without the parameter, and with one of another
 // value.
 func (s *paramSurvey) pair(at *paramPlace, u decorum.URL, rest, name string, hash uint64) {
-	if whole, ok := s.wholes.get(fingerprint(rest)); ok {
-		at.count(hash == whole, u.String(), rest)
+	if bare, ok := s.wholes.get(fingerprint(rest)); ok {
+		at.count(hash == bare.hash, u.String(), rest)
 	}
 	own, key := fingerprint(u.String()), fingerprint(rest+"\n"+name)
 	other, ok := s.variants.get(key)

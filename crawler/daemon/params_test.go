@@ -95,7 +95,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
 	}
 	name := write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
-		line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
+		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
 		strings.Repeat("y", longestQuestion+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
 	s, err := surveyParams(t.Context(), name, "")
 	if err != nil {
