@@ -138,6 +138,7 @@ func TestSecure(t *testing.T) {
 		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"}, // a row that broke off
 		{func() { answered("http://a.test/e", true, false); answered("http://a.test/f", true, false) }, "https"},
 		{func() { answered("https://a.test/e", false, false) }, "https"},
+		{func() { answered("https://a.test:8443/e", false, true) }, "https"},
 		{func() { f = frontier.New(store, frontier.Config{}) }, "https"}, // a restart
 		{func() { answered("https://a.test/f", false, true) }, "http"},   // refused, or led back
 		{func() {

@@ -36,11 +36,16 @@ func (f *Frontier) Folded() int64 { return f.secured.folded.Load() }
 // a port of its own.
 func Twin(u decorum.URL) (decorum.URL, bool) {
 	rest, ok := strings.CutPrefix(u.String(), "http://")
-	if !ok || strings.Contains(u.Origin().HostPort()[len(u.Origin().Host()):], ":") {
+	if !ok || hasPort(u.Origin()) {
 		return decorum.URL{}, false
 	}
 	twin, err := decorum.ParseURL("https://" + rest)
 	return twin, err == nil
+}
+
+// hasPort reports whether an origin is on a port of its own.
+func hasPort(o decorum.Origin) bool {
+	return strings.Contains(o.HostPort()[len(o.Host()):], ":")
 }
 
 // Answered notes how a page was answered: whether it redirected to its twin on
@@ -51,7 +56,7 @@ func (f *Frontier) Answered(ctx context.Context, u decorum.URL, toTwin, failed b
 	if _, ok := Twin(u); ok {
 		return f.setSecured(ctx, o, toTwin)
 	}
-	if !failed {
+	if !failed || hasPort(o) {
 		return nil
 	}
 	plain, err := decorum.ParseURL("http://" + o.Host() + "/")
