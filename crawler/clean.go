@@ -30,7 +30,7 @@ func (c *Crawler) missing(v *Visit) bool {
 		return true
 	}
 	to, redirects := v.Response.Location()
-	return redirects && to != v.URL() && c.Gate.Clean(to) == v.URL()
+	return redirects && to != v.URL() && c.clean(to) == v.URL()
 }
 
 // alias returns the page that l is by the Clean-param rules of its origin, and
@@ -43,9 +43,13 @@ func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decoru
 	if !judged || l.Source == storage.Robots || l.AsFound {
 		return decorum.URL{}, false
 	}
-	clean := c.Gate.Clean(l.URL)
+	clean := c.clean(l.URL)
 	return clean, clean != l.URL
 }
+
+// clean returns u without what the project's rules and its origin's Clean-param
+// take off.
+func (c *Crawler) clean(u decorum.URL) decorum.URL { return c.Gate.Clean(c.Frontier.Params().Clean(u)) }
 
 // replace queues clean in the place of l, which is then given up without a
 // visit: clean is the page that is known, requested and judged (CLEAN-23,

@@ -119,10 +119,26 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.hand.keep(work, c.Frontier) })
+	renewing.Go(func() { c.keepRefusals(work) })
 	wg.Wait()
 	c.Halt()
 	renewing.Wait()
 	return c.end(context.Cause(ctx))
+}
+
+// keepRefusals makes durable every minute what the frontier has refused, until
+// ctx is done. What cannot be kept now is kept later.
+func (c *Crawler) keepRefusals(ctx context.Context) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = c.Frontier.KeepRefusals(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Halt ends the run and cancels the visits in hand. Their URLs go back to the
@@ -141,7 +157,7 @@ func (c *Crawler) end(cause error) error {
 	defer cancel()
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepRefusals(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

@@ -95,7 +95,8 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 		}
 		entries := make([]storage.Entry, len(sitemaps))
 		for i, u := range sitemaps {
-			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early, Referrer: o.RobotsURL().String()}
+			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early,
+				Referrer: o.RobotsURL().String(), Context: []byte(o.String())}
 		}
 		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
 			return err
@@ -105,7 +106,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 	if err != nil || judge == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.Gate.Clean(u)).Allowed })
+	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.clean(u)).Allowed })
 }
 
 // delays are the pauses that robots.txt files ask for, by host and origin.

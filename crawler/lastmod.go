@@ -110,10 +110,10 @@ func (l *lastmods) mean(now time.Time) bool {
 }
 
 // recallListed makes pages due at once that were visited before they were
-// modified, as the sitemap of v says, as far as their origins are trusted.
-func (c *Crawler) recallListed(ctx context.Context, v *Visit) error {
-	r := reading{crawler: c, now: v.End, left: map[decorum.Origin]int{}}
-	failed, _ := eachListed(v, func(listed []sitemap.Entry) error { return r.recall(ctx, listed) })
+// modified, as the sitemap says, as far as their origins are trusted.
+func (c *Crawler) recallListed(ctx context.Context, list *sitemapReader) error {
+	r := reading{crawler: c, now: list.visit.End, left: map[decorum.Origin]int{}}
+	failed, _ := list.each(func(listed []sitemap.Entry) error { return r.recall(ctx, listed) })
 	return failed
 }
 

@@ -112,23 +112,12 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 			entries = append(entries, found)
 		}
 	}
-	if v.Response != nil {
-		if to, ok := v.Response.Location(); ok {
-			entries = append(entries, redirected(v, to))
+	if len(entries) > 0 {
+		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
+			return err
 		}
 	}
-	if len(entries) == 0 {
-		return nil
-	}
-	_, err := c.Frontier.Discover(ctx, entries...)
-	return err
-}
-
-// redirected returns the entry of a redirect's target. It is a link deeper
-// than what led there, so that a chain without end ends at the depth limit.
-func redirected(v *Visit, to decorum.URL) storage.Entry {
-	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
-		Depth: v.Lease.Depth + 1, Referrer: v.URL().String(), Context: v.Lease.Context}
+	return c.redirect(ctx, v)
 }
 
 // FollowLinks is the handler of a crawl without callbacks: it returns the

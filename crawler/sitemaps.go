@@ -3,14 +3,16 @@ package crawler
 import (
 	"bytes"
 	"context"
+	"slices"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// sitemapNesting is how deep sitemap indexes may lead to further indexes, and
-// how many redirects may lead to a sitemap.
+// sitemapNesting is how many sitemap indexes may lead to a sitemap, one from the
+// other.
 const sitemapNesting = 3
 
 // sitemapBatch is how many entries of a sitemap are handled at a time.
@@ -28,7 +30,7 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	}
 	ctx = afterwards(ctx)
 	if to, ok := v.Response.Location(); ok {
-		if err := c.discoverListed(ctx, v, []sitemap.Entry{{URL: to, Index: true}}); err != nil {
+		if _, err := c.Frontier.Discover(ctx, redirectedSitemap(v, to)); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
@@ -40,9 +42,18 @@ func (c *Crawler) receiveSitemap(ctx context.Context, v *Visit) (storage.Ack, er
 	return c.settle(ctx, v)
 }
 
+// redirectedSitemap returns the errand to where a sitemap redirects to: what
+// was vouched for it is vouched for that.
+func redirectedSitemap(v *Visit, to decorum.URL) storage.Entry {
+	e := redirected(v, to)
+	e.Source, e.Depth = storage.Robots, v.Lease.Depth
+	return e
+}
+
 func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
+	r := c.newSitemapReader(ctx, v)
 	var dates lastmods
-	failed, damage := eachListed(v, func(listed []sitemap.Entry) error {
+	failed, damage := r.each(func(listed []sitemap.Entry) error {
 		dates.add(listed)
 		return c.discoverListed(ctx, v, listed)
 	})
@@ -52,22 +63,102 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	if v.Err = damage; damage != nil {
 		c.Log.Warn("sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
+	r.tellFlaws()
 	if !c.Settings.Revisit.Wanted() || !dates.mean(v.End) {
 		return nil
 	}
-	return c.recallListed(ctx, v)
+	return c.recallListed(ctx, r)
 }
 
-// eachListed calls do for the entries of a sitemap, some at a time. It returns
-// the error of do, and what is wrong with the sitemap.
-func eachListed(v *Visit, do func([]sitemap.Entry) error) (failed, damage error) {
+// A sitemapReader reads a sitemap as far as it may speak for what it lists.
+type sitemapReader struct {
+	crawler *Crawler
+	ctx     context.Context
+	visit   *Visit
+	known   map[decorum.Origin]bool // whether they vouch for it
+	flaws   []sitemap.Flaw          // the first
+	more    int                     // beyond these
+	outside int                     // pages that are not for it to list
+	example decorum.URL             // the first of them
+}
+
+func (c *Crawler) newSitemapReader(ctx context.Context, v *Visit) *sitemapReader {
+	return &sitemapReader{crawler: c, ctx: ctx, visit: v, known: map[decorum.Origin]bool{}}
+}
+
+// mayList reports whether an entry is for the sitemap to list, by the rule of
+// sitemaps.org. The sitemaps of an index may be anywhere: who vouches for the
+// index wants them read.
+func (r *sitemapReader) mayList(e sitemap.Entry) bool {
+	return e.Within || e.Index || r.vouched(e.URL.Origin())
+}
+
+// vouched reports whether a sitemap may list URLs of o, whatever its own place:
+// the robots.txt of a host names it, or an index that led to it, and so vouches
+// for the host's URLs, on any scheme and port. Where the rules of o are not known
+// yet it may: scope and robots.txt are asked all the same, and the sitemap is not
+// read again when they are.
+func (r *sitemapReader) vouched(o decorum.Origin) bool {
+	if voucher, ok := originOf(string(r.visit.Lease.Context)); ok && voucher.Host() == o.Host() {
+		return true
+	}
+	names, asked := r.known[o]
+	if !asked {
+		gate := r.crawler.Gate
+		rules, err := gate.Rules(r.ctx, o)
+		names = err != nil || rules == nil
+		if !names {
+			sitemaps, err := gate.Sitemaps(r.ctx, o)
+			names = err != nil || slices.Contains(sitemaps, r.visit.URL())
+		}
+		r.known[o] = names
+	}
+	return names
+}
+
+// mostFlaws is how many flaws of a sitemap are told one by one.
+const mostFlaws = 5
+
+func (r *sitemapReader) flaw(f sitemap.Flaw) {
+	if len(r.flaws) < mostFlaws {
+		r.flaws = append(r.flaws, f)
+	} else {
+		r.more++
+	}
+}
+
+// tellFlaws logs what of the sitemap could not be used.
+func (r *sitemapReader) tellFlaws() {
+	for _, f := range r.flaws {
+		r.crawler.Log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
+	}
+	if r.more > 0 {
+		r.crawler.Log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.more)
+	}
+	if r.outside > 0 {
+		r.crawler.Log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
+			"url", r.visit.URL(), "count", r.outside, "first", r.example)
+	}
+}
+
+// each calls do for the entries of the sitemap, some at a time. It returns the
+// error of do, and what is wrong with the sitemap.
+func (r *sitemapReader) each(do func([]sitemap.Entry) error) (failed, damage error) {
 	listed := make([]sitemap.Entry, 0, sitemapBatch)
 	flush := func() error {
 		failed = do(listed)
 		listed = listed[:0]
 		return failed
 	}
-	damage = sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), sitemap.Options{}, func(e sitemap.Entry) error {
+	r.flaws, r.more, r.outside = nil, 0, 0
+	options := sitemap.Options{Flaw: r.flaw}
+	damage = sitemap.Read(bytes.NewReader(r.visit.Response.Body), r.visit.URL(), options, func(e sitemap.Entry) error {
+		if !r.mayList(e) {
+			if r.outside++; r.outside == 1 {
+				r.example = e.URL
+			}
+			return nil
+		}
 		if listed = append(listed, e); len(listed) == sitemapBatch {
 			return flush()
 		}
@@ -87,7 +178,9 @@ func (c *Crawler) discoverListed(ctx context.Context, v *Visit, listed []sitemap
 			Depth: 1, Referrer: v.URL().String()}
 		if s.Index {
 			e.Source, e.Class, e.Rank, e.Depth = storage.Robots, storage.Early, 0, v.Lease.Depth+1
+			e.Context = v.Lease.Context // who vouches for the index vouches for its sitemaps
 			if e.Depth > sitemapNesting {
+				c.Log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", sitemapNesting)
 				continue
 			}
 		}

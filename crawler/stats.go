@@ -18,6 +18,10 @@ type Stats struct {
 	Revisits  int64           // of Pages, those to pages that had been visited before
 	Unchanged int64           // revisits, to sitemaps too, that found nothing new
 	Recalled  int64           // pages that were due at once, because a sitemap said so
+
+	Redirects      int64 // pages that redirected
+	RedirectsKnown int64 // of them, to a URL that was known: loops end so
+	Folded         int64 // sightings of URLs on http that were taken for their twins on https
 }
 
 type tally struct {
@@ -25,6 +29,7 @@ type tally struct {
 
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
+	redirects, redirectsKnown     atomic.Int64
 }
 
 // visit counts one visit.
@@ -56,6 +61,10 @@ func (c *Crawler) Stats() Stats {
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
+		Redirects: t.redirects.Load(), RedirectsKnown: t.redirectsKnown.Load(),
+	}
+	if c.Frontier != nil {
+		s.Folded = c.Frontier.Folded()
 	}
 	for f := range s.Failures {
 		s.Failures[f] = t.failures[f].Load()

@@ -48,6 +48,9 @@ type Budget interface {
 type Config struct {
 	// Scope decides which URLs belong to the crawl; nil: all.
 	Scope *Scope
+	// Params rewrites a URL by the project's rules, before Clean; nil: only ids
+	// of sessions are taken off.
+	Params *Params
 	// Clean rewrites a URL by the rules known now (Clean-param); nil: not at all.
 	Clean func(decorum.URL) decorum.URL
 	// Budget limits the whole crawl; nil: no limit.
@@ -81,6 +84,10 @@ type Frontier struct {
 	turn    chan struct{} // held by the one worker that asks the store
 	ready   []storage.Lease
 	wake    chan struct{} // something changed: ask the store again
+
+	patterns patterns
+	secured  secured
+	refused  refused
 }
 
 // New returns a frontier kept in store.
@@ -96,20 +103,23 @@ func New(store storage.Store, cfg Config) *Frontier {
 }
 
 // Discover offers entries to the crawl: each is cleaned, given its place,
-// judged by scope, and queued if it is new. It returns how many were new. Entries of source Robots
-// are the crawl's own errands (sitemaps, robots.txt hops), which scope lets go
-// to any host.
+// judged by scope and by how many of its kind there are, and queued if it is
+// new. It returns how many were new. Entries of source Robots are the crawl's own
+// errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	in := entries[:0:0]
+	in, crowd := entries[:0:0], crowd{frontier: f}
 	for _, e := range entries {
-		if f.cfg.Clean != nil && e.Source != storage.Robots {
-			f.clean(&e)
+		if err := f.prepare(ctx, &e); err != nil {
+			return 0, err
 		}
-		f.cfg.Order(&e)
-		if err := f.InScope(e); err != nil {
-			if f.cfg.Refused != nil {
-				f.cfg.Refused(e, err)
+		refusal := f.InScope(e)
+		if refusal == nil {
+			if refusal, err = crowd.admit(ctx, &e); err != nil {
+				return 0, err
 			}
+		}
+		if refusal != nil {
+			f.refuse(e, refusal)
 			continue
 		}
 		in = append(in, e)
@@ -124,15 +134,40 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 	return added, err
 }
 
-// clean gives e its clean URL, and keeps the one that it was found under first:
-// there may be nothing at the clean one (CLEAN-05).
-func (f *Frontier) clean(e *storage.Entry) {
-	found := e.URL
-	e.URL = f.cfg.Clean(found)
-	if e.URL != found && e.Found.IsZero() {
-		e.Found = found
+// prepare gives e the URL that it is queued under, and its place. The one that
+// it was found under first is kept: there may be nothing at the clean one
+// (CLEAN-05).
+func (f *Frontier) prepare(ctx context.Context, e *storage.Entry) error {
+	if e.Source != storage.Robots {
+		secure, err := f.Secure(ctx, e.URL)
+		if err != nil {
+			return err
+		}
+		if secure != e.URL { // Found must be of the same origin
+			e.URL, e.Found, e.AsFound = secure, decorum.URL{}, false
+			f.secured.folded.Add(1)
+		}
+		found := e.URL
+		if e.URL = f.Clean(found); e.URL != found && e.Found.IsZero() {
+			e.Found = found
+		}
 	}
+	f.cfg.Order(e)
+	return nil
 }
+
+// Clean returns u without what the project's rules, and those of Clean-param
+// known now, take off. To clean twice is to clean once.
+func (f *Frontier) Clean(u decorum.URL) decorum.URL {
+	u = f.cfg.Params.Clean(u)
+	if f.cfg.Clean != nil {
+		u = f.cfg.Clean(u)
+	}
+	return u
+}
+
+// Params returns the project's rules for parameters.
+func (f *Frontier) Params() *Params { return f.cfg.Params }
 
 // InScope returns nil if e belongs to the crawl, else an error of Kind
 // OutOfScope that says why not.
@@ -264,13 +299,16 @@ func (f *Frontier) HoldKnown(ctx context.Context, o decorum.Origin, until time.T
 }
 
 // Recall makes pages that rest due at once which were visited last before they
-// were modified, and returns how many they were. URLs are cleaned first.
+// were modified, and returns how many they were. URLs are rewritten as Discover
+// does it.
 func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
 	known := slices.Clone(sightings)
 	for i := range known {
-		if f.cfg.Clean != nil {
-			known[i].URL = f.cfg.Clean(known[i].URL)
+		u, err := f.Secure(ctx, known[i].URL)
+		if err != nil {
+			return 0, err
 		}
+		known[i].URL = f.Clean(u)
 	}
 	defer f.nudge()
 	return f.store.Recall(ctx, time.Now(), known)

@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"regexp"
 
@@ -37,13 +37,50 @@ var withinNames = [...]string{Host: "host", Origin: "origin", Domain: "domain", 
 // String returns the name.
 func (w Within) String() string { return withinNames[w] }
 
-// ScopeConfig says which URLs belong to a crawl.
+// ScopeConfig says which URLs belong to a crawl. The limits from MaxParams on
+// end what a site makes up without end; 0 is the default of each.
 type ScopeConfig struct {
 	Within       Within
 	Include      []*regexp.Regexp // a URL must match one of them, if there are any
 	Exclude      []*regexp.Regexp // and none of these
 	MaxDepth     int              // links from a seed; 0: 32, negative: seeds only
 	MaxURLLength int              // bytes; 0: 2048
+	MaxParams    int              // parameters of a query; default 32
+	MaxPathDepth int              // segments of a path; default 20
+	MaxRepeat    int              // times that a segment occurs in a path, in a row or not; default 3
+	MaxRedirects int              // in a row, that lead to a URL; default 10
+	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and
+	// queries differ in nothing but numbers, dates and tokens: see Pattern. What
+	// seeds and sitemaps name does not count. A new Frontier counts anew.
+	// Default 100,000.
+	MaxURLsPerPattern int
+	// MaxURLsPerHost is how many URLs of a host are ever queued, to within the
+	// links of a page. Ports of their own count apart; seeds are queued even
+	// then. Default 1,000,000.
+	MaxURLsPerHost int
+	Year           int // in which the crawl is: calendars far from it end; 0: none does
+}
+
+// Default limits.
+const (
+	DefaultMaxParams         = 32
+	DefaultMaxPathDepth      = 20
+	DefaultMaxRepeat         = 3
+	DefaultMaxRedirects      = 10
+	DefaultMaxURLsPerPattern = 100_000
+	DefaultMaxURLsPerHost    = 1_000_000
+)
+
+func (c ScopeConfig) withDefaults() ScopeConfig {
+	c.MaxDepth = cmp.Or(c.MaxDepth, 32)
+	c.MaxURLLength = cmp.Or(c.MaxURLLength, 2048)
+	c.MaxParams = cmp.Or(c.MaxParams, DefaultMaxParams)
+	c.MaxPathDepth = cmp.Or(c.MaxPathDepth, DefaultMaxPathDepth)
+	c.MaxRepeat = cmp.Or(c.MaxRepeat, DefaultMaxRepeat)
+	c.MaxRedirects = cmp.Or(c.MaxRedirects, DefaultMaxRedirects)
+	c.MaxURLsPerPattern = cmp.Or(c.MaxURLsPerPattern, DefaultMaxURLsPerPattern)
+	c.MaxURLsPerHost = cmp.Or(c.MaxURLsPerHost, DefaultMaxURLsPerHost)
+	return c
 }
 
 // A Scope decides which URLs belong to a crawl. It is immutable.
@@ -54,13 +91,7 @@ type Scope struct {
 
 // NewScope returns the scope of a crawl from seeds.
 func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
-	if cfg.MaxDepth == 0 {
-		cfg.MaxDepth = 32
-	}
-	if cfg.MaxURLLength == 0 {
-		cfg.MaxURLLength = 2048
-	}
-	s := &Scope{cfg: cfg, roots: map[string]bool{}}
+	s := &Scope{cfg: cfg.withDefaults(), roots: map[string]bool{}}
 	for _, u := range seeds {
 		s.roots[s.root(u)] = true
 	}
@@ -68,40 +99,40 @@ func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 }
 
 // Check returns nil if e belongs to the crawl, else an error of Kind OutOfScope
-// that says why not.
+// with a *Refusal. How many URLs there are already is for Frontier.Discover to
+// judge.
 func (s *Scope) Check(e storage.Entry) error {
 	if why := s.refuse(e); why != nil {
-		return &decorum.Error{Op: "scope", URL: e.URL.String(), Kind: decorum.OutOfScope, Err: why}
+		return outOfScope(e.URL, why)
 	}
 	return nil
 }
 
-// Reasons that need no detail.
-var (
-	errScheme      = errors.New("only http and https are fetched")
-	errExcluded    = errors.New("matches an exclude pattern")
-	errNotIncluded = errors.New("matches no include pattern")
-)
-
-func (s *Scope) refuse(e storage.Entry) error {
+func (s *Scope) refuse(e storage.Entry) *Refusal {
 	u := e.URL.String()
 	switch {
 	case !e.URL.Origin().IsHTTP():
-		return errScheme
+		return &Refusal{WrongScheme, "only http and https are fetched"}
 	case len(u) > s.cfg.MaxURLLength:
-		return fmt.Errorf("longer than %d bytes", s.cfg.MaxURLLength)
+		return refusalOf(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
+	case e.Redirects > s.cfg.MaxRedirects:
+		return refusalOf(ManyRedirects, "more than %d redirects in a row", s.cfg.MaxRedirects)
 	case e.Source == storage.Robots:
 		return nil // an errand: the rest is for pages
 	case e.Depth > max(s.cfg.MaxDepth, 0):
-		return fmt.Errorf("deeper than %d links", max(s.cfg.MaxDepth, 0))
+		return refusalOf(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))
 	case s.cfg.Within != Any && !s.roots[s.root(e.URL)]:
-		return fmt.Errorf("another %s than the seeds'", s.cfg.Within)
+		return refusalOf(Elsewhere, "another %s than the seeds'", s.cfg.Within)
 	case len(s.cfg.Include) > 0 && !matchesAny(s.cfg.Include, u):
-		return errNotIncluded
+		return &Refusal{NotIncluded, "matches no include pattern"}
 	case matchesAny(s.cfg.Exclude, u):
-		return errExcluded
+		return &Refusal{Excluded, "matches an exclude pattern"}
 	}
-	return nil
+	return s.cfg.trap(e.URL.Path())
+}
+
+func refusalOf(r Reason, format string, args ...any) *Refusal {
+	return &Refusal{r, fmt.Sprintf(format, args...)}
 }
 
 // root returns what u shares with the other URLs that are within its reach.

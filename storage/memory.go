@@ -40,6 +40,7 @@ type memoryOrigin struct {
 	schedule.Origin[*memoryQueue]
 	parked []Entry
 	notes  map[string][]byte
+	seen   int // of its URLs in the seen set
 }
 
 type memoryLease struct {
@@ -108,15 +109,16 @@ func (m *Memory) Add(ctx context.Context, entries []Entry) (added int, err error
 		return 0, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
 	for _, e := range entries {
+		o := m.origin(e.URL.Origin())
 		if e.For.IsZero() {
 			if _, seen := m.seen[e.URL]; seen {
 				continue
 			}
 			m.seen[e.URL] = nil
+			o.seen++
 			added++
 		}
 		e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
-		o := m.origin(e.URL.Origin())
 		o.Queue.add(e)
 		m.turns.Update(&o.Origin)
 	}

@@ -17,19 +17,12 @@ func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error
 		return err
 	}
 	defer m.mu.Unlock()
-	seen := make(map[decorum.Origin]int)
-	for u := range m.seen {
-		seen[u.Origin()]++
-	}
-	leased := make(map[*memoryOrigin]int)
-	for _, l := range m.leases {
-		leased[l.origin]++
-	}
+	leased := m.leased()
 	for name, o := range m.origins {
 		if name.IsZero() { // the crawl's own, for notes
 			continue
 		}
-		if !yield(o.info(name, seen[name], leased[o])) {
+		if !yield(o.info(name, leased[o])) {
 			return nil
 		}
 	}
@@ -37,24 +30,34 @@ func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error
 }
 
 // Origin implements Inspector.
-func (m *Memory) Origin(ctx context.Context, o decorum.Origin) (info OriginInfo, ok bool, err error) {
-	err = m.Origins(ctx, func(i OriginInfo) bool {
-		info, ok = i, i.Origin == o
-		return !ok
-	})
-	if !ok {
+func (m *Memory) Origin(ctx context.Context, name decorum.Origin) (info OriginInfo, ok bool, err error) {
+	if err := m.lock(ctx); err != nil {
 		return OriginInfo{}, false, err
 	}
-	return info, ok, err
+	defer m.mu.Unlock()
+	o := m.origins[name]
+	if o == nil || name.IsZero() {
+		return OriginInfo{}, false, nil
+	}
+	return o.info(name, m.leased()[o]), true, nil
 }
 
-func (o *memoryOrigin) info(name decorum.Origin, seen, leased int) OriginInfo {
+// leased counts the leases of each origin.
+func (m *Memory) leased() map[*memoryOrigin]int {
+	leased := make(map[*memoryOrigin]int)
+	for _, l := range m.leases {
+		leased[l.origin]++
+	}
+	return leased
+}
+
+func (o *memoryOrigin) info(name decorum.Origin, leased int) OriginInfo {
 	queued, _ := o.Queue.Len()
 	resting, _ := o.Queue.Resting()
 	next, _ := o.Next()
 	return OriginInfo{
 		Origin: name, Host: Host(o.Host.Clock), Hold: o.Hold, Dormant: o.Dormant,
-		Queued: queued, Leased: leased, Resting: resting, Parked: len(o.parked), Seen: seen, Next: next,
+		Queued: queued, Leased: leased, Resting: resting, Parked: len(o.parked), Seen: o.seen, Next: next,
 	}
 }
 

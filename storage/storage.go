@@ -137,18 +137,19 @@ const (
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL      decorum.URL
-	Source   Source
-	Class    Class
-	Rank     uint16         // within the class: lower first
-	Depth    int            // links from the seed
-	Referrer string         // the page it was found on
-	For      decorum.Origin // set on hops of a robots.txt redirect only
-	Attempt  int            // visits that failed so far
-	Context  []byte         // travels with the URL; at most 64 KiB
-	Found    decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
-	AsFound  bool           // Found is to be visited: nothing is at the URL
-	Page     *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
+	URL       decorum.URL
+	Source    Source
+	Class     Class
+	Rank      uint16         // within the class: lower first
+	Depth     int            // links from the seed
+	Referrer  string         // the page it was found on
+	For       decorum.Origin // set on hops of a robots.txt redirect only
+	Attempt   int            // visits that failed so far
+	Redirects int            // in a row, that led to the URL
+	Context   []byte         // travels with the URL; at most 64 KiB
+	Found     decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
+	AsFound   bool           // Found is to be visited: nothing is at the URL
+	Page      *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
 // A Page is what a visit leaves for the next visit to the same URL.
@@ -249,8 +250,8 @@ func (e *Entry) Check() error {
 		return errors.New("entry without a URL")
 	case e.Class >= Classes:
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, Classes-1)
-	case e.Depth < 0 || e.Attempt < 0:
-		return fmt.Errorf("%v: depth or attempt is negative", e.URL)
+	case e.Depth < 0 || e.Attempt < 0 || e.Redirects < 0:
+		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
 	case e.Page != nil && max(len(e.Page.ETag), len(e.Page.LastModified)) > MaxValidator:
 		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidator)
 	case len(e.Context) > MaxContext:

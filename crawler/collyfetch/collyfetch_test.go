@@ -369,3 +369,27 @@ func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestSitemapsAreReadWhole: the limit of bodies is for pages; of a sitemap as much
+// is read as sitemaps.org allows.
+func TestSitemapsAreReadWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var list strings.Builder
+		list.WriteString(strings.Repeat("http://a.test/\n", 1000))
+		list.WriteString("http://a.test/last\n")
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
+			Pages: map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Text(list.String())),
+				"/": crawltest.Always(crawltest.HTML("home")), "/last": crawltest.Always(crawltest.HTML("last"))}})
+		crawl, c := begin(t, collyfetch.Config{Transport: web, MaxBody: 1000})
+		if err := c.Visit("http://a.test/"); err != nil {
+			t.Fatal(err)
+		}
+		if err := crawl.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(web.Log(), func(x crawltest.Exchange) bool { return x.URL == "http://a.test/last" }) {
+			t.Error("the end of the sitemap was not read")
+		}
+	})
+}

@@ -22,7 +22,7 @@ type Config struct {
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
 	// MaxBody is how many bytes of a body, as decoded, are kept. Default 10 MiB.
-	// Of a robots.txt at least 512,000 bytes are kept.
+	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
 	MaxBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt and sitemaps are always read.

@@ -35,6 +35,10 @@ type passageKey struct{}
 // (FMT-08), and one byte that shows there is more.
 const robotsBody = 512_000 + 1
 
+// sitemapBody is how much of a sitemap is read: the 50 MiB that sitemaps.org
+// allows, and one byte that shows there is more.
+const sitemapBody = 50<<20 + 1
+
 // A turnstile is the one way out: an http.RoundTripper that lets a request
 // pass only with a ticket for exactly its URL. It reads the body itself, so
 // that the response has the true end of the transfer, says whether it was cut,
@@ -147,7 +151,9 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 	switch {
 	case ticket.ForRobots():
 		limit = max(limit, robotsBody)
-	case !ticket.Errand() && !t.wanted(res):
+	case ticket.Errand():
+		limit = max(limit, sitemapBody)
+	case !t.wanted(res):
 		return nil, true, nil
 	}
 	if n := res.ContentLength; n > 0 && n <= limit {

@@ -106,6 +106,16 @@ func checkScope(p *Project) *fault {
 			}
 		}
 	}
+	for _, f := range []struct {
+		field string
+		names []string
+	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
+		for i, name := range f.names {
+			if _, err := frontier.NewParams(frontier.ParamRules{Drop: []string{name}}); err != nil {
+				return faulty(item(f.field, i), "%v, as in ref or utm_*", err)
+			}
+		}
+	}
 	return nil
 }
 
@@ -153,6 +163,12 @@ func checkNumbers(p *Project) *fault {
 		{"scope.max_depth", float64(p.Scope.MaxDepth), 0, 1e6},
 		{"scope.max_pages_per_host", float64(p.Scope.MaxPagesPerHost), 0, math.MaxInt32},
 		{"scope.max_url_length", float64(p.Scope.MaxURLLength), 16, 1 << 16},
+		{"scope.max_params", float64(p.Scope.MaxParams), 0, 1e6},
+		{"scope.max_path_depth", float64(p.Scope.MaxPathDepth), 0, 1e6},
+		{"scope.max_repeat", float64(p.Scope.MaxRepeat), 0, 1e6},
+		{"scope.max_redirects", float64(p.Scope.MaxRedirects), 0, 1e6},
+		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
+		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
 		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},
 		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, and add to it.
@@ -155,7 +156,13 @@ func (k *kept) files() (files []stateFile, err error) {
 		name  string
 		store store
 	}{{storeFile, k.store}, {robotsFile, k.robots}} {
-		stats, err := f.store.FileStats()
+		file, ok := f.store.(interface {
+			FileStats() (bolt.FileStats, error)
+		})
+		if !ok {
+			continue // in memory: there is none
+		}
+		stats, err := file.FileStats()
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 			return err
 		}
 		in := &intake{refusals: refusals{}}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Clean: k.gate.Clean, Refused: in.refuse})
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.params, Clean: k.gate.Clean, Refused: in.refuse})
 		end := in.take(ctx, f, lines)
 		in.Refusals = in.refusals.list()
 		if end == nil && in.NoURLs > 0 {

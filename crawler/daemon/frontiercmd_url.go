@@ -9,22 +9,23 @@ import (
 
 // A urlLine is all that is kept of a URL in the frontier.
 type urlLine struct {
-	Type     string    `json:"type,omitempty"` // url, in an export
-	URL      string    `json:"url"`
-	State    string    `json:"state"`
-	At       time.Time `json:"at,omitzero"`
-	Why      string    `json:"why,omitempty"`
-	Source   string    `json:"source"`
-	Class    uint8     `json:"class"`
-	Rank     uint16    `json:"rank,omitempty"`
-	Depth    int       `json:"depth"`
-	Referrer string    `json:"referrer,omitempty"`
-	For      string    `json:"for,omitempty"` // the origin, of a hop of its robots.txt
-	Attempt  int       `json:"attempt,omitempty"`
-	Context  []byte    `json:"context,omitempty"`
-	Found    string    `json:"found,omitempty"`
-	AsFound  bool      `json:"as_found,omitempty"`
-	Page     *pageLine `json:"page,omitempty"`
+	Type      string    `json:"type,omitempty"` // url, in an export
+	URL       string    `json:"url"`
+	State     string    `json:"state"`
+	At        time.Time `json:"at,omitzero"`
+	Why       string    `json:"why,omitempty"`
+	Source    string    `json:"source"`
+	Class     uint8     `json:"class"`
+	Rank      uint16    `json:"rank,omitempty"`
+	Depth     int       `json:"depth"`
+	Referrer  string    `json:"referrer,omitempty"`
+	For       string    `json:"for,omitempty"` // the origin, of a hop of its robots.txt
+	Attempt   int       `json:"attempt,omitempty"`
+	Redirects int       `json:"redirects,omitempty"`
+	Context   []byte    `json:"context,omitempty"`
+	Found     string    `json:"found,omitempty"`
+	AsFound   bool      `json:"as_found,omitempty"`
+	Page      *pageLine `json:"page,omitempty"`
 }
 
 // A pageLine is what the last visit left: storage.Page.
@@ -44,7 +45,7 @@ type pageLine struct {
 func newURLLine(e *storage.Entry, state storage.State, at time.Time) *urlLine {
 	l := &urlLine{
 		URL: e.URL.String(), State: stateNames[state], At: at, Source: e.Source.String(), Class: uint8(e.Class),
-		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, For: e.For.String(), Attempt: e.Attempt,
+		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, For: e.For.String(), Attempt: e.Attempt, Redirects: e.Redirects,
 		Context: e.Context, Found: e.Found.String(), AsFound: e.AsFound,
 	}
 	if p := e.Page; p != nil {

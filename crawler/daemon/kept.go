@@ -12,7 +12,6 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // A kept crawl is one that nobody runs at the moment, opened to be looked into.
@@ -25,8 +24,9 @@ type kept struct {
 	robots  store
 	gate    *robots.Gate
 	scope   *frontier.Scope // nil if it is not known
+	params  *frontier.Params
 	now     time.Time
-	lock    *os.File
+	lock    *os.File // nil if there is no crawl: the stores are empty
 
 	overrides map[string]map[string]any // by host
 }
@@ -35,7 +35,6 @@ type kept struct {
 type store interface {
 	storage.Store
 	storage.Inspector
-	FileStats() (bolt.FileStats, error)
 }
 
 // dataFlag adds the flag that says which crawl is meant.
@@ -50,6 +49,11 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *k
 	if err != nil {
 		return err
 	}
+	return a.use(ctx, k, do)
+}
+
+// use is look at a crawl that is open. It is closed in the end.
+func (a *app) use(ctx context.Context, k *kept, do func(context.Context, *kept) error) (err error) {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	err = do(ctx, k)
@@ -60,12 +64,26 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *k
 }
 
 // openKept opens the crawl in a directory. Close must be called in the end.
-func (a *app) openKept(name string) (_ *kept, err error) {
-	k := &kept{dir: stateDir(name), now: time.Now()}
-	if err := k.dir.mustHoldCrawl(); err != nil {
+func (a *app) openKept(name string) (*kept, error) {
+	dir := stateDir(name)
+	if err := dir.mustHoldCrawl(); err != nil {
 		return nil, err
 	}
-	if k.lock, err = k.dir.lock(); err != nil {
+	d, err := readDraft(dir.path(projectFile))
+	if err != nil {
+		return nil, err
+	}
+	d.Store.Path = name // it may have been moved since
+	return a.openAs(d.Project)
+}
+
+// openAs opens the crawl in the project's directory as the project is now, which
+// may not be as it was when the crawl was started last. Where there is none, it
+// is as before its first visit.
+func (a *app) openAs(p Project) (_ *kept, err error) {
+	k := &kept{project: p, dir: stateDir(p.Store.Path), now: time.Now()}
+	holds, err := k.dir.holdsCrawl()
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -73,28 +91,38 @@ func (a *app) openKept(name string) (_ *kept, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	d, err := readDraft(k.dir.path(projectFile))
-	if err != nil {
-		return nil, err
-	}
-	k.project = d.Project
-	k.project.Store.Path = name // it may have been moved since
 	gate, err := k.project.gateConfig()
 	if err == nil {
 		k.overrides, err = k.project.overrides()
 	}
+	if err == nil {
+		k.params, err = k.project.params()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
 	}
-	j := &job{}
-	err = j.openStores(k.project, a)
-	k.store, _ = j.store.(store)
-	k.robots, _ = j.robots.(store)
+	if holds {
+		err = k.openStores(a)
+	} else {
+		k.store, k.robots = storage.NewMemory(storage.Config{}), storage.NewMemory(storage.Config{})
+	}
 	if err != nil {
 		return nil, err
 	}
 	k.gate = robots.NewGate(gate, k.robots)
 	return k, nil
+}
+
+// openStores opens the crawl's stores, which nobody else may have open.
+func (k *kept) openStores(a *app) (err error) {
+	if k.lock, err = k.dir.lock(); err != nil {
+		return err
+	}
+	j := &job{}
+	err = j.openStores(k.project, a)
+	k.store, _ = j.store.(store)
+	k.robots, _ = j.robots.(store)
+	return err
 }
 
 // withScope works out the scope, for which all seeds are read.
@@ -118,5 +146,8 @@ func (k *kept) Close() (err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}
-	return errors.Join(err, k.lock.Close())
+	if k.lock != nil {
+		err = errors.Join(err, k.lock.Close())
+	}
+	return err
 }

@@ -142,7 +142,12 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 	if err != nil {
 		return frontier.ScopeConfig{}, err
 	}
-	cfg := frontier.ScopeConfig{Within: within, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength}
+	cfg := frontier.ScopeConfig{
+		Within: within, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
+		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxRepeat: p.Scope.MaxRepeat,
+		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
+		MaxURLsPerHost: p.Scope.MaxURLsPerHost, Year: time.Now().Year(),
+	}
 	if cfg.MaxDepth == 0 {
 		cfg.MaxDepth = -1
 	}
@@ -151,6 +156,11 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 	}
 	cfg.Exclude, err = compile(p.Scope.Exclude)
 	return cfg, err
+}
+
+// params returns the project's rules for parameters.
+func (p *Project) params() (*frontier.Params, error) {
+	return frontier.NewParams(frontier.ParamRules(p.Scope.Params))
 }
 
 func compile(patterns []string) ([]*regexp.Regexp, error) {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/frontier"
 )
 
 // A Project is one crawl as its owner describes it: the project file, field by
@@ -40,6 +42,22 @@ type Scope struct {
 	MaxDepth        int      `yaml:"max_depth"`
 	MaxPagesPerHost int      `yaml:"max_pages_per_host"` // 0: no limit
 	MaxURLLength    int      `yaml:"max_url_length"`
+	// Limits against sites that make up URLs without end; 0 is the default.
+	MaxParams         int    `yaml:"max_params"`           // parameters of a query
+	MaxPathDepth      int    `yaml:"max_path_depth"`       // segments of a path
+	MaxRepeat         int    `yaml:"max_repeat"`           // times that a segment occurs in a path
+	MaxRedirects      int    `yaml:"max_redirects"`        // in a row
+	MaxURLsPerPattern int    `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
+	MaxURLsPerHost    int    `yaml:"max_urls_per_host"`    // ever queued
+	Params            Params `yaml:"params"`
+}
+
+// Params says which parameters of queries do not matter, on top of what
+// Clean-param says. "*" in a name stands for any characters.
+type Params struct {
+	Drop []string `yaml:"drop"` // taken off
+	Keep []string `yaml:"keep"` // but not these; without drop, all but these are
+	Sort bool     `yaml:"sort"` // the rest is put in the order of names
 }
 
 // Robots says how robots.txt and its relatives are read.
@@ -154,7 +172,8 @@ type Output struct {
 // judgesAs reports whether p decides as q does which URLs may be visited: scope
 // reaches from the seeds.
 func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && reflect.DeepEqual(p.Robots, q.Robots) && reflect.DeepEqual(p.Scope, q.Scope) &&
+	return p.Agent.Product == q.Agent.Product &&
+		sameAs(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && sameAs(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
@@ -162,8 +181,13 @@ func (p *Project) judgesAs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent:  Agent{Product: "decorum"},
-		Scope:  Scope{Within: "host", MaxDepth: 32, MaxURLLength: 2048},
+		Agent: Agent{Product: "decorum"},
+		Scope: Scope{
+			Within: "host", MaxDepth: 32, MaxURLLength: 2048,
+			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
+			MaxRepeat: frontier.DefaultMaxRepeat, MaxRedirects: frontier.DefaultMaxRedirects,
+			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
+		},
 		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), Meta: true},
 		Politeness: Politeness{
 			Delay: Duration(time.Second), Adaptive: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),

@@ -37,20 +37,35 @@ The state of a host is one of
   resting     all is visited; a page waits for its revisit
   done        nothing is left to visit
 
+What is refused where it is found is never queued: URLs out of scope, and those
+that a site seems to make up without end. They are counted by reason, each time that
+they are found: within, include, exclude, depth, scheme, url_length, and the limits
+params, path_depth, path_repeat, redirects, calendar (a year far from ours),
+pattern_urls and host_urls. A crash may lose the count of the last minute.
+
 What robots.txt closes is judged by the code that the crawl judges with, from
 the robots.txt that is kept.
+
+--params reads the output of the crawl instead, and suggests parameters of queries that
+do not change what a page is: pairs of pages whose URLs differ in the parameter only
+and have the same body, or another one, and what canonical links say. It shows the
+line that one could write into robots.txt, or scope.params could say; nothing is
+applied. Pages that are exact duplicates are counted by host. The crawl may be
+running. Memory stays below 64 MB: of more than 100,000 URLs some are compared only.
 
 --format json writes one object; jsonl one object a line, the totals first. All
 times in them are milliseconds, or RFC 3339.`
 
 const reportExample = `  decorum report
   decorum report --host example.com
+  decorum report --params
   decorum report --format jsonl | jq -r 'select(.shortfall_ms > 0) | .host'`
 
 // A reportQuery is what somebody wants to know of a crawl.
 type reportQuery struct {
 	data, host, format string
 	limit              int
+	params             bool
 }
 
 func (a *app) reportCommand() *cobra.Command {
@@ -70,6 +85,7 @@ func (a *app) reportCommand() *cobra.Command {
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
 	fs.IntVar(&q.limit, "limit", 20, "name so many hosts, and so many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "" // said in its usage
+	fs.BoolVar(&q.params, "params", false, "suggest parameters that do not matter, by the output of the crawl")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table, json or jsonl")
 	return c
 }
@@ -81,6 +97,9 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 	}
 	if q.limit < 0 {
 		return usage("--limit: %d is not a number of hosts", q.limit)
+	}
+	if q.params {
+		return a.paramsOf(ctx, q)
 	}
 	host, err := hostFlag(q.host)
 	if err != nil {
@@ -108,7 +127,7 @@ func (s *survey) write(w io.Writer, q reportQuery) error {
 	case q.format == "jsonl":
 		return s.writeLines(w)
 	case q.host != "":
-		return s.Hosts[0].writeDetails(w, q.limit)
+		return s.Hosts[0].writeDetails(w, q.limit, s.Refused)
 	}
 	return s.writeTable(w, q.data, q.limit)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -73,6 +74,8 @@ type totals struct {
 	tally
 	Shortfall milliseconds `json:"shortfall_ms"`
 	Refusals  []refusal    `json:"refusals,omitempty"`
+	// Refused counts sightings of URLs that were never queued, by host and reason.
+	Refused []frontier.Refused `json:"refused,omitempty"`
 }
 
 // A hostReport is what is said of one host.
@@ -100,6 +103,7 @@ type hostReport struct {
 	Refusals   []refusal      `json:"refusals,omitempty"` // of its parked URLs
 
 	refusals refusals
+	due      time.Time      // of the host's clock
 	held     decorum.Origin // whose hold State tells of
 	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
@@ -157,6 +161,10 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 			return nil, err
 		}
 	}
+	if s.Refused, err = frontier.KeptRefusals(ctx, k.store); err != nil {
+		return nil, err
+	}
+	s.Refused = slices.DeleteFunc(s.Refused, func(r frontier.Refused) bool { return only != "" && r.Host != only })
 	all := refusals{}
 	for _, h := range hosts {
 		h.cover()
@@ -173,6 +181,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 	if limit > 0 {
 		s.Hosts = s.Hosts[:min(limit, len(s.Hosts))]
 		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
+		s.Refused = s.Refused[:min(limit, len(s.Refused))]
 	}
 	return s, k.explainHolds(ctx, s.Hosts)
 }
@@ -181,7 +190,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 func (k *kept) newHost(name string, h *storage.Host) *hostReport {
 	m := crawler.ReadHostMemo(h.Memo)
 	r := &hostReport{
-		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: milliseconds(h.Gap),
+		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: milliseconds(h.Gap), due: h.Due,
 		Declared: milliseconds(m.Declared), Configured: milliseconds(m.Configured),
 		Least: milliseconds(m.Gaps.Least), Median: milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
 		Shortfall:  milliseconds(m.Shortfall),

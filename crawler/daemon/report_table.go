@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/decorum-crawler/decorum/frontier"
 )
 
 // A sheet is text for people, in the making.
@@ -59,8 +62,23 @@ func (s *survey) writeTable(w io.Writer, data string, limit int) error {
 		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
 	}
 	p.refusals(s.Refusals, limit)
+	p.refused(s.Refused)
 	_, err := p.WriteTo(w)
 	return err
+}
+
+// refused writes what Discover refused.
+func (p *sheet) refused(rs []frontier.Refused) {
+	if len(rs) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Refused where they were found, by reason:")
+	p.table(func(row func(...any)) {
+		for _, r := range rs {
+			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plain(r.Why), "such as "+r.Example)
+		}
+	})
 }
 
 // statesText says how many hosts are in each state.
@@ -126,7 +144,7 @@ func (r *reason) place() string {
 }
 
 // writeDetails writes all that is known of one host.
-func (h *hostReport) writeDetails(w io.Writer, limit int) error {
+func (h *hostReport) writeDetails(w io.Writer, limit int, refused []frontier.Refused) error {
 	var p sheet
 	p.line("%s", h.Host)
 	p.table(func(row func(...any)) {
@@ -146,6 +164,7 @@ func (h *hostReport) writeDetails(w io.Writer, limit int) error {
 		}
 	})
 	p.refusals(h.Refusals, limit)
+	p.refused(refused)
 	_, err := p.WriteTo(w)
 	return err
 }

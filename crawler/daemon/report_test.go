@@ -123,6 +123,8 @@ func TestReport(t *testing.T) {
 		"max_crawl_delay_ms": 3_600_000.0, "requests": requests + 2, "pages": 5.0, "failures": 1.0, "shortfall_ms": 0.0,
 		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 8, "refusals": []any{till},
+		"refused": []any{map[string]any{"host": "", "reason": "within", "count": 1.0, "why": "another host than the seeds'",
+			"example": "http://elsewhere.example/"}},
 	}, got); diff != "" {
 		t.Errorf("totals at %s (-want +got):\n%s", at, diff)
 	}

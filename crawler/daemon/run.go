@@ -82,6 +82,10 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if err != nil {
 		return nil, err
 	}
+	params, err := p.params()
+	if err != nil {
+		return nil, err
+	}
 	settings, err := p.settings()
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	}
 	limits, asked := politeness.NewLimits(p.limits(restarted)), robots.NewGate(gate, j.robots)
 	j.frontier = frontier.New(j.store, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: a.outOfScope(j),
+		Scope: frontier.NewScope(scope, roots), Params: params, Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: a.outOfScope(j),
 	})
 	j.crawler = &crawler.Crawler{
 		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,

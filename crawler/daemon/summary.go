@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +23,15 @@ func (j *job) summary(ctx context.Context, end error) string {
 		st.Errors, st.Retries, st.Failed, st.Blocked, j.outside.Load())
 	if failed := failures(st); failed != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failed)
+	}
+	if refused := sightings(j.frontier.Refusals()); refused != "" {
+		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
+	}
+	if st.Redirects > 0 {
+		fmt.Fprintf(&b, "redirects: %d, of them to URLs known already: %d\n", st.Redirects, st.RedirectsKnown)
+	}
+	if st.Folded > 0 {
+		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.Folded)
 	}
 	if st.Revisits > 0 {
 		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.Recalled)
@@ -55,6 +66,16 @@ func failures(st crawler.Stats) string {
 		}
 	}
 	return strings.Join(classes, ", ")
+}
+
+// sightings says how often URLs were refused, reason by reason; nothing if none
+// was.
+func sightings(refused map[frontier.Reason]int64) string {
+	var reasons []string
+	for _, r := range slices.Sorted(maps.Keys(refused)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", r, refused[r]))
+	}
+	return strings.Join(reasons, ", ")
 }
 
 // firstDue says when the first revisit is due, if the crawl has ended for that.

@@ -30,6 +30,7 @@ const (
 const (
 	hasRank = 1 << iota
 	hasPage
+	hasRedirects
 )
 
 // appendEntry appends e but for its origin, which its key tells.
@@ -75,12 +76,18 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	if e.Page != nil {
 		more |= hasPage
 	}
+	if e.Redirects > 0 {
+		more |= hasRedirects
+	}
 	b = append(b, more)
 	if e.Rank > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Rank))
 	}
 	if e.Page != nil {
 		b = appendPage(b, e.Page)
+	}
+	if e.Redirects > 0 {
+		b = binary.AppendUvarint(b, uint64(e.Redirects))
 	}
 	return b
 }
@@ -122,7 +129,7 @@ func flagsOf(e *storage.Entry) (flags byte) {
 	if e.AsFound {
 		flags |= asFound
 	}
-	if e.Rank > 0 || e.Page != nil {
+	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 {
 		flags |= hasMore
 	}
 	return flags
@@ -160,6 +167,9 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		}
 		if more&hasPage != 0 {
 			e.Page = r.page()
+		}
+		if more&hasRedirects != 0 {
+			e.Redirects = r.int()
 		}
 	}
 	u, err := decorum.ParseURL(o.String() + path)

@@ -42,16 +42,17 @@ var addTests = []test{
 	}},
 	{"a lease carries what was added", func(f *fixture) {
 		whole := storage.Entry{
-			URL:      url("https://a.example/p?q=%20"),
-			Source:   storage.Sitemap,
-			Class:    storage.Late,
-			Depth:    300,
-			Referrer: "http://other.example/page",
-			For:      origin("https://b.example:8443"),
-			Attempt:  2,
-			Context:  []byte("\x00context\xff"),
-			Found:    url("https://a.example/p?q=%20&sid=1"),
-			AsFound:  true,
+			URL:       url("https://a.example/p?q=%20"),
+			Source:    storage.Sitemap,
+			Class:     storage.Late,
+			Depth:     300,
+			Referrer:  "http://other.example/page",
+			For:       origin("https://b.example:8443"),
+			Attempt:   2,
+			Context:   []byte("\x00context\xff"),
+			Found:     url("https://a.example/p?q=%20&sid=1"),
+			AsFound:   true,
+			Redirects: 10,
 		}
 		near := page("https://a.example/near")
 		near.Referrer = "https://a.example/from"

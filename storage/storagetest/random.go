@@ -100,6 +100,8 @@ func (w *walk) doAdd() error {
 			e.For = w.origin()
 		case 1:
 			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
+		case 2:
+			e.Redirects = w.rand.IntN(12)
 		}
 		entries = append(entries, e)
 	}

@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const explainHelp = `Say what a crawl makes of a URL, step by step, and which rule acts: its canonical
+form, the project's rules for parameters, Clean-param, scope and the limits against
+sites that make up URLs, what robots.txt says, whether the URL is known, and when it
+would be visited and why. Every step is taken by the code that the crawl decides
+with.
+
+The crawl is the one in the data directory; it must not be running, and nothing of it
+is changed. -c explains by a project file instead, with the state of the crawl in its
+store.path if there is one. A URL that the crawl does not know is judged as a link of
+a seed.
+
+Nothing is sent, unless --fetch is given and no robots.txt of the URL's origin is
+known: then it is fetched at a polite pace, and not kept.
+
+How many URLs of a pattern there are is counted by a running crawl only.
+
+Exit codes: 0 explained, 1 the robots.txt could not be had, 2 wrong usage, 4
+interrupted.`
+
+const explainExample = `  decorum explain 'https://example.com/shop?ref=home&item=7'
+  decorum explain -c books.yaml --fetch https://example.com/private/
+  decorum explain --format json https://example.com/ | jq .robots.rule`
+
+// An explainQuery is what somebody wants to have explained.
+type explainQuery struct {
+	data, config, format string
+	fetch                bool
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var q explainQuery
+	c := &cobra.Command{
+		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
+		Long: explainHelp, Example: explainExample, Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if q.config != "" && c.Flags().Changed("data") {
+				return usage("--data and -c name two crawls: choose one")
+			}
+			return a.explain(c.Context(), q, args[0])
+		},
+	}
+	fs := c.Flags()
+	dataFlag(fs, &q.data)
+	fs.StringVarP(&q.config, "config", "c", "", "explain by the project file `FILE`")
+	fs.BoolVar(&q.fetch, "fetch", false, "fetch robots.txt if it is not known")
+	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
+	return c
+}
+
+// explain prints what the crawl makes of a URL.
+func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
+	if err := checkFormat(q.format, "table", "json"); err != nil {
+		return err
+	}
+	if _, err := decorum.ParseURL(text); err != nil {
+		return usage("%q is not a URL: %s", text, cause(err))
+	}
+	k, err := a.openAsked(q)
+	if err != nil {
+		return err
+	}
+	return a.use(ctx, k, func(ctx context.Context, k *kept) error {
+		if err := k.withScope(); err != nil {
+			a.log.Warn("what is out of scope cannot be told", "why", err)
+		}
+		x := &explainer{kept: k, gate: k.gate}
+		if q.fetch {
+			if err := x.fetchRobots(ctx, text); err != nil {
+				return err
+			}
+		}
+		e, err := x.explain(ctx, text)
+		switch {
+		case err != nil:
+			return err
+		case q.format == "json":
+			return writeJSON(a.stdout, e)
+		}
+		return e.write(a.stdout)
+	})
+}
+
+// openAsked opens the crawl that is asked about.
+func (a *app) openAsked(q explainQuery) (*kept, error) {
+	if q.config == "" {
+		return a.openKept(q.data)
+	}
+	p, err := ReadProject(q.config)
+	if err != nil {
+		return nil, err
+	}
+	return a.openAs(p)
+}
+
+// fetchRobots makes sure that the robots.txt of the origin of text is known. The
+// host rests as long as the crawl owes it.
+func (x *explainer) fetchRobots(ctx context.Context, text string) error {
+	u, _, err := x.rewrite(ctx, text)
+	if err != nil || !u.Origin().IsHTTP() {
+		return err
+	}
+	if rules, err := x.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
+		return err
+	}
+	cfg, err := x.project.gateConfig()
+	if err != nil {
+		return err
+	}
+	e, err := (&draft{Project: x.project}).errand(cfg)
+	if err != nil {
+		return err
+	}
+	info, _, err := x.store.Origin(ctx, u.Origin())
+	if err != nil {
+		return err
+	}
+	known := e.hosts[u.Origin().Host()]
+	known.Due = info.Host.Due
+	e.hosts[u.Origin().Host()] = known
+	x.gate = e.gate
+	if _, err := e.rules(ctx, u.Origin()); err != nil {
+		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
+	}
+	return nil
+}

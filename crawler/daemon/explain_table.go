@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// write writes the explanation for people.
+func (e *explained) write(w io.Writer) error {
+	var p sheet
+	p.line("%s", plain(e.Input))
+	p.table(func(row func(...any)) {
+		for _, s := range e.Steps {
+			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Why, "; "), "nothing is changed"))
+			if len(s.Why) > 0 {
+				row("", "→ "+s.URL)
+			}
+		}
+		row("  scope", e.Scope.text())
+		for i, line := range e.Robots.lines() {
+			row(label("  robots.txt", i), line)
+		}
+		row("  state", e.State.text())
+		for i, line := range hostLines(e.Host) {
+			row(label("  host", i), line)
+		}
+		row("  visit", e.Visit.text())
+	})
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// label returns the name of the first line of several.
+func label(name string, i int) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func (s *explainedScope) text() string {
+	text := "within"
+	switch {
+	case !s.In:
+		text = fmt.Sprintf("refused: %s (%s)", s.Why, s.Reason)
+	case s.Why != "":
+		text = s.Why
+	}
+	if s.Pattern != "" {
+		text += "; counts as " + s.Pattern
+	}
+	return text
+}
+
+func (r *explainedRules) lines() (lines []string) {
+	file := "it is not known"
+	if !r.Fetched.IsZero() {
+		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), clock(r.Fetched))
+	}
+	if r.SHA256 != "" {
+		file += ", SHA-256 " + r.SHA256
+	}
+	if r.Judged == nil {
+		return append(lines, file, "it must be fetched first: --fetch asks for it now")
+	}
+	verdict := "disallowed"
+	if *r.Judged {
+		verdict = "allowed"
+	}
+	lines = append(lines, verdict+": "+r.Reason, file)
+	if r.Closed != "" {
+		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.Until), r.Closed))
+	}
+	for _, m := range r.Matches[min(1, len(r.Matches)):] {
+		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))
+	}
+	return lines
+}
+
+func (s *explainedState) text() string {
+	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
+	switch {
+	case s.Entry == nil && s.State == "unknown":
+		return "unknown; as a link of a seed: " + order
+	case s.Entry == nil:
+		return s.State
+	}
+	text := fmt.Sprintf("%s, found as %s at depth %d, %s", s.State, s.Entry.Source, s.Entry.Depth, order)
+	if s.Entry.Referrer != "" {
+		text += ", on " + s.Entry.Referrer
+	}
+	return text
+}
+
+// hostLines says what the crawl knows of the URL's host.
+func hostLines(h *hostReport) []string {
+	if h == nil {
+		return []string{"not met yet"}
+	}
+	return []string{
+		h.Host + " is " + h.stateText(),
+		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
+			h.Declared, h.Configured, h.Owed, h.Slots, h.Strikes),
+	}
+}
+
+func (v *explainedVisit) text() string {
+	switch v.When {
+	case "now":
+		return "now: " + v.Why
+	case "at":
+		return fmt.Sprintf("not before %s: %s", clock(v.At), v.Why)
+	case "after":
+		return fmt.Sprintf("not before %s, about: %s", clock(v.At), v.Why)
+	}
+	return "no: " + v.Why
+}

@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// puzzle is a site of which something can be said at every step.
+func puzzle() crawltest.Site {
+	return crawltest.Site{
+		Host: "puzzle.example",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: 0.01\nClean-param: ref&sid /p\n"),
+		}),
+		Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(crawltest.HTML("<a href=/p?ref=1&id=7>p</a><a href=/till>t</a><a href=/q>q</a><a href=/r>r</a>")),
+		},
+		Others: crawltest.Always(crawltest.HTML("page")),
+	}
+}
+
+func (v *visit) explain(t *testing.T, args ...string) result {
+	t.Helper()
+	return call(t, append([]string{"explain"}, args...)...)
+}
+
+// Each step is explained by what the crawl has kept, and as the crawl went.
+func TestExplain(t *testing.T) {
+	v := visitTo(t, puzzle())
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.data()+"}\n")
+	call(t, v.args("-c", file, "--max-pages=2")...).want(t, ExitStopped)
+	for _, tt := range []struct {
+		name, url string
+		says      []string
+	}{
+		{"canonical form", " HTTP://Puzzle.Example:80/a/../%70?utm_source=x&b=2&a=1#top ", []string{
+			"blanks around it are dropped", "the fragment #top is dropped", "the origin HTTP://Puzzle.Example:80 is written http://puzzle.example",
+			"the path /a/../%70?utm_source=x&b=2&a=1 is written /p?utm_source=x&b=2&a=1",
+			"utm_source=x by params.drop: utm_*; by params.sort", "→ http://puzzle.example/p?a=1&b=2"}},
+		{"Clean-param", "http://puzzle.example/p?ref=9&id=7", []string{"ref=9 by clean-param: ref&sid /p (line 5)", "→ http://puzzle.example/p?id=7"}},
+		{"session id", "http://puzzle.example/(S(abc123))/cart;jsessionid=77", []string{"(S(abc123)) by session id in the path", "→ http://puzzle.example/cart"}},
+		{"unknown", "http://puzzle.example/new", []string{"nothing is changed", "scope        within", "allowed: no rule speaks of it",
+			"SHA-256 ", "unknown; as a link of a seed: class 2, rank 102", "puzzle.example is due", "declared 10ms, configured -",
+			"no: the crawl does not know it"}},
+		{"excluded", "http://puzzle.example/a.pdf", []string{"refused: matches an exclude pattern (exclude)", "no: it is out of scope"}},
+		{"elsewhere", "http://elsewhere.example/", []string{"another host than the seeds' (within)", "it is not known", "not met yet"}},
+		{"a trap", "http://puzzle.example/a/b/a/b/a/b/a/b", []string{"(path_repeat)"}},
+		{"disallowed", "http://puzzle.example/till", []string{"disallowed: disallow: /till (line 2, group *)", "no: robots.txt closes it"}},
+		{"a rule that loses", "http://puzzle.example/till/open", []string{"allowed: allow: /till/open (line 3, group *)", "disallow: /till (line 2) loses: shorter"}},
+		{"done", "http://puzzle.example/", []string{"state        done", "no: it was visited"}},
+		{"pattern", "http://puzzle.example/day/2030-01-31", []string{"counts as /day/#-#-#"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { v.explain(t, "--data", v.data(), tt.url).want(t, ExitDone, tt.says...) })
+	}
+	sent := len(v.web.Log())
+	queued := decoded[explained](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/r").stdout)
+	if queued.State.State != "queued" || queued.Visit.When == "never" || queued.State.Entry.Referrer != "http://puzzle.example/" ||
+		queued.Robots.Judged == nil || !*queued.Robots.Judged || queued.Host.Host != "puzzle.example" {
+		t.Errorf("explained %+v", queued)
+	}
+	if len(v.web.Log()) != sent {
+		t.Error("something was sent")
+	}
+	// The explanation is the crawl's own: it goes on to do what was said.
+	call(t, v.args("--resume")...).want(t, ExitDone)
+	got := urls(records(t, filepath.Join(v.data(), outputFile)))
+	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
+	if strings.Join(got, " ") != want {
+		t.Errorf("visited %q, want %s", got, want)
+	}
+	v.explain(t, "--data", v.data(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
+	v.explain(t, "--data", v.data(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
+}
+
+// Without a crawl the project explains, and --fetch asks for the robots.txt once.
+func TestExplainByProject(t *testing.T) {
+	v := visitTo(t, puzzle(), crawltest.Site{Host: "broken.example",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Status(http.StatusServiceUnavailable)})})
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
+		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.data()+"}\n")
+	v.explain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
+	if n := len(v.web.Log()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	v.explain(t, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
+	v.explain(t, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
+	if got := asked(v.web); got != "/robots.txt /robots.txt" {
+		t.Errorf("asked for %s", got)
+	}
+	v.explain(t, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
+	v.explain(t, "-c", file, "--data", v.data(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
+	v.explain(t, "--data", v.data(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
+	v.explain(t, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
+}
+
+// asked returns the paths that a web was asked for.
+func asked(web *crawltest.Web) string {
+	var all []string
+	for _, x := range web.Log() {
+		_, rest, _ := strings.Cut(x.URL, "://")
+		_, path, _ := strings.Cut(rest, "/")
+		all = append(all, "/"+path)
+	}
+	return strings.Join(all, " ")
+}

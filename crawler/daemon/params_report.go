@@ -1,0 +1,173 @@
+package daemon
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A paramReport is what a survey of parameters suggests. Nothing of it is applied
+// by itself.
+type paramReport struct {
+	Pages       int           `json:"pages"`  // with a body
+	SampleOf    int           `json:"one_in"` // of so many URLs, one was compared with others
+	Suggestions []suggestion  `json:"suggestions"`
+	Duplicates  []*duplicates `json:"duplicates"` // of hosts that have any, most first
+	Skipped     int           `json:"skipped"`    // parameters met in too many places to be counted
+}
+
+// A suggestion is a parameter that seems not to matter somewhere.
+type suggestion struct {
+	Host      string `json:"host"`
+	Parameter string `json:"parameter"`
+	Path      string `json:"path"` // what paths there begin with
+	paramPlace
+	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
+}
+
+// How strong the evidence must be for a line: so many pairs or canonical links,
+// and so many times more of them for it than against it.
+const (
+	leastEvidence = 3
+	mostDoubt     = 50
+)
+
+// speaks reports whether the evidence speaks for taking the parameter off.
+func (at *paramPlace) speaks() bool {
+	good, bad := at.Agree+at.Drops, at.Disagree+at.Keeps
+	return good >= leastEvidence && good >= mostDoubt*bad
+}
+
+func (at *paramPlace) merge(more *paramPlace) {
+	at.Agree += more.Agree
+	at.Disagree += more.Disagree
+	at.Drops += more.Drops
+	at.Keeps += more.Keeps
+	if at.Example[0] == "" {
+		at.Example = more.Example
+	}
+}
+
+// report returns what the survey suggests: places of a parameter are one if
+// the evidence agrees in all of them, and else each stands alone.
+func (s *paramSurvey) report() *paramReport {
+	r := &paramReport{Pages: s.pages, SampleOf: max(s.wholes.each(), s.variants.each()), Skipped: s.skipped,
+		Suggestions: []suggestion{}, Duplicates: []*duplicates{}}
+	merged := map[paramKey]*suggestion{}
+	mixed := map[paramKey]bool{}
+	for key, at := range s.places {
+		all := paramKey{host: key.host, parameter: key.parameter}
+		if at.Disagree+at.Keeps > 0 && !at.speaks() {
+			mixed[all] = true
+		}
+	}
+	for key, at := range s.places {
+		group := paramKey{host: key.host, parameter: key.parameter}
+		if mixed[group] {
+			group.directory = key.directory
+		}
+		if merged[group] == nil {
+			merged[group] = &suggestion{Host: key.host, Parameter: key.parameter, Path: key.directory}
+		}
+		merged[group].Path = commonDirectory(merged[group].Path, key.directory)
+		merged[group].merge(at)
+	}
+	for _, m := range merged {
+		if m.Agree+m.Drops == 0 {
+			continue
+		}
+		if m.speaks() {
+			m.CleanParam = "Clean-param: " + m.Parameter + " " + m.Path
+		}
+		r.Suggestions = append(r.Suggestions, *m)
+	}
+	slices.SortFunc(r.Suggestions, suggestion.compare)
+	for _, d := range s.hosts {
+		if d.Duplicates > 0 {
+			r.Duplicates = append(r.Duplicates, d)
+		}
+	}
+	slices.SortFunc(r.Duplicates, func(a, b *duplicates) int {
+		return cmp.Or(cmp.Compare(b.Duplicates, a.Duplicates), strings.Compare(a.Host, b.Host))
+	})
+	return r
+}
+
+// compare puts first what a line can be written of, and of that what takes most.
+func (m suggestion) compare(n suggestion) int {
+	weak := func(s suggestion) int {
+		if s.CleanParam == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.Agree+n.Drops, m.Agree+m.Drops),
+		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.Path, n.Path))
+}
+
+// commonDirectory returns the directory that two have in common.
+func commonDirectory(a, b string) string {
+	for !strings.HasPrefix(b, a) {
+		a = a[:strings.LastIndexByte(a[:len(a)-1], '/')+1]
+	}
+	return a
+}
+
+// write writes the report in the form that was asked for.
+func (r *paramReport) write(w io.Writer, q reportQuery) error {
+	if q.limit > 0 {
+		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
+		r.Duplicates = r.Duplicates[:min(q.limit, len(r.Duplicates))]
+	}
+	switch q.format {
+	case "json":
+		return writeJSON(w, r)
+	case "jsonl":
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		for _, m := range r.Suggestions {
+			if err := e.Encode(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.writeTable(w, q.data)
+}
+
+// writeTable writes the report for people.
+func (r *paramReport) writeTable(w io.Writer, data string) error {
+	var p sheet
+	p.line("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, data)
+	if r.SampleOf > 1 {
+		p.line("One in %d URLs was compared with others", r.SampleOf)
+	}
+	p.line("")
+	if len(r.Suggestions) == 0 {
+		p.line("No page is the same as one without a parameter of its, or with another value of it.")
+	} else {
+		p.table(func(row func(...any)) {
+			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
+			for _, m := range r.Suggestions {
+				row(m.Host, m.Parameter, m.Path, m.Agree, m.Disagree, m.Drops, m.Keeps, cmp.Or(m.CleanParam, "-"))
+			}
+		})
+		p.line("")
+		for _, m := range r.Suggestions {
+			p.line("%s of %s: %s and %s", m.Parameter, m.Host, m.Example[0], m.Example[1])
+		}
+	}
+	if len(r.Duplicates) > 0 {
+		p.line("")
+		p.line("Pages whose body is exactly that of another page of their host:")
+		p.table(func(row func(...any)) {
+			for _, d := range r.Duplicates {
+				row("  "+d.Host, d.Duplicates, "of", d.Pages)
+			}
+		})
+	}
+	_, err := p.WriteTo(w)
+	return err
+}

@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// mall is a shop with noise in its links, a calendar without end, ids of sessions
+// and a maze of redirects, and a sitemap on another host that lists one page more.
+func mall() []crawltest.Site {
+	number := func(path string) (n int) {
+		fmt.Sscan(regexp.MustCompile(`\d+`).FindString(path), &n)
+		return n
+	}
+	page := func(links ...string) crawltest.Answer {
+		var b strings.Builder
+		for _, l := range links {
+			fmt.Fprintf(&b, "<a href='%s'>x</a>", l)
+		}
+		return crawltest.HTML(b.String())
+	}
+	return []crawltest.Site{{
+		Host: "mall.example",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer: crawltest.Text("User-agent: *\nClean-param: sid /shop\nSitemap: http://mall.example/index.xml\n"),
+			Clean: func(path string) string {
+				return regexp.MustCompile(`^(/shop\?item=\d)&sid=\d+`).ReplaceAllString(path, "$1")
+			},
+		}),
+		Pages: map[string]crawltest.Page{
+			"/index.xml": crawltest.Always(crawltest.Typed("text/xml", sitemapOf("sitemapindex", "http://maps.example/map.xml"))),
+			"/shop": func(r crawltest.Request) crawltest.Answer {
+				var links []string
+				for i := range 5 {
+					links = append(links, fmt.Sprintf("/shop?item=%d&sid=%d&utm_source=x%d", i, r.Nth*10+i, i))
+				}
+				return page(links...)
+			},
+		},
+		Others: func(r crawltest.Request) crawltest.Answer {
+			n := number(r.Path)
+			switch {
+			case r.Path == "/":
+				return page("/shop", "/day/1", "/maze/1", "/far/2100/1/1", "/cart;jsessionid=1A")
+			case strings.HasPrefix(r.Path, "/day"):
+				return page(fmt.Sprintf("/day/%d", n+1))
+			case strings.HasPrefix(r.Path, "/maze"):
+				return crawltest.Redirect(302, fmt.Sprintf("/maze/%d", n+1))
+			}
+			return page("/cart;jsessionid=2B")
+		},
+	}, {Host: "maps.example", Pages: map[string]crawltest.Page{
+		"/map.xml": crawltest.Always(crawltest.Typed("text/xml", sitemapOf("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+}
+
+// TestTrapsOverSockets crawls the mall as a user would: every product once, every
+// trap to its limit, and the report says which.
+func TestTrapsOverSockets(t *testing.T) {
+	v := visitTo(t, mall()...)
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
+		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
+	call(t, v.args("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+		"redirects: 5, of them to URLs known already: 0")
+	var want []string
+	for i := range 5 {
+		want = append(want, fmt.Sprintf("http://mall.example/shop?item=%d", i))
+	}
+	for i := range 10 {
+		want = append(want, fmt.Sprintf("http://mall.example/day/%d", i+1))
+	}
+	for i := range 5 {
+		want = append(want, fmt.Sprintf("http://mall.example/maze/%d", i+1))
+	}
+	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
+	slices.Sort(want)
+	if got := urls(records(t, filepath.Join(v.data(), outputFile))); !slices.Equal(got, want) {
+		t.Errorf("visited %q, want %q", got, want)
+	}
+	call(t, "report", "--data", v.data()).want(t, ExitDone, "Refused where they were found",
+		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
+		"such as http://mall.example/maze/6", "another host than the seeds'")
+	call(t, "report", "--data", v.data(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
+	call(t, "explain", "--data", v.data(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
+}

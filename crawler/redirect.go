@@ -1,0 +1,58 @@
+package crawler
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// redirect discovers where v redirects to, and notes whether its origin sends
+// everybody to https. A loop ends here: where it closes, it leads to a URL that
+// is known.
+func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
+	if err := c.noteScheme(ctx, v); err != nil || v.Response == nil {
+		return err
+	}
+	to, ok := v.Response.Location()
+	if !ok {
+		return nil
+	}
+	e := redirected(v, to)
+	added, err := c.Frontier.Discover(ctx, e)
+	c.tally.redirects.Add(1)
+	if added == 0 && err == nil && c.Frontier.InScope(e) == nil {
+		c.tally.redirectsKnown.Add(1)
+	}
+	return err
+}
+
+// redirected returns the entry of a redirect's target: one redirect more, and a
+// link deeper than what led there.
+func redirected(v *Visit, to decorum.URL) storage.Entry {
+	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
+		Depth: v.Lease.Depth + 1, Redirects: v.Lease.Redirects + 1,
+		Referrer: v.URL().String(), Context: v.Lease.Context}
+}
+
+// noteScheme tells the frontier whether a page on http redirects to its twin on
+// https, and whether one on https leads back or cannot be reached there. Other
+// failures say nothing of the origin.
+func (c *Crawler) noteScheme(ctx context.Context, v *Visit) error {
+	u := v.URL()
+	if v.Response == nil {
+		if u.Origin().Scheme() != "https" || v.unsent() || failureOf(v.Err) != Unreachable {
+			return nil
+		}
+		return c.Frontier.Answered(ctx, u, false, true)
+	}
+	if passing(v.Status()) || v.Status() == http.StatusNotModified {
+		return nil
+	}
+	to, _ := v.Response.Location()
+	twin, plain := frontier.Twin(u)
+	back, leadsBack := frontier.Twin(to)
+	return c.Frontier.Answered(ctx, u, plain && to == twin, leadsBack && back == u)
+}

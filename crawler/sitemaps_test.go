@@ -1,0 +1,152 @@
+package crawler_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// packed returns a sitemap of pages as a file that is compressed, whatever the
+// server says of it.
+func packed(t *testing.T, urls ...string) crawltest.Page {
+	t.Helper()
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	fmt.Fprint(zw, sitemapOf("urlset", urls...)(crawltest.Request{}).Body)
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return crawltest.Always(crawltest.Typed("text/plain", b.String()))
+}
+
+// hidden is a site without links whose pages are listed by sitemaps only: three
+// levels of indexes, compressed, broken, on another host, redirected; one sitemap
+// and some pages are closed by robots.txt. open and closed are its pages.
+func hidden(t *testing.T) (sites []crawltest.Site, open, closed []string) {
+	t.Helper()
+	pages := func(name string, n int) (urls []string) {
+		for i := range n {
+			urls = append(urls, fmt.Sprintf("http://a.test/%s/%d", name, i))
+		}
+		return urls
+	}
+	big := pages("big", 2500) // more than are handled at a time
+	broken := sitemapOf("urlset", pages("broken", 5)...)(crawltest.Request{})
+	broken.Body = strings.Replace(broken.Body, "</urlset>", "<url><loc", 1)
+	site := crawltest.Site{
+		Host:   "a.test",
+		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
+		Pages: map[string]crawltest.Page{
+			"/maps/1.xml":   sitemapOf("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
+			"/maps/2.xml":   crawltest.Always(crawltest.Redirect(302, "/maps/two.xml")),
+			"/maps/two.xml": sitemapOf("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
+			"/maps/3.xml": sitemapOf("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
+				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml", "http://a.test/maps/big.xml"),
+			"/maps/top.xml":    sitemapOf("urlset", append(pages("top", 3), pages("closed", 3)...)...),
+			"/maps/packed.xml": packed(t, pages("packed", 5)...),
+			"/maps/broken.xml": crawltest.Always(broken),
+			"/maps/old.xml":    crawltest.Always(crawltest.Redirect(301, "/maps/new.xml")),
+			"/maps/new.xml":    sitemapOf("urlset", pages("moved", 4)...),
+			"/maps/big.xml":    sitemapOf("urlset", big...),
+			"/maps/none.xml":   crawltest.Always(crawltest.Status(404)),
+			"/closed.xml":      sitemapOf("urlset", pages("never", 3)...),
+		},
+		Others: crawltest.Always(crawltest.HTML("a page without links")),
+	}
+	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.Page{"/elsewhere.xml": sitemapOf("urlset", pages("elsewhere", 4)...)}}
+	open = slices.Concat([]string{"http://a.test/"}, pages("top", 3), pages("packed", 5), pages("broken", 5), pages("moved", 4), pages("elsewhere", 4), big)
+	return []crawltest.Site{site, cdn}, open, slices.Concat(pages("closed", 3), pages("never", 3))
+}
+
+// TestHiddenSite: a site that is reachable by its sitemaps only is crawled
+// completely, but for what robots.txt closes.
+func TestHiddenSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites, open, closed := hidden(t)
+		web := crawltest.New(sites...)
+		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/"))
+		_, times := visited(web.Log())
+		for _, u := range open {
+			if times[u] != 1 {
+				t.Errorf("%s was asked for %d times", u, times[u])
+			}
+		}
+		for _, u := range append(closed, "http://a.test/closed.xml") {
+			if times[u] != 0 {
+				t.Errorf("%s was asked for", u)
+			}
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestSitemapsSpeakForTheirSite: what a sitemap lists of a host is queued where
+// the host's robots.txt vouches for it, or is not known yet; not where it is
+// known and does not name it.
+func TestSitemapsSpeakForTheirSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(sitemaps string) func(time.Time) crawltest.Robots {
+			return robotsText("User-agent: *\n"+sitemaps, 0, nil)
+		}
+		others := crawltest.Always(crawltest.HTML("page"))
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
+				Pages: map[string]crawltest.Page{"/deep/map.xml": sitemapOf("urlset",
+					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new"),
+					"/deep/index.xml": sitemapOf("sitemapindex", "http://a.test/deep/child.xml"),
+					"/deep/child.xml": sitemapOf("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
+			crawltest.Site{Host: "b.test", Others: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
+			crawltest.Site{Host: "c.test", Others: others, Robots: slow("")},
+			crawltest.Site{Host: "d.test", Others: others, Robots: slow("")})
+		c := within(t, web, memory(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
+		run(t, c)
+		_, times := visited(web.Log())
+		for u, want := range map[string]int{"http://a.test/above": 1, "https://a.test/secure": 1, "http://b.test/named": 1,
+			"http://c.test/not-named": 0, "http://d.test/new": 1,
+			"http://a.test/by-index": 1, "https://a.test/by-index": 1, "http://b.test/not-by-index": 0} {
+			if times[u] != want {
+				t.Errorf("%s was asked for %d times, want %d", u, times[u], want)
+			}
+		}
+	})
+}
+
+// TestIndexesWithoutEnd: indexes that lead to further indexes end after three, and
+// a sitemap that redirects without end at the limit of redirects.
+func TestIndexesWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test",
+			Robots: robotsText("User-agent: *\nSitemap: http://a.test/i/\nSitemap: http://a.test/r/\n", 0, nil),
+			Others: func(r crawltest.Request) crawltest.Answer {
+				switch {
+				case strings.HasPrefix(r.Path, "/i/"):
+					return sitemapOf("sitemapindex", "http://a.test"+r.Path+"x")(r)
+				case strings.HasPrefix(r.Path, "/r/"):
+					return crawltest.Redirect(302, r.Path+"x")
+				}
+				return crawltest.HTML("page")
+			}})
+		run(t, within(t, web, storage.NewMemory(storage.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
+		indexes, redirects := 0, 0
+		for _, path := range asked(web) {
+			if strings.HasPrefix(path, "/i/") {
+				indexes++
+			}
+			if strings.HasPrefix(path, "/r/") {
+				redirects++
+			}
+		}
+		if indexes != 4 || redirects != 6 {
+			t.Errorf("%d indexes and %d redirects were followed, want 4 and 6", indexes, redirects)
+		}
+	})
+}

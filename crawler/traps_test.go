@@ -1,0 +1,330 @@
+package crawler_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// within returns a crawl of web with a scope, in the year 2000 of bubbles.
+func within(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig, seeds ...string) *crawler.Crawler {
+	t.Helper()
+	c := newCrawl(t, web, store)
+	cfg.Year = time.Now().Year()
+	roots := make([]decorum.URL, len(seeds))
+	for i, s := range seeds {
+		var err error
+		if roots[i], err = decorum.ParseURL(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), Clean: c.Gate.Clean})
+	plant(t, c, seeds...)
+	return c
+}
+
+// products counts how often each product of a shop was asked for, whatever else
+// stood in the URL: before and after the crawl had learnt the robots.txt that is
+// in force since a moment.
+func products(web *crawltest.Web, since time.Time) (before, after map[string]int) {
+	item := regexp.MustCompile(`[?&](item=\d+)`)
+	before, after = map[string]int{}, map[string]int{}
+	asked := before
+	for _, x := range web.Log() {
+		if strings.HasSuffix(x.URL, "/robots.txt") && !x.Start.Before(since) {
+			asked = after
+		}
+		if m := item.FindStringSubmatch(x.URL); m != nil {
+			asked[m[1]]++
+		}
+	}
+	return before, after
+}
+
+// TestNoisyShop: a shop that puts ?ref= and ?sid= on every link, and says by
+// Clean-param that they do not matter, has each product visited once: whether its
+// robots.txt says so before URLs are discovered, after a part of the shop is, or
+// after all of it is.
+func TestNoisyShop(t *testing.T) {
+	const items, noise, clean = 40, 5, "User-agent: *\nClean-param: ref&sid\nCrawl-delay: 10\n"
+	for _, tt := range []struct {
+		name string
+		said time.Duration // when the rule is in robots.txt
+		from string        // what is seeded: "" for the home page, or everything
+	}{
+		{"before discovery", 0, ""},
+		{"during discovery", 30 * time.Hour, ""},
+		{"after discovery", 0, "all"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said := time.Now().Add(tt.said)
+				link := func(i, n int) string { return fmt.Sprintf("/shop?ref=r%d&item=%d&sid=%d", n, i, i*noise+n) }
+				shop := func(r crawltest.Request) crawltest.Answer {
+					var b strings.Builder
+					for i := range items {
+						fmt.Fprintf(&b, "<a href='%s'>x</a>", link(i, len(r.Path)*7%noise))
+					}
+					return crawltest.HTML(b.String())
+				}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: shop, Robots: func(at time.Time) crawltest.Robots {
+					if at.Before(said) {
+						return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), Delay: 30 * time.Minute}
+					}
+					return crawltest.Robots{Answer: crawltest.Text(clean), Delay: 10 * time.Second, Clean: func(path string) string {
+						return regexp.MustCompile(`\?ref=r\d+&(item=\d+)&sid=\d+$`).ReplaceAllString(path, "?$1")
+					}}
+				}})
+				seeds := []string{"http://a.test/"}
+				if tt.from == "all" {
+					for i := range items {
+						for n := range noise {
+							seeds = append(seeds, "http://a.test"+link(i, n))
+						}
+					}
+				}
+				run(t, within(t, web, memory(), frontier.ScopeConfig{}, seeds...))
+				before, after := products(web, said)
+				for i := range items {
+					item := fmt.Sprintf("item=%d", i)
+					// What was visited before may have had its last noisy URL.
+					if n := after[item]; n != 1 && (n != 0 || before[item] == 0) {
+						t.Errorf("%s was asked for %d times, and %d times before the rule was known", item, n, before[item])
+					}
+				}
+				if (tt.said > 0) != (len(before) > 0) || len(after) == 0 {
+					t.Errorf("%d products were visited before the rule was known, %d after", len(before), len(after))
+				}
+				judged(t, web, time.Second)
+			})
+		})
+	}
+}
+
+// TestTrapsEndByThemselves: a calendar without end, sessions without end, paths
+// without end and a maze of redirects each end within their limit, for the reason
+// that is named, and nothing else is lost for them.
+func TestTrapsEndByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pattern, hops = 30, 5
+		number := func(path string) int {
+			n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(path))
+			return n
+		}
+		page := func(links ...string) crawltest.Answer { return pageOf(links...)(crawltest.Request{}) }
+		session := func(r crawltest.Request) string { return fmt.Sprintf(";jsessionid=%016X", r.At.UnixNano()) }
+		web := crawltest.New(
+			crawltest.Site{Host: "events.test", Others: func(r crawltest.Request) crawltest.Answer {
+				var y, m, d int
+				if _, err := fmt.Sscanf(r.Path, "/%d/%d/%d", &y, &m, &d); err != nil {
+					return page("/2000/1/1", "/about")
+				}
+				next := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC).AddDate(1, 0, 0)
+				return page(next.Format("/2006/1/2"), "/about")
+			}},
+			crawltest.Site{Host: "days.test", Others: func(r crawltest.Request) crawltest.Answer {
+				return page(fmt.Sprintf("/day/%d", number(r.Path)+1), fmt.Sprintf("/day/%d", number(r.Path)+2), "/about")
+			}},
+			crawltest.Site{Host: "session.test", Others: func(r crawltest.Request) crawltest.Answer {
+				return page("/"+session(r), "/a"+session(r), "/b"+session(r)+"?x=1")
+			}},
+			crawltest.Site{Host: "token.test", Others: func(r crawltest.Request) crawltest.Answer {
+				return page(fmt.Sprintf("/s/%032x/home", r.At.UnixNano()), "/about")
+			}},
+			crawltest.Site{Host: "deeper.test", Others: func(r crawltest.Request) crawltest.Answer {
+				return page(r.Path+"a/", r.Path+"b/c/", "/about/")
+			}},
+			crawltest.Site{Host: "maze.test", Others: func(r crawltest.Request) crawltest.Answer {
+				if r.Path == "/" {
+					return page("/room/1", "/about")
+				}
+				if strings.HasPrefix(r.Path, "/room") {
+					return crawltest.Redirect(http.StatusFound, fmt.Sprintf("/room/%d", number(r.Path)+1))
+				}
+				return page()
+			}},
+		)
+		hosts := []string{"events.test", "days.test", "session.test", "token.test", "deeper.test", "maze.test"}
+		var seeds []string
+		for _, h := range hosts {
+			seeds = append(seeds, "http://"+h+"/")
+		}
+		store := memory()
+		c := within(t, web, store, frontier.ScopeConfig{MaxURLsPerPattern: pattern, MaxRedirects: hops, MaxDepth: 10_000}, seeds...)
+		run(t, c)
+		visits := map[string]int{}
+		for _, x := range web.Log() {
+			host := strings.Split(x.URL, "/")[2]
+			if !strings.HasSuffix(x.URL, "/robots.txt") {
+				visits[host]++
+			}
+			if strings.Contains(x.URL, "jsessionid") {
+				t.Errorf("%s has a session id", x.URL)
+			}
+		}
+		// Beside the trap each has a home page, and "about" but for session.test.
+		for host, want := range map[string]int{
+			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern, "maze.test": 2 + 1 + hops,
+			"deeper.test": 2 * 69, // orders of at most three a and three b/c, also below /about
+		} {
+			if visits[host] != want {
+				t.Errorf("%s was visited %d times, want %d", host, visits[host], want)
+			}
+		}
+		if s := c.Stats(); s.Redirects != hops+1 || s.RedirectsKnown != 0 {
+			t.Errorf("%d redirects, %d to known URLs", s.Redirects, s.RedirectsKnown)
+		}
+		kept, err := frontier.KeptRefusals(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons := map[string]frontier.Reason{}
+		for _, r := range kept {
+			reasons[r.Host] += r.Reason
+		}
+		for host, want := range map[string]frontier.Reason{"events.test": "calendar", "days.test": "pattern_urls",
+			"token.test": "pattern_urls", "deeper.test": "path_repeat", "maze.test": "redirects", "session.test": ""} {
+			if reasons[host] != want {
+				t.Errorf("%s: refused for %q, want %q", host, reasons[host], want)
+			}
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// TestSessionsFallBack: a server that puts the id of a session back by a redirect
+// has its page visited once as it was found, and no more.
+func TestSessionsFallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			if !strings.Contains(r.Path, ";jsessionid=") {
+				return crawltest.Redirect(http.StatusFound, r.Path+fmt.Sprintf(";jsessionid=%X", r.At.UnixNano()))
+			}
+			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.At.UnixNano()))
+		}})
+		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
+		if got := strings.Join(asked(web), " "); got != "/p /p;jsessionid=1" {
+			t.Errorf("asked for %s", got)
+		}
+	})
+}
+
+// TestRedirectLoops: loops end by the seen set, and are counted; what leads back
+// to http is not taken for https.
+func TestRedirectLoops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			switch r.Path {
+			case "/self": // it wants a cookie
+				return crawltest.Redirect(http.StatusFound, "/self")
+			case "/one":
+				return crawltest.Redirect(http.StatusFound, "/two")
+			case "/two":
+				return crawltest.Redirect(http.StatusFound, "/three")
+			case "/three":
+				return crawltest.Redirect(http.StatusFound, "/one")
+			}
+			return crawltest.HTML("page")
+		}})
+		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/self", "http://a.test/one")
+		run(t, c)
+		if got := asked(web); len(got) != 4 {
+			t.Errorf("asked for %q", got)
+		}
+		if s := c.Stats(); s.Redirects != 4 || s.RedirectsKnown != 2 {
+			t.Errorf("%d redirects, %d to known URLs; want 4 and 2", s.Redirects, s.RedirectsKnown)
+		}
+	})
+}
+
+// schemes is a web of one host whose answers depend on the scheme. The sites of
+// crawltest are not told it.
+type schemes struct {
+	web    *crawltest.Web
+	answer func(u string) (location string)
+}
+
+func (s schemes) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := s.web.RoundTrip(r)
+	if err != nil || r.URL.Path == "/robots.txt" {
+		return res, err
+	}
+	if to := s.answer(r.URL.String()); to != "" {
+		res.StatusCode = http.StatusMovedPermanently
+		res.Header.Set("Location", to)
+	}
+	return res, nil
+}
+
+// TestFoldsToHTTPS: of a host that sends everybody to https, three pages are asked
+// for on http and not one more; of one that sends everybody round in a circle each
+// page is asked for once on both.
+func TestFoldsToHTTPS(t *testing.T) {
+	const pages = 20
+	for _, tt := range []struct {
+		name            string
+		answer          func(string) string
+		plain, onSecure int
+		folded          bool
+	}{
+		{"https", func(u string) string {
+			if rest, ok := strings.CutPrefix(u, "http://"); ok {
+				return "https://" + rest
+			}
+			return ""
+		}, 3, pages + 1, true},
+		{"both", func(string) string { return "" }, pages + 1, 0, false},
+		{"circle", func(u string) string {
+			if rest, ok := strings.CutPrefix(u, "http://"); ok {
+				return "https://" + rest
+			}
+			return "http://" + strings.TrimPrefix(u, "https://")
+		}, 4, 4, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				next := func(r crawltest.Request) crawltest.Answer {
+					n, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
+					if n >= pages {
+						return crawltest.HTML("the end")
+					}
+					return crawltest.HTML(fmt.Sprintf("<a href=http://a.test/%d>next</a>", n+1))
+				}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: next})
+				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/0")
+				if tt.name == "circle" {
+					plant(t, c, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+				}
+				c.Fetcher = fetcherOver(t, schemes{web, tt.answer})
+				run(t, c)
+				var plain, secure int
+				for _, x := range web.Log() {
+					switch {
+					case strings.HasSuffix(x.URL, "/robots.txt"):
+					case strings.HasPrefix(x.URL, "https://"):
+						secure++
+					default:
+						plain++
+					}
+				}
+				if plain != tt.plain || secure != tt.onSecure {
+					t.Errorf("%d visits on http, %d on https, want %d and %d", plain, secure, tt.plain, tt.onSecure)
+				}
+				if s := c.Stats(); (s.Folded > 0) != tt.folded {
+					t.Errorf("%d links were folded", s.Folded)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A crowd judges the entries of one Discover by how many URLs of their kind
+// there are: Scope sees one URL at a time.
+type crowd struct {
+	frontier *Frontier
+	hosts    map[string]int // URLs of each, at most: those ever queued, and those of this call
+	offered  map[decorum.URL]bool
+}
+
+// admit returns why e is one too many; nil if it is not, or is known already.
+func (c *crowd) admit(ctx context.Context, e *storage.Entry) (refusal, err error) {
+	scope := c.frontier.cfg.Scope
+	if scope == nil || e.Source == storage.Seed || e.Source == storage.Robots {
+		return nil, nil
+	}
+	full, err := c.full(ctx, e.URL.Origin(), scope.cfg.MaxURLsPerHost)
+	if err != nil {
+		return nil, err
+	}
+	pattern, folded := "", false
+	if e.Source != storage.Sitemap {
+		pattern, folded = Pattern(e.URL.Path())
+	}
+	if !full && !folded {
+		return nil, nil
+	}
+	if known, err := c.known(ctx, e.URL); err != nil || known {
+		return nil, err
+	}
+	most := scope.cfg.MaxURLsPerPattern
+	switch {
+	case full:
+		return outOfScope(e.URL, refusalOf(FullHost, "more than %d URLs of the host", scope.cfg.MaxURLsPerHost)), nil
+	case !c.frontier.patterns.take(e.URL.Origin().Host(), pattern, most):
+		return outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", most, pattern)), nil
+	}
+	return nil, nil
+}
+
+// full counts an entry of o and reports whether the host has all the URLs that it
+// may have.
+func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, error) {
+	host := o.Host()
+	n, asked := c.hosts[host]
+	if !asked {
+		var err error
+		if n, err = c.frontier.urlsOf(ctx, o); err != nil {
+			return false, err
+		}
+		if c.hosts == nil {
+			c.hosts = map[string]int{}
+		}
+	}
+	c.hosts[host] = n + 1
+	return n >= most, nil
+}
+
+// known reports whether u is in the seen set, or was offered before in this call.
+func (c *crowd) known(ctx context.Context, u decorum.URL) (bool, error) {
+	if c.offered[u] {
+		return true, nil
+	}
+	if c.offered == nil {
+		c.offered = map[decorum.URL]bool{}
+	}
+	c.offered[u] = true
+	store, ok := c.frontier.store.(storage.Inspector)
+	if !ok {
+		return false, nil // what is met again counts again: the limit comes sooner
+	}
+	return store.Known(ctx, u)
+}
+
+// urlsOf counts the URLs of o's host that were ever queued, on o itself and on
+// the usual ports; none if the store cannot tell.
+func (f *Frontier) urlsOf(ctx context.Context, o decorum.Origin) (n int, err error) {
+	store, ok := f.store.(storage.Inspector)
+	if !ok {
+		return 0, nil
+	}
+	origins := map[decorum.Origin]bool{o: true}
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if u, err := decorum.ParseURL(scheme + o.Host() + "/"); err == nil {
+			origins[u.Origin()] = true
+		}
+	}
+	for o := range origins {
+		info, _, e := store.Origin(ctx, o)
+		n, err = n+info.Seen, errors.Join(err, e)
+	}
+	return n, err
+}

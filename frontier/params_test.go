@@ -1,0 +1,215 @@
+package frontier_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func mustParams(t testing.TB, rules frontier.ParamRules) *frontier.Params {
+	t.Helper()
+	p, err := frontier.NewParams(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestParams(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		rules      frontier.ParamRules
+		path, want string
+	}{
+		{"no rules", frontier.ParamRules{}, "/p?b=2&a=1", "/p?b=2&a=1"},
+		{"drop", frontier.ParamRules{Drop: []string{"ref"}}, "/p?ref=1&a=1&ref&reference=2", "/p?a=1&reference=2"},
+		{"drop all there is", frontier.ParamRules{Drop: []string{"ref"}}, "/p?ref=1", "/p"},
+		{"drop by prefix", frontier.ParamRules{Drop: []string{"utm_*"}}, "/p?utm_source=x&utm_=y&utm=z", "/p?utm=z"},
+		{"drop by suffix and middle", frontier.ParamRules{Drop: []string{"*id", "a*b*c"}}, "/?sid=1&id=2&idx=3&abc=4&axbxc=5&acb=6", "/?idx=3&acb=6"},
+		{"a star takes nothing twice", frontier.ParamRules{Drop: []string{"ab*ba"}}, "/?aba=1&abba=2", "/?aba=1"},
+		{"keep", frontier.ParamRules{Keep: []string{"id"}}, "/p?x=1&id=2&y=3", "/p?id=2"},
+		{"keep goes before drop", frontier.ParamRules{Drop: []string{"s*"}, Keep: []string{"s"}}, "/p?s=1&sid=2&x=3", "/p?s=1&x=3"},
+		{"sort", frontier.ParamRules{Sort: true}, "/p?b=2&a=2&a=1&aa", "/p?a=2&a=1&aa&b=2"},
+		{"case counts", frontier.ParamRules{Drop: []string{"Ref"}}, "/p?ref=1", "/p?ref=1"},
+		{"names are as in URLs", frontier.ParamRules{Drop: []string{"é"}}, "/p?%C3%A9=1", "/p"},
+		{"semicolon in path", frontier.ParamRules{}, "/p;JSESSIONID=A1;v=2/x;v=1", "/p;v=2/x;v=1"},
+		{"segment of ASP.NET", frontier.ParamRules{}, "/app/(S(4xyz))/p", "/app/p"},
+		{"segment with more letters", frontier.ParamRules{}, "/(A(x)S(4xyz)F(1))/", "/"},
+		{"segment by name", frontier.ParamRules{}, "/PHPSESSID=0af/p", "/p"},
+		{"the last segment", frontier.ParamRules{}, "/p/sid=7", "/p/"},
+		{"the only segment", frontier.ParamRules{}, "/;jsessionid=1", "/"},
+		{"no session", frontier.ParamRules{}, "/sid/sid=/;sid/(S())/(Songs)/session=1", "/sid/sid=/;sid/(S())/(Songs)/session=1"},
+		{"queries are for rules", frontier.ParamRules{}, "/p?sid=1", "/p?sid=1"},
+	} {
+		p, u := mustParams(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
+		got := p.Clean(u)
+		if got.Path() != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got.Path(), tt.want)
+		}
+		explained, changes := p.Explain(u)
+		if explained != got || (len(changes) > 0) != (got != u) {
+			t.Errorf("%s: explained as %s by %v", tt.name, explained, changes)
+		}
+	}
+	u := mustURL(t, "http://a.test/;jsessionid=1/?b=1&ref=2&a=3")
+	_, changes := mustParams(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).Explain(u)
+	if diff := cmp.Diff([]frontier.Change{
+		{Took: ";jsessionid=1", Rule: "session id in the path"}, {Took: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
+	}, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if got := (*frontier.Params)(nil).Clean(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.Path() != "/x?b&a" {
+		t.Errorf("without rules: %s", got)
+	}
+	for _, bad := range []string{"", "a=b", "a&b", "a#b"} {
+		if _, err := frontier.NewParams(frontier.ParamRules{Keep: []string{bad}}); err == nil {
+			t.Errorf("%q is taken for a name", bad)
+		}
+	}
+}
+
+// FuzzParams: to clean twice is to clean once, and the origin stays.
+func FuzzParams(f *testing.F) {
+	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=", "http://a.test/(S(sid=1))?*=1"} {
+		f.Add(s, "ref", "a*", true)
+	}
+	f.Fuzz(func(t *testing.T, s, drop, keep string, sort bool) {
+		u, err := decorum.ParseURL(s)
+		p, err2 := frontier.NewParams(frontier.ParamRules{Drop: []string{drop}, Keep: []string{keep}, Sort: sort})
+		if err != nil || err2 != nil {
+			return
+		}
+		once := p.Clean(u)
+		if twice := p.Clean(once); twice != once || once.Origin() != u.Origin() {
+			t.Errorf("%s is cleaned to %s, and that to %s", u, once, twice)
+		}
+		if len(once.String()) > len(u.String()) {
+			t.Errorf("%s is cleaned to the longer %s", u, once)
+		}
+	})
+}
+
+// TestDiscoverRewrites: what is queued went through the project's rules first,
+// and what it was found as is kept.
+func TestDiscoverRewrites(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	f := frontier.New(store, frontier.Config{Params: mustParams(t, frontier.ParamRules{Drop: []string{"ref"}})})
+	if n := offer(t, f, storage.Link, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
+		t.Errorf("%d pages, want 1", n)
+	}
+	l, err := f.Next(t.Context())
+	if err != nil || l.URL != mustURL(t, "http://a.test/p") || l.Found != mustURL(t, "http://a.test/p?ref=1") {
+		t.Errorf("leased %s, found as %s (%v)", l.URL, l.Found, err)
+	}
+}
+
+// TestSecure: three pages in a row that redirect to https make the links to http
+// that are found later links to https, until that is no longer so.
+func TestSecure(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	f := frontier.New(store, frontier.Config{})
+	answered := func(u string, toTwin, failed bool) {
+		t.Helper()
+		if err := f.Answered(t.Context(), mustURL(t, u), toTwin, failed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	queuedAs := func(origin string) string {
+		t.Helper()
+		n++
+		path := fmt.Sprintf("/%d", n)
+		u, err := f.Secure(t.Context(), mustURL(t, origin+path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.String()[:len(u.String())-len(path)]
+	}
+	for _, tt := range []struct {
+		do   func()
+		want string // scheme of later links
+	}{
+		{func() { answered("http://a.test/a", true, false); answered("http://a.test/b", true, false) }, "http"},
+		{func() { answered("http://a.test/c", false, false); answered("http://a.test/d", true, false) }, "http"}, // a row that broke off
+		{func() { answered("http://a.test/e", true, false); answered("http://a.test/f", true, false) }, "https"},
+		{func() { answered("https://a.test/e", false, false) }, "https"},
+		{func() { answered("https://a.test:8443/e", false, true) }, "https"},
+		{func() { f = frontier.New(store, frontier.Config{}) }, "https"}, // a restart
+		{func() { answered("https://a.test/f", false, true) }, "http"},   // refused, or led back
+		{func() {
+			for _, p := range "abc" {
+				answered("http://a.test/"+string(p), true, false)
+			}
+		}, "https"},
+		{func() { answered("http://a.test/g", false, false) }, "http"}, // one that was queued before
+	} {
+		tt.do()
+		if got := queuedAs("http://a.test"); got != tt.want+"://a.test" {
+			t.Errorf("link %d is queued as %s, want %s", n, got, tt.want)
+		}
+	}
+	for range 3 {
+		answered("http://a.test/x", true, false)
+		answered("http://a.test:8080/x", true, false)
+	}
+	for origin, want := range map[string]string{"http://b.test": "http://b.test", "http://a.test:8080": "http://a.test:8080", "https://a.test": "https://a.test"} {
+		if got := queuedAs(origin); got != want {
+			t.Errorf("%s is queued as %s", origin, got)
+		}
+	}
+	if offer(t, f, storage.Link, "http://a.test/new", "https://a.test/new") != 1 || f.Folded() != 1 {
+		t.Errorf("%d folded, want 1", f.Folded())
+	}
+}
+
+// TestRefusalsAreKept: what is refused is counted by host and reason, over all
+// runs, and bounded.
+func TestRefusalsAreKept(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Domain, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
+	keep := func(f *frontier.Frontier) {
+		t.Helper()
+		if err := f.KeepRefusals(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		f := frontier.New(store, cfg)
+		offer(t, f, storage.Link, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
+		keep(f)
+		offer(t, f, storage.Link, "http://a.test/?a&d")
+		keep(f)
+		keep(f) // nothing twice
+		if got := f.Refusals(); got[frontier.ManyParams] != 4 || got[frontier.Elsewhere] != 2 {
+			t.Errorf("this run refused %v", got)
+		}
+	}
+	kept, err := frontier.KeptRefusals(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many, where := "more than 1 parameters", "another domain than the seeds'"
+	if diff := cmp.Diff([]frontier.Refused{
+		{Host: "a.test", Reason: "params", Count: 6, Why: many, Example: "http://a.test/?a&b"},
+		{Reason: "within", Count: 4, Why: where, Example: "http://b.test/"},
+		{Host: "www.a.test", Reason: "params", Count: 2, Why: many, Example: "http://www.a.test/?a&b"},
+	}, kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	f := frontier.New(store, cfg)
+	offer(t, f, storage.Link, counted(0, 3000, "http://h%d.a.test/?a&b")...)
+	keep(f)
+	kept, err = frontier.KeptRefusals(t.Context(), store)
+	total := int64(0)
+	for _, r := range kept {
+		total += r.Count
+	}
+	if err != nil || len(kept) > 2010 || total != 3012 {
+		t.Errorf("%d kinds of %d refusals are kept (%v), want 3012", len(kept), total, err)
+	}
+}

@@ -1,0 +1,126 @@
+package frontier
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// secureNote is the note of an http origin that says how many of its pages in a
+// row redirected to themselves on https: one byte, at most secureAfter.
+const secureNote = "https"
+
+// secureAfter is how many pages in a row make an origin one that is on https: a
+// URL on http that is found from then on is queued as its twin on https.
+const secureAfter = 3
+
+// mostSecured is how many origins are remembered in memory; the rest is read
+// from the store again.
+const mostSecured = 10_000
+
+// secured is what is known of http origins.
+type secured struct {
+	mu     sync.Mutex
+	rows   map[decorum.Origin]byte
+	folded atomic.Int64
+}
+
+// Folded returns how many URLs on http that were found were taken for their
+// twins on https, by this Frontier.
+func (f *Frontier) Folded() int64 { return f.secured.folded.Load() }
+
+// Twin returns the URL on https of one on http, and false if u is on https, or on
+// a port of its own.
+func Twin(u decorum.URL) (decorum.URL, bool) {
+	rest, ok := strings.CutPrefix(u.String(), "http://")
+	if !ok || hasPort(u.Origin()) {
+		return decorum.URL{}, false
+	}
+	twin, err := decorum.ParseURL("https://" + rest)
+	return twin, err == nil
+}
+
+// hasPort reports whether an origin is on a port of its own.
+func hasPort(o decorum.Origin) bool {
+	return strings.Contains(o.HostPort()[len(o.Host()):], ":")
+}
+
+// Answered notes how a page was answered: whether it redirected to its twin on
+// https. On https, failed says that no answer came, or one that leads back to
+// http: then its host is not on https after all.
+func (f *Frontier) Answered(ctx context.Context, u decorum.URL, toTwin, failed bool) error {
+	o := u.Origin()
+	if _, ok := Twin(u); ok {
+		return f.setSecured(ctx, o, toTwin)
+	}
+	if !failed || hasPort(o) {
+		return nil
+	}
+	plain, err := decorum.ParseURL("http://" + o.Host() + "/")
+	if err != nil {
+		return nil
+	}
+	return f.setSecured(ctx, plain.Origin(), false)
+}
+
+// setSecured adds to the row of an origin, or ends it.
+func (f *Frontier) setSecured(ctx context.Context, o decorum.Origin, more bool) error {
+	f.secured.mu.Lock()
+	defer f.secured.mu.Unlock()
+	before, err := f.row(ctx, o)
+	if err != nil {
+		return err
+	}
+	now := byte(0)
+	if more {
+		now = min(before+1, secureAfter)
+	}
+	if now == before {
+		return nil
+	}
+	var note []byte
+	if now > 0 {
+		note = []byte{now}
+	}
+	f.secured.rows[o] = now
+	return f.store.SetNote(ctx, o, secureNote, note)
+}
+
+// row returns how many pages in a row of o redirected to https. It requires
+// secured.mu.
+func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
+	if n, known := f.secured.rows[o]; known {
+		return n, nil
+	}
+	note, err := f.store.Note(ctx, o, secureNote)
+	if err != nil {
+		return 0, err
+	}
+	if f.secured.rows == nil || len(f.secured.rows) >= mostSecured {
+		f.secured.rows = map[decorum.Origin]byte{}
+	}
+	n := byte(0)
+	if len(note) == 1 {
+		n = min(note[0], secureAfter)
+	}
+	f.secured.rows[o] = n
+	return n, nil
+}
+
+// Secure returns the twin of u on https if that is where its origin has gone,
+// else u itself.
+func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, error) {
+	twin, ok := Twin(u)
+	if !ok {
+		return u, nil
+	}
+	f.secured.mu.Lock()
+	defer f.secured.mu.Unlock()
+	if n, err := f.row(ctx, u.Origin()); err != nil || n < secureAfter {
+		return u, err
+	}
+	return twin, nil
+}

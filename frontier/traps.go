@@ -1,0 +1,113 @@
+package frontier
+
+import (
+	"strconv"
+	"strings"
+)
+
+// trap returns why a URL of that path, with its query, looks made up: a site
+// that makes such URLs makes them without end. Nil if it does not.
+func (c *ScopeConfig) trap(path string) *Refusal {
+	path, query, _ := strings.Cut(path, "?")
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(segments) > c.MaxPathDepth:
+		return refusalOf(DeepPath, "a path of more than %d segments", c.MaxPathDepth)
+	case repeats(segments, c.MaxRepeat):
+		return refusalOf(RepeatedPath, "a segment of the path occurs more than %d times", c.MaxRepeat)
+	case query != "" && strings.Count(query, "&") >= c.MaxParams:
+		return refusalOf(ManyParams, "more than %d parameters", c.MaxParams)
+	}
+	if year, ok := calendarYear(segments, query); ok && c.Year > 0 && (year > c.Year+yearsAhead || year < firstYear) {
+		return refusalOf(FarCalendar, "a calendar of the year %d", year)
+	}
+	return nil
+}
+
+// The years of which a site may have a calendar: those since ours is in use,
+// and so many ahead.
+const (
+	firstYear  = 1583
+	yearsAhead = 10
+)
+
+// repeats reports whether a segment occurs more than most times. That is so
+// too where a run of segments is repeated, as relative links in a page that is
+// at every path make them: /a/b/a/b/a/b.
+func repeats(segments []string, most int) bool {
+	for i, s := range segments {
+		n := 1
+		for _, t := range segments[i+1:] {
+			if s == t {
+				n++
+			}
+		}
+		if n > most {
+			return true
+		}
+	}
+	return false
+}
+
+// calendarYear returns the year of which a page of a calendar is, and false if
+// the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
+// 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
+func calendarYear(segments []string, query string) (year int, ok bool) {
+	calendar := false
+	for i, s := range segments {
+		if y, ok := yearOf(s); ok && len(segments) > i+1 && between(segments[i+1], 1, 12) &&
+			(calendar || len(segments) > i+2 && between(segments[i+2], 1, 31)) {
+			return y, true
+		}
+		if y, ok := dashedYear(s); ok {
+			return y, true
+		}
+		calendar = calendar || isCalendar(s)
+	}
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(parameter, "=")
+		if y, ok := dashedYear(value); ok {
+			return y, true
+		}
+		if y, ok := yearOf(value); ok && name == "year" {
+			return y, true
+		}
+	}
+	return 0, false
+}
+
+// isCalendar reports whether what follows a segment may be a month.
+func isCalendar(s string) bool {
+	for _, word := range [...]string{"calendar", "kalender", "agenda", "event"} {
+		if strings.Contains(s, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// yearOf reads four digits.
+func yearOf(s string) (year int, ok bool) {
+	if len(s) != 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	return int(n), err == nil
+}
+
+// dashedYear reads YYYY-MM or YYYY-MM-DD.
+func dashedYear(s string) (year int, ok bool) {
+	if len(s) < len("2030-01") || s[4] != '-' || !between(s[5:7], 1, 12) {
+		return 0, false
+	}
+	if day := s[7:]; day != "" && (day[0] != '-' || !between(day[1:], 1, 31)) {
+		return 0, false
+	}
+	return yearOf(s[:4])
+}
+
+// between reports whether s is a number of one or two digits within bounds.
+func between(s string, low, high uint64) bool {
+	n, err := strconv.ParseUint(s, 10, 8)
+	return err == nil && len(s) <= 2 && n >= low && n <= high
+}

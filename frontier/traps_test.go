@@ -1,0 +1,223 @@
+package frontier_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Each limit lets the last through and refuses the first beyond, by default and
+// as it is set.
+func TestTraps(t *testing.T) {
+	const year = 2030
+	segments := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "/s%d", i)
+		}
+		return b.String()
+	}
+	params := func(n int) string { return "/?" + strings.TrimSuffix(strings.Repeat("a&", n), "&") }
+	small := frontier.ScopeConfig{MaxParams: 2, MaxPathDepth: 3, MaxRepeat: 1, MaxRedirects: 1}
+	for _, tt := range []struct {
+		path   string
+		cfg    frontier.ScopeConfig
+		reason frontier.Reason // "": in scope
+	}{
+		{segments(20), frontier.ScopeConfig{}, ""},
+		{segments(20) + "/", frontier.ScopeConfig{}, ""},
+		{segments(21), frontier.ScopeConfig{}, frontier.DeepPath},
+		{"/a/b/c", small, ""},
+		{"/a/b/c/d", small, frontier.DeepPath},
+		{params(32), frontier.ScopeConfig{}, ""},
+		{params(33), frontier.ScopeConfig{}, frontier.ManyParams},
+		{"/?a&b", small, ""},
+		{"/?a&b&c", small, frontier.ManyParams},
+		{"/a/a/a", frontier.ScopeConfig{}, ""},
+		{"/a/a/a/a", frontier.ScopeConfig{}, frontier.RepeatedPath},
+		{"/a/x/a/y/a/z/a", frontier.ScopeConfig{}, frontier.RepeatedPath},
+		{"/x/y/x/y/x/y/x/y", frontier.ScopeConfig{}, frontier.RepeatedPath},
+		{"/a//b//c", frontier.ScopeConfig{}, ""},
+		{"/a/b/a", small, frontier.RepeatedPath},
+		{"/2030/1/31", frontier.ScopeConfig{}, ""},
+		{"/2040/12/31/x", frontier.ScopeConfig{}, ""},
+		{"/2041/1/1", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/1583/1/1", frontier.ScopeConfig{}, ""},
+		{"/1582/12/31", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/thread/3456/12", frontier.ScopeConfig{}, ""}, // a page of a thread
+		{"/calendar/3456/12", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/event-calendar/x/2099/07/", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/3456/13/1", frontier.ScopeConfig{}, ""},
+		{"/on/2099-07", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/on/2099-07-31", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/on/2099-07-32", frontier.ScopeConfig{}, ""},
+		{"/on/2099-07-0", frontier.ScopeConfig{}, ""},
+		{"/?day=2099-07-31", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/?month=7&year=2099", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/?item=2099", frontier.ScopeConfig{}, ""},
+	} {
+		cfg := tt.cfg
+		cfg.Year = year
+		err := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")}).Check(storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)})
+		switch {
+		case tt.reason == "" && err != nil:
+			t.Errorf("%s: %v", tt.path, err)
+		case tt.reason != "" && (!errors.Is(err, decorum.OutOfScope) || frontier.ReasonOf(err) != tt.reason):
+			t.Errorf("%s: %v (%s), want %s", tt.path, err, frontier.ReasonOf(err), tt.reason)
+		}
+	}
+	for most, cfg := range map[int]frontier.ScopeConfig{10: {}, 1: small} {
+		for _, source := range []storage.Source{storage.Redirect, storage.Robots} {
+			s := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})
+			e := storage.Entry{URL: mustURL(t, "http://a.test/"), Source: source, Redirects: most}
+			if err := s.Check(e); err != nil {
+				t.Errorf("%d redirects: %v", most, err)
+			}
+			e.Redirects++
+			if err := s.Check(e); frontier.ReasonOf(err) != frontier.ManyRedirects {
+				t.Errorf("%d redirects: %v", e.Redirects, err)
+			}
+		}
+	}
+	// Who does not say which year it is has no calendar refused.
+	if err := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPattern(t *testing.T) {
+	for _, tt := range []struct{ path, want string }{
+		{"/about", "/about"},
+		{"/p/0", "/p/#"},
+		{"/p/12345", "/p/#"},
+		{"/p/page12.html?x=3&y=a", "/p/page#.html?x=#&y=a"},
+		{"/2030-01-31", "/#-#-#"},
+		{"/u/123e4567-e89b-12d3-a456-426614174000/x", "/u/#/x"},
+		{"/u/beefbeef-beef-beef-beef-beefbeefbeef", "/u/#"},
+		{"/h/deadbee1", "/h/#"},
+		{"/h/deadbeef", "/h/deadbeef"}, // a word of letters
+		{"/t/aGVsbG8gd29ybGQ1", "/t/#"},
+		{"/t/mp3player", "/t/mp#player"},
+		{"/%E4%BD%A0", "/%E4%BD%A0"}, // characters, not numbers
+		{"/%E4%BD%A07", "/%E4%BD%A0#"},
+		{"/%", "/%"},
+	} {
+		got, folded := frontier.Pattern(tt.path)
+		if got != tt.want || folded != (got != tt.path) {
+			t.Errorf("%s: %s, %v, want %s", tt.path, got, folded, tt.want)
+		}
+		if again, _ := frontier.Pattern(got); again != got {
+			t.Errorf("%s: %s, then %s", tt.path, got, again)
+		}
+	}
+}
+
+// offer discovers links and returns how many were new.
+func offer(t *testing.T, f *frontier.Frontier, source storage.Source, urls ...string) int {
+	t.Helper()
+	entries := make([]storage.Entry, len(urls))
+	for i, u := range urls {
+		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, Class: storage.Usual}
+	}
+	added, err := f.Discover(t.Context(), entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+func counted(from, to int, format string) (urls []string) {
+	for i := from; i < to; i++ {
+		urls = append(urls, fmt.Sprintf(format, i))
+	}
+	return urls
+}
+
+// TestPatternLimit: so many URLs of a pattern are queued, counted once however
+// often they are met, but those that a person or a sitemap names beyond that.
+func TestPatternLimit(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerPattern: 10}, nil)}
+	f := frontier.New(store, cfg)
+	const days = "http://a.test/day/%d"
+	for range 3 {
+		for i := range 8 {
+			offer(t, f, storage.Link, fmt.Sprintf(days, i), fmt.Sprintf(days, i))
+		}
+	}
+	if n := offer(t, f, storage.Link, counted(0, 100, days)...); n != 2 {
+		t.Errorf("%d more were added, want 2", n)
+	}
+	if got := f.Refusals()[frontier.FullOfPattern]; got != 90 {
+		t.Errorf("%d were refused, want 90", got)
+	}
+	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x", "http://b.test/day/1", "https://b.test/day/1"} {
+		if n := offer(t, f, storage.Link, same); n != 1 {
+			t.Errorf("%s was not added", same)
+		}
+	}
+	if n := offer(t, f, storage.Sitemap, counted(200, 220, days)...); n != 20 {
+		t.Errorf("of a sitemap %d were added, want 20", n)
+	}
+	if n := offer(t, f, storage.Seed, counted(300, 303, days)...); n != 3 {
+		t.Errorf("of seeds %d were added, want 3", n)
+	}
+	if n := offer(t, frontier.New(store, cfg), storage.Link, counted(400, 500, days)...); n != 10 {
+		t.Errorf("after a restart %d were added, want one limit more", n)
+	}
+}
+
+// TestHostLimit: a host has so many URLs in all runs together.
+func TestHostLimit(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 10}, nil)}
+	f := frontier.New(store, cfg)
+	word := func(i int) string { return fmt.Sprintf("http://a.test/%s", strings.Repeat("x", i+1)) }
+	for i := range 8 {
+		offer(t, f, storage.Link, word(i))
+	}
+	offer(t, f, storage.Link, "https://a.test/") // of the same host
+	f = frontier.New(store, cfg)
+	for range 2 {
+		for i := range 12 {
+			offer(t, f, storage.Sitemap, word(i))
+		}
+	}
+	if n := f.Refusals()[frontier.FullHost]; n != 2*3 {
+		t.Errorf("%d sightings were refused, want 6", n)
+	}
+	if c, err := store.Counts(t.Context()); err != nil || c.Seen != 10 {
+		t.Errorf("%d URLs (%v), want 10", c.Seen, err)
+	}
+	if n := offer(t, f, storage.Seed, "http://a.test/seed"); n != 1 {
+		t.Error("a seed is refused")
+	}
+	if n := offer(t, f, storage.Link, "http://b.test/"); n != 1 {
+		t.Error("another host is refused")
+	}
+}
+
+// TestPatternsAreBounded: patterns without end do not fill the memory, and do
+// not make the one forgotten that has the most URLs.
+func TestPatternsAreBounded(t *testing.T) {
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerPattern: 5}, nil)})
+	offer(t, f, storage.Link, counted(0, 5, "http://a.test/day/%d")...)
+	const words = "abcdefghijklmnopqrstuvwxyz"
+	var others []string
+	for i := range 110_000 {
+		others = append(others, fmt.Sprintf("http://a.test/%c%c%c%c/1", words[i%26], words[i/26%26], words[i/676%26], words[i/17576%26]))
+	}
+	offer(t, f, storage.Link, others...)
+	if n := f.PatternsCounted(); n > 100_000 || n < 1000 {
+		t.Errorf("%d patterns are held", n)
+	}
+	if n := offer(t, f, storage.Link, "http://a.test/day/6"); n != 0 {
+		t.Error("the fullest pattern was forgotten")
+	}
+}

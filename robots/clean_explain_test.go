@@ -1,0 +1,32 @@
+package robots
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// TestExplainClean: what is said to be taken off is what Clean takes off, and by
+// the first line that does.
+func TestExplainClean(t *testing.T) {
+	f := Parse([]byte("User-agent: *\nClean-param: ref&sid /shop\nClean-param: bad /shop extra\nDisallow: /x\nClean-param: sid\n"), Google)
+	for _, tt := range []struct {
+		path, clean string
+		taken       []Taking
+	}{
+		{"/shop?ref=1&a=2&sid=3", "/shop?a=2", []Taking{{"ref=1", "clean-param: ref&sid /shop", 2}, {"sid=3", "clean-param: ref&sid /shop", 2}}},
+		{"/other?ref=1&sid", "/other?ref=1", []Taking{{"sid", "clean-param: sid", 5}}},
+		{"/shop?bad=1", "/shop?bad=1", nil},
+		{"/shop", "/shop", nil},
+	} {
+		u, err := decorum.ParseURL("http://a.test" + tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean, taken := f.ExplainClean(u)
+		if clean.Path() != tt.clean || clean != f.Cleaner().Clean(u) || !slices.Equal(taken, tt.taken) {
+			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.Path(), taken, tt.clean, tt.taken)
+		}
+	}
+}
