@@ -2,6 +2,8 @@ package frontier_test
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,6 +166,49 @@ func TestSecure(t *testing.T) {
 	}
 	if offer(t, f, storage.Link, "http://a.test/new", "https://a.test/new") != 1 || f.Folded() != 1 {
 		t.Errorf("%d folded, want 1", f.Folded())
+	}
+}
+
+// TestSecureWithinScope: what belongs to a crawl is not lost because its twin on
+// https does not.
+func TestSecureWithinScope(t *testing.T) {
+	for name, cfg := range map[string]frontier.ScopeConfig{
+		"origin":  {Within: frontier.Origin},
+		"include": {Include: []*regexp.Regexp{regexp.MustCompile(`^http://a\.test/`)}},
+		"exclude": {Exclude: []*regexp.Regexp{regexp.MustCompile(`^https:`)}},
+	} {
+		store := storage.NewMemory(storage.Config{})
+		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})})
+		for range 3 {
+			if err := f.Answered(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := offer(t, f, storage.Link, "http://a.test/page"); n != 1 {
+			t.Errorf("%s: the page is refused: %v", name, f.Refusals())
+		}
+	}
+}
+
+// TestSecureByOrigin: what happens on a port of its own says nothing of the
+// usual ones, and a host with a final dot is an origin of its own.
+func TestSecureByOrigin(t *testing.T) {
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	for _, host := range []string{"a.test", "b.test."} {
+		for range 3 {
+			if err := f.Answered(t.Context(), mustURL(t, "http://"+host+"/"), true, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for answered, want := range map[string]string{"https://a.test:8443/": "https://a.test/x", "https://b.test./": "http://b.test./x"} {
+		if err := f.Answered(t.Context(), mustURL(t, answered), false, true); err != nil {
+			t.Fatal(err)
+		}
+		link := "http://" + want[strings.Index(want, "//")+2:]
+		if got, err := f.Secure(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
+			t.Errorf("after %s failed, %s is queued as %s (%v), want %s", answered, link, got, err, want)
+		}
 	}
 }
 

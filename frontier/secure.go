@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // secureNote is the note of an http origin that says how many of its pages in a
@@ -48,6 +49,20 @@ func hasPort(o decorum.Origin) bool {
 	return strings.Contains(o.HostPort()[len(o.Host()):], ":")
 }
 
+// plainTwin returns the URL on http whose Twin u is, and false if there is none.
+func plainTwin(u decorum.URL) (decorum.URL, bool) {
+	rest, ok := strings.CutPrefix(u.String(), "https://")
+	if !ok {
+		return decorum.URL{}, false
+	}
+	plain, err := decorum.ParseURL("http://" + rest)
+	if err != nil {
+		return decorum.URL{}, false
+	}
+	twin, ok := Twin(plain)
+	return plain, ok && twin == u
+}
+
 // Answered notes how a page was answered: whether it redirected to its twin on
 // https. On https, failed says that no answer came, or one that leads back to
 // http: then its host is not on https after all.
@@ -56,11 +71,11 @@ func (f *Frontier) Answered(ctx context.Context, u decorum.URL, toTwin, failed b
 	if _, ok := Twin(u); ok {
 		return f.setSecured(ctx, o, toTwin)
 	}
-	if !failed || hasPort(o) {
+	if !failed {
 		return nil
 	}
-	plain, err := decorum.ParseURL("http://" + o.Host() + "/")
-	if err != nil {
+	plain, ok := plainTwin(u)
+	if !ok {
 		return nil
 	}
 	return f.setSecured(ctx, plain.Origin(), false)
@@ -111,7 +126,8 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 }
 
 // Secure returns the twin of u on https if that is where its origin has gone,
-// else u itself.
+// else u itself. A URL that belongs to the crawl stays as it is if its twin does
+// not: not all of its origin need have gone.
 func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, error) {
 	twin, ok := Twin(u)
 	if !ok {
@@ -121,6 +137,9 @@ func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, erro
 	defer f.secured.mu.Unlock()
 	if n, err := f.row(ctx, u.Origin()); err != nil || n < secureAfter {
 		return u, err
+	}
+	if f.InScope(storage.Entry{URL: twin}) != nil && f.InScope(storage.Entry{URL: u}) == nil {
+		return u, nil
 	}
 	return twin, nil
 }

@@ -107,7 +107,7 @@ func (x *explainer) rewrite(ctx context.Context, text string) (u decorum.URL, st
 		return u, nil, err
 	}
 	steps = []rewriting{{"canonical", u.String(), canonicalised(text, u)}}
-	secure, err := frontier.New(x.store, frontier.Config{}).Secure(ctx, u)
+	secure, err := frontier.New(x.store, frontier.Config{Scope: x.scope}).Secure(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
