@@ -63,7 +63,7 @@ func (c *Crawler) replace(ctx context.Context, l storage.Lease, clean decorum.UR
 	if e.Found.IsZero() {
 		e.Found = l.URL
 	}
-	if _, err := c.Frontier.Discover(ctx, e); err != nil {
+	if err := c.Frontier.Replace(ctx, e); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return storage.Ack{Outcome: storage.Gone}, nil

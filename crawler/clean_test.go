@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"testing"
@@ -88,6 +89,29 @@ func TestCleanParam(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestCleanParamInAFullHost: a URL that is queued is not lost because its host has
+// all the URLs that it may have when a rule gives it another.
+func TestCleanParamInAFullHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links := ""
+		for i := range 9 {
+			links += fmt.Sprintf("<a href='http://b.test/p?sid=%d&item=%d'>p</a>", i, i)
+		}
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML(links))},
+			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
+				Others: crawltest.Always(crawltest.HTML("page"))})
+		scope := frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 9, MaxURLsPerPattern: 9}
+		run(t, within(t, web, memory(), scope, "http://a.test/"))
+		_, times := visited(web.Log())
+		for i := range 9 {
+			if u := fmt.Sprintf("http://b.test/p?item=%d", i); times[u] != 1 {
+				t.Errorf("%s was asked for %d times", u, times[u])
+			}
+		}
+	})
 }
 
 // TestCleanParamFallsBack: where nothing is at the clean URL, the one that was

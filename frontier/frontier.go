@@ -107,14 +107,28 @@ func New(store storage.Store, cfg Config) *Frontier {
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	in, crowd := entries[:0:0], crowd{frontier: f}
+	crowd := crowd{frontier: f}
+	return f.discover(ctx, crowd.admit, entries...)
+}
+
+// Replace is Discover for e that takes the place of an entry of its host which is
+// given up: of that kind there are not more than before, so that no limit on how
+// many there are refuses it.
+func (f *Frontier) Replace(ctx context.Context, e storage.Entry) error {
+	_, err := f.discover(ctx, func(context.Context, *storage.Entry) (refusal, err error) { return nil, nil }, e)
+	return err
+}
+
+// discover is Discover of entries as far as admit returns no refusal.
+func (f *Frontier) discover(ctx context.Context, admit func(context.Context, *storage.Entry) (refusal, err error), entries ...storage.Entry) (added int, err error) {
+	in := entries[:0:0]
 	for _, e := range entries {
 		if err := f.prepare(ctx, &e); err != nil {
 			return 0, err
 		}
 		refusal := f.InScope(e)
 		if refusal == nil {
-			if refusal, err = crowd.admit(ctx, &e); err != nil {
+			if refusal, err = admit(ctx, &e); err != nil {
 				return 0, err
 			}
 		}
