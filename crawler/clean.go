@@ -19,18 +19,26 @@ func target(l storage.Lease) decorum.URL {
 	return l.URL
 }
 
-// missing reports whether nothing is at the clean URL that v went to, or only a
-// redirect that puts a parameter back: the URL that it was cleaned from is
-// visited in its place, and stands for all others (CLEAN-05, CLEAN-23).
-func (c *Crawler) missing(v *Visit) bool {
-	if v.Lease.Found.IsZero() || v.Lease.AsFound || v.Response == nil {
-		return false
+// missing returns what to visit where nothing is at the clean URL that v went
+// to, or only a redirect that puts a parameter or the id of a session back: the
+// URL that it was cleaned from, which stands for all others (CLEAN-05, CLEAN-23),
+// or, if it was found clean, where the redirect leads.
+func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
+	found = v.Lease.Found
+	if v.Lease.AsFound || v.Response == nil {
+		return found, false
 	}
 	if v.Status() == http.StatusNotFound || v.Status() == http.StatusGone {
-		return true
+		return found, !found.IsZero()
 	}
 	to, redirects := v.Response.Location()
-	return redirects && to != v.URL() && c.clean(to) == v.URL()
+	if !redirects || to == v.URL() || c.clean(to) != v.URL() {
+		return found, false
+	}
+	if found.IsZero() {
+		found = to
+	}
+	return found, true
 }
 
 // alias returns the page that l is by the Clean-param rules of its origin, and

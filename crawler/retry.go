@@ -161,8 +161,8 @@ func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.A
 	if ack, failed := c.failed(v); failed {
 		return ack, nil
 	}
-	if c.missing(v) {
-		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{AsFound: true}}}, nil
+	if found, ok := c.missing(v); ok {
+		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{Found: found, AsFound: true}}}, nil
 	}
 	return c.settle(ctx, v)
 }

@@ -68,7 +68,7 @@ func handBack(l storage.Lease, ack storage.Ack) storage.Lease {
 		}
 	}
 	if ack.Lease.AsFound {
-		l.AsFound, l.Page = true, nil // what was left there says nothing of another URL
+		l.Found, l.AsFound, l.Page = ack.Lease.Found, true, nil // what was left there says nothing of another URL
 	}
 	return l
 }

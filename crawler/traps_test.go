@@ -248,6 +248,35 @@ func TestRedirectLoops(t *testing.T) {
 	})
 }
 
+// TestSessionInEveryPath: a site that answers no URL without the id of a session,
+// and redirects to one with it, is visited by the first of each page.
+func TestSessionInEveryPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sessions := 0
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			id, page, ok := strings.Cut(r.Path, "))/")
+			if !ok {
+				sessions++
+				return crawltest.Redirect(http.StatusFound, fmt.Sprintf("/(S(%d))%s", sessions, r.Path))
+			}
+			n, _ := strconv.Atoi(page)
+			return crawltest.HTML(fmt.Sprintf("<a href='%s))/%d'>next</a>", id, min(n+1, 5)))
+		}})
+		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/"))
+		pages := map[string]int{}
+		for _, path := range asked(web) {
+			if _, page, ok := strings.Cut(path, "))/"); ok {
+				pages[page]++
+			}
+		}
+		for _, page := range []string{"", "1", "2", "3", "4", "5"} {
+			if pages[page] != 1 {
+				t.Errorf("page %q was visited %d times", page, pages[page])
+			}
+		}
+	})
+}
+
 // schemes is a web of one host whose answers depend on the scheme. The sites of
 // crawltest are not told it.
 type schemes struct {
