@@ -18,17 +18,41 @@ func (c *ScopeConfig) trap(path string) *Refusal {
 	case query != "" && strings.Count(query, "&") >= c.MaxParams:
 		return refusalOf(ManyParams, "more than %d parameters", c.MaxParams)
 	}
-	if year, ok := calendarYear(segments, query); ok && c.Year > 0 && (year > c.Year+yearsAhead || year < firstYear) {
+	if year, kind := calendarYear(segments, query); kind != noYear && c.farYear(year, kind) {
 		return refusalOf(FarCalendar, "a calendar of the year %d", year)
 	}
 	return nil
 }
 
 // The years of which a site may have a calendar: those since ours is in use,
-// and so many ahead.
+// and so many ahead. A calendar without end leads on from year to year, and so to
+// one of the next yearsBeyond: numbers that only look like dates, such as 7440-05-3
+// of chemistry, the part 9100-12 or "until 9999-12-31", are few there.
 const (
-	firstYear  = 1583
-	yearsAhead = 10
+	firstYear   = 1583
+	yearsAhead  = 10
+	yearsBeyond = 60
+)
+
+// farYear reports whether a calendar of that year ends the site's calendar.
+func (c *ScopeConfig) farYear(year int, kind yearKind) bool {
+	switch last := c.Year + yearsAhead; {
+	case c.Year == 0:
+		return false
+	case kind == namedYear:
+		return year > last || year < firstYear
+	default:
+		return year > last && year <= last+yearsBeyond || year < firstYear && year >= firstYear-yearsBeyond
+	}
+}
+
+// A yearKind is how sure it is that a number is the year of a calendar.
+type yearKind uint8
+
+const (
+	noYear    yearKind = iota
+	datedYear          // it stands where a date has it
+	namedYear          // the URL says so in words
 )
 
 // repeats reports whether a segment occurs more than most times. That is so
@@ -49,31 +73,33 @@ func repeats(segments []string, most int) bool {
 	return false
 }
 
-// calendarYear returns the year of which a page of a calendar is, and false if
+// calendarYear returns the year of which a page of a calendar is, and noYear if
 // the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
 // 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
-func calendarYear(segments []string, query string) (year int, ok bool) {
-	calendar := false
+func calendarYear(segments []string, query string) (year int, kind yearKind) {
+	calendar, kind := false, datedYear
 	for i, s := range segments {
 		if y, ok := yearOf(s); ok && len(segments) > i+1 && between(segments[i+1], 1, 12) &&
 			(calendar || len(segments) > i+2 && between(segments[i+2], 1, 31)) {
-			return y, true
+			return y, kind
 		}
 		if y, ok := dashedYear(s); ok {
-			return y, true
+			return y, kind
 		}
-		calendar = calendar || isCalendar(s)
+		if calendar = calendar || isCalendar(s); strings.Contains(s, "calendar") || strings.Contains(s, "kalender") {
+			kind = namedYear
+		}
 	}
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
 		if y, ok := dashedYear(value); ok {
-			return y, true
+			return y, kind
 		}
 		if y, ok := yearOf(value); ok && name == "year" {
-			return y, true
+			return y, namedYear
 		}
 	}
-	return 0, false
+	return 0, noYear
 }
 
 // isCalendar reports whether what follows a segment may be a month.

@@ -60,6 +60,15 @@ func TestTraps(t *testing.T) {
 		{"/?day=2099-07-31", frontier.ScopeConfig{}, frontier.FarCalendar},
 		{"/?month=7&year=2099", frontier.ScopeConfig{}, frontier.FarCalendar},
 		{"/?item=2099", frontier.ScopeConfig{}, ""},
+		{"/calendar?day=3456-01-01", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/?year=3456", frontier.ScopeConfig{}, frontier.FarCalendar},
+		{"/2100/12/31", frontier.ScopeConfig{}, frontier.FarCalendar}, // by decades, say
+		{"/substances/7440-05-3", frontier.ScopeConfig{}, ""},         // palladium
+		{"/parts/9100-12", frontier.ScopeConfig{}, ""},
+		{"/offers?until=9999-12-31", frontier.ScopeConfig{}, ""},
+		{"/changed?since=0001-01-01", frontier.ScopeConfig{}, ""},
+		{"/on-this-day/1492/10/12", frontier.ScopeConfig{}, ""},
+		{"/events/4711/2", frontier.ScopeConfig{}, ""}, // the second page of an event
 	} {
 		cfg := tt.cfg
 		cfg.Year = year
