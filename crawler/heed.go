@@ -96,7 +96,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 		entries := make([]storage.Entry, len(sitemaps))
 		for i, u := range sitemaps {
 			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early,
-				Referrer: o.RobotsURL().String(), Context: []byte(o.String())}
+				Referrer: o.RobotsURL().String(), Context: warrant(o, u)}
 		}
 		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
 			return err

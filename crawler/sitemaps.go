@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -93,13 +94,36 @@ func (r *sitemapReader) mayList(e sitemap.Entry) bool {
 	return e.Within || e.Index || r.vouched(e.URL.Origin())
 }
 
+// warrant is the context of an errand to a sitemap, and of those to which it
+// leads: whose robots.txt names it, and as what.
+func warrant(voucher decorum.Origin, named decorum.URL) []byte {
+	w := voucher.String() + " " + named.String()
+	if len(w) > storage.MaxContext {
+		w = voucher.String()
+	}
+	return []byte(w)
+}
+
+// readWarrant returns who vouches for the sitemap of v, and what it was named
+// as: the index or the redirect that led to it, if one did.
+func readWarrant(v *Visit) (voucher decorum.Origin, named decorum.URL) {
+	origin, sitemap, _ := strings.Cut(string(v.Lease.Context), " ")
+	voucher, _ = originOf(origin)
+	named, err := decorum.ParseURL(sitemap)
+	if err != nil { // only the origin is kept
+		named = v.URL()
+	}
+	return voucher, named
+}
+
 // vouched reports whether a sitemap may list URLs of o, whatever its own place:
 // the robots.txt of a host names it, or an index that led to it, and so vouches
 // for the host's URLs, on any scheme and port. Where the rules of o are not known
 // yet it may: scope and robots.txt are asked all the same, and the sitemap is not
 // read again when they are.
 func (r *sitemapReader) vouched(o decorum.Origin) bool {
-	if voucher, ok := originOf(string(r.visit.Lease.Context)); ok && voucher.Host() == o.Host() {
+	voucher, named := readWarrant(r.visit)
+	if voucher.Host() == o.Host() {
 		return true
 	}
 	names, asked := r.known[o]
@@ -109,7 +133,7 @@ func (r *sitemapReader) vouched(o decorum.Origin) bool {
 		names = err != nil || rules == nil
 		if !names {
 			sitemaps, err := gate.Sitemaps(r.ctx, o)
-			names = err != nil || slices.Contains(sitemaps, r.visit.URL())
+			names = err != nil || slices.Contains(sitemaps, named)
 		}
 		r.known[o] = names
 	}

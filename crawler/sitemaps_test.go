@@ -120,6 +120,30 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 	})
 }
 
+// TestSitemapsOfTwoHosts: hosts whose robots.txt names the same index, as a site
+// with and without www does, both have what its sitemaps list of them visited,
+// whichever named it first.
+func TestSitemapsOfTwoHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		others := crawltest.Always(crawltest.HTML("page"))
+		names := robotsText("User-agent: *\nSitemap: http://b.test/maps/moved.xml\n", 0, nil)
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: others, Robots: names},
+			crawltest.Site{Host: "b.test", Others: others, Robots: names, Pages: map[string]crawltest.Page{
+				"/maps/moved.xml": crawltest.Always(crawltest.Redirect(301, "/maps/index.xml")),
+				"/maps/index.xml": sitemapOf("sitemapindex", "http://b.test/maps/1.xml"),
+				"/maps/1.xml":     sitemapOf("urlset", "http://a.test/x", "http://b.test/x"),
+			}})
+		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/", "http://b.test/"))
+		_, times := visited(web.Log())
+		for _, u := range []string{"http://a.test/x", "http://b.test/x"} {
+			if times[u] != 1 {
+				t.Errorf("%s was asked for %d times", u, times[u])
+			}
+		}
+	})
+}
+
 // TestIndexesWithoutEnd: indexes that lead to further indexes end after three, and
 // a sitemap that redirects without end at the limit of redirects.
 func TestIndexesWithoutEnd(t *testing.T) {
