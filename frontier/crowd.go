@@ -39,11 +39,30 @@ func (c *crowd) admit(ctx context.Context, e *storage.Entry) (refusal, err error
 	most := scope.cfg.MaxURLsPerPattern
 	switch {
 	case full:
-		return outOfScope(e.URL, refusalOf(FullHost, "more than %d URLs of the host", scope.cfg.MaxURLsPerHost)), nil
+		return scope.fullHost(e.URL), nil
 	case !c.frontier.patterns.take(e.URL.Origin().Host(), pattern, most):
 		return outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", most, pattern)), nil
 	}
 	return nil, nil
+}
+
+// fullHost returns the error that refuses u where its host has all the URLs that
+// it may have.
+func (s *Scope) fullHost(u decorum.URL) error {
+	return outOfScope(u, refusalOf(FullHost, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
+}
+
+// Room returns why a link to u, which the crawl does not know, would be refused
+// for the URLs that its host has; nil if it would not.
+func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error) {
+	if f.cfg.Scope == nil {
+		return nil, nil
+	}
+	c := crowd{frontier: f}
+	if full, err := c.full(ctx, u.Origin(), f.cfg.Scope.cfg.MaxURLsPerHost); err != nil || !full {
+		return nil, err
+	}
+	return f.cfg.Scope.fullHost(u), nil
 }
 
 // full counts an entry of o and reports whether the host has all the URLs that it

@@ -88,9 +88,15 @@ func (x *explainer) explain(ctx context.Context, text string) (*explained, error
 		frontier.DefaultOrder(&entry)
 	}
 	e.State.Class, e.State.Rank = uint8(entry.Class), entry.Rank
-	x.scoped(entry, &e.Scope)
+	if err := x.scoped(ctx, entry, &e.Scope); err != nil {
+		return nil, err
+	}
+	target := u
+	if entry.AsFound {
+		target = entry.Found
+	}
 	if u.Origin().IsHTTP() {
-		if err := x.rules(ctx, u, &e.Robots); err != nil {
+		if err := x.rules(ctx, target, &e.Robots); err != nil {
 			return nil, err
 		}
 	}
@@ -179,22 +185,32 @@ func (x *explainer) find(ctx context.Context, u decorum.URL, s *explainedState) 
 	return nil
 }
 
-// scoped asks the scope.
-func (x *explainer) scoped(e storage.Entry, s *explainedScope) {
+// scoped asks the scope, and of a URL that is not known whether its host may
+// have another.
+func (x *explainer) scoped(ctx context.Context, e storage.Entry, s *explainedScope) error {
 	s.In = true
 	if pattern, folded := frontier.Pattern(e.URL.Path()); folded {
 		s.Pattern = pattern
 	}
 	if x.scope == nil {
 		s.Why = "not known: a seed file cannot be read"
-		return
+		return nil
+	}
+	known, err := x.store.Known(ctx, e.URL)
+	if err != nil {
+		return err
 	}
 	if e.AsFound {
 		e.URL = e.Found
 	}
-	if err := x.scope.Check(e); err != nil {
-		s.In, s.Reason, s.Why = false, frontier.ReasonOf(err), cause(err)
+	refusal := x.scope.Check(e)
+	if refusal == nil && !known {
+		refusal, err = frontier.New(x.store, frontier.Config{Scope: x.scope}).Room(ctx, e.URL)
 	}
+	if refusal != nil {
+		s.In, s.Reason, s.Why = false, frontier.ReasonOf(refusal), cause(refusal)
+	}
+	return err
 }
 
 // rules asks the robots.txt that is kept.
@@ -248,7 +264,9 @@ func (x *explainer) hostOf(ctx context.Context, name string) (*hostReport, error
 // visit says when the URL is visited, and why.
 func (x *explainer) visit(e *explained) explainedVisit {
 	never := func(why string) explainedVisit { return explainedVisit{When: "never", Why: why} }
-	switch {
+	switch u, _ := decorum.ParseURL(e.URL); {
+	case u == u.Origin().RobotsURL():
+		return never("it is no page: it is asked for when a URL of its origin is to be judged")
 	case !e.Scope.In:
 		return never("it is out of scope: " + e.Scope.Why)
 	case e.Robots.Judged != nil && !*e.Robots.Judged:

@@ -77,6 +77,32 @@ func TestExplain(t *testing.T) {
 	v.explain(t, "--data", v.data(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
 }
 
+// What the crawl would refuse or never queue is not said to wait for a link.
+func TestExplainNoRoom(t *testing.T) {
+	v := visitTo(t, puzzle())
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.data()+"}\n")
+	call(t, v.args("-c", file)...).want(t, ExitDone)
+	v.explain(t, "--data", v.data(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
+	v.explain(t, "--data", v.data(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
+	v.explain(t, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
+}
+
+// What was redirected to with a parameter put back is judged as it is visited.
+func TestExplainAsFound(t *testing.T) {
+	site := crawltest.Site{
+		Host: "found.example",
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer: crawltest.Text("User-agent: *\nDisallow: /*ref=\nCrawl-delay: 0.01\nClean-param: ref\n")}),
+		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
+			"/p": crawltest.Always(crawltest.Status(http.StatusNotFound))},
+	}
+	v := visitTo(t, site)
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.data()+"}\n")
+	call(t, v.args("-c", file)...).want(t, ExitDone)
+	v.explain(t, "--data", v.data(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
+}
+
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := visitTo(t, puzzle(), crawltest.Site{Host: "broken.example",
