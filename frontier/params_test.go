@@ -43,9 +43,10 @@ func TestParams(t *testing.T) {
 		{"segment of ASP.NET", frontier.ParamRules{}, "/app/(S(4xyz))/p", "/app/p"},
 		{"segment with more letters", frontier.ParamRules{}, "/(A(x)S(4xyz)F(1))/", "/"},
 		{"segment by name", frontier.ParamRules{}, "/PHPSESSID=0af/p", "/p"},
-		{"the last segment", frontier.ParamRules{}, "/p/sid=7", "/p/"},
+		{"the last segment", frontier.ParamRules{}, "/p/sid=7af09b21", "/p/"},
 		{"the only segment", frontier.ParamRules{}, "/;jsessionid=1", "/"},
 		{"no session", frontier.ParamRules{}, "/sid/sid=/;sid/(S())/(Songs)/session=1", "/sid/sid=/;sid/(S())/(Songs)/session=1"},
+		{"short ids of other things", frontier.ParamRules{}, "/stations/sid=1042/x;sid=7", "/stations/sid=1042/x;sid=7"},
 		{"queries are for rules", frontier.ParamRules{}, "/p?sid=1", "/p?sid=1"},
 	} {
 		p, u := mustParams(t, tt.rules), mustURL(t, "http://a.test"+tt.path)

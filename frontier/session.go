@@ -7,6 +7,10 @@ import "strings"
 // cookie is given a new id with every page, so that no page is ever the same.
 var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_id", "aspsessionid", "sid"}
 
+// shortestSID is how long a "sid" is that is the id of a session, and not of a
+// station or a story.
+const shortestSID = 8
+
 // sessionRule is what Params.Explain names.
 const sessionRule = "session id in the path"
 
@@ -59,7 +63,7 @@ func isSession(s string) bool {
 	if name, id, ok := strings.Cut(s, "="); ok && id != "" {
 		for _, known := range sessionNames {
 			if strings.EqualFold(name, known) {
-				return true
+				return len(id) >= shortestSID || known != "sid"
 			}
 		}
 		return false
