@@ -26,12 +26,14 @@ func (c *ScopeConfig) trap(path string) *Refusal {
 
 // The years of which a site may have a calendar: those since ours is in use,
 // and so many ahead. A calendar without end leads on from year to year, and so to
-// one of the next yearsBeyond: numbers that only look like dates, such as 7440-05-3
-// of chemistry, the part 9100-12 or "until 9999-12-31", are few there.
+// one of the next yearsBeyond, or of the yearsBefore: numbers that only look like
+// dates, such as 7440-05-3 of chemistry, the part 9100-12 or "until 9999-12-31",
+// are few there, and so are dates of history.
 const (
 	firstYear   = 1583
 	yearsAhead  = 10
-	yearsBeyond = 60
+	yearsBeyond = 100
+	yearsBefore = 10
 )
 
 // farYear reports whether a calendar of that year ends the site's calendar.
@@ -42,7 +44,7 @@ func (c *ScopeConfig) farYear(year int, kind yearKind) bool {
 	case kind == namedYear:
 		return year > last || year < firstYear
 	default:
-		return year > last && year <= last+yearsBeyond || year < firstYear && year >= firstYear-yearsBeyond
+		return year > last && year <= last+yearsBeyond || year < firstYear && year >= firstYear-yearsBefore
 	}
 }
 
