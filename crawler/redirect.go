@@ -29,11 +29,11 @@ func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 	return err
 }
 
-// redirected returns the entry of a redirect's target: one redirect more, and a
-// link deeper than what led there.
+// redirected returns the entry of a redirect's target: one redirect more, and no
+// deeper than what led there, which it stands for.
 func redirected(v *Visit, to decorum.URL) storage.Entry {
 	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
-		Depth: v.Lease.Depth + 1, Redirects: v.Lease.Redirects + 1,
+		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), Context: v.Lease.Context}
 }
 

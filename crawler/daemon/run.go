@@ -168,7 +168,7 @@ func (a *app) outOfScope(j *job) func(storage.Entry, error) {
 		switch {
 		case e.Source == storage.Seed:
 			a.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
-		case e.Source == storage.Redirect && e.Depth == 1:
+		case e.Source == storage.Redirect && e.Depth == 0:
 			a.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
 				"seed", e.Referrer, "to", e.URL, "why", err)
 		}

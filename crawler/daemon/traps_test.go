@@ -88,3 +88,15 @@ func TestTrapsOverSockets(t *testing.T) {
 	call(t, "report", "--data", v.data(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
 	call(t, "explain", "--data", v.data(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
 }
+
+// A redirect is no link: the target of a seed's is as deep as the seed. One that
+// leads out of scope is said, for the crawl may be over before it has begun.
+func TestSeedThatRedirects(t *testing.T) {
+	v := visitTo(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.Page{
+		"/":     crawltest.Always(crawltest.Redirect(302, "/en/")),
+		"/en/":  crawltest.Always(crawltest.HTML("<a href=/deeper>deeper</a>")),
+		"/away": crawltest.Always(crawltest.Redirect(302, "http://other.example/")),
+	}})
+	call(t, v.args("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
+		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
+}
