@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,11 +71,11 @@ func testPagesPerHost(t *testing.T, slots int) {
 		}
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
 		c.Settings.MaxPagesPerHost, c.Policy.Concurrency = budget, slots
-		refused := 0
+		var refused atomic.Int64
 		c.Settings.Workers = 8
 		c.Hooks.Refused = func(_ storage.Lease, err error) {
 			if closed := new(robots.Closed); errors.As(err, &closed) {
-				refused++ // by one worker at a time: the host has no URL in hand but this
+				refused.Add(1)
 			}
 		}
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
@@ -83,8 +84,8 @@ func testPagesPerHost(t *testing.T, slots int) {
 		if n := pagesOf(web, "a.test"); n != budget {
 			t.Errorf("run %d: %d pages of a.test, want %d", run, n, budget)
 		}
-		if refused > 2*slots+2 {
-			t.Errorf("run %d: %d URLs were handed out in vain", run, refused)
+		if n := refused.Load(); n > int64(2*slots+2) {
+			t.Errorf("run %d: %d URLs were handed out in vain", run, n)
 		}
 		counts, err := c.Frontier.Counts(context.Background())
 		if err != nil || counts.Queued+budget < 500 || counts.Dormant != counts.Queued {

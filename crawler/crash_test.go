@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,13 +94,13 @@ func TestReviveKnowsPurposes(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Purposes: []string{"ai-train"}}, store)
-			refused := 0
-			c.Hooks.Refused = func(storage.Lease, error) { refused++ }
+			var refused atomic.Int64
+			c.Hooks.Refused = func(storage.Lease, error) { refused.Add(1) }
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if first := time.Since(begin) < 20*time.Hour; refused > 0 != first {
-				t.Errorf("%d URLs were refused; the first run: %t", refused, first)
+			if first := time.Since(begin) < 20*time.Hour; refused.Load() > 0 != first {
+				t.Errorf("%d URLs were refused; the first run: %t", refused.Load(), first)
 			}
 			time.Sleep(25*time.Hour + time.Second)
 		}

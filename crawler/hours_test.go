@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,8 +80,8 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 		}})
 	c := newCrawl(t, web, memory(), "http://a.test/0")
 	c.Policy.Window = w
-	looks := 0
-	c.Hooks.Refused = func(storage.Lease, error) { looks++ }
+	var looks atomic.Int64
+	c.Hooks.Refused = func(storage.Lease, error) { looks.Add(1) }
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,8 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 			t.Errorf("%s was broken off", x.URL)
 		}
 	}
-	if most := int(time.Since(started)/(10*time.Minute)) + 5; looks > most {
-		t.Errorf("looked %d times in vain, want at most %d", looks, most)
+	if most := int(time.Since(started)/(10*time.Minute)) + 5; looks.Load() > int64(most) {
+		t.Errorf("looked %d times in vain, want at most %d", looks.Load(), most)
 	}
 	judged(t, web, time.Second)
 }
@@ -123,8 +124,8 @@ func TestWindowOfAHop(t *testing.T) {
 		c := newCrawl(t, web, memory(), "http://a.test/")
 		w := window(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.Hosts = map[string]politeness.Override{"b.test": {Window: &w}}
-		looks := 0
-		c.Hooks.Refused = func(storage.Lease, error) { looks++ }
+		var looks atomic.Int64
+		c.Hooks.Refused = func(storage.Lease, error) { looks.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -135,8 +136,8 @@ func TestWindowOfAHop(t *testing.T) {
 		if at := web.Log()[1].Start; !w.Open(at) {
 			t.Errorf("b.test was asked at %v", at)
 		}
-		if looks > 300 {
-			t.Errorf("looked %d times in ten minutes", looks)
+		if looks.Load() > 300 {
+			t.Errorf("looked %d times in ten minutes", looks.Load())
 		}
 	})
 }
@@ -151,9 +152,9 @@ func TestWindowOfAHopAtHome(t *testing.T) {
 			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, memory(), "http://a.test/")
 		c.Policy.Window = window(t, "00:00-00:01,00:10-00:20", "")
-		looks := 0
+		var looks atomic.Int64
 		c.Hooks.Refused = func(storage.Lease, error) {
-			if looks++; looks == 1000 {
+			if looks.Add(1) == 1000 {
 				c.Halt()
 			}
 		}
@@ -164,8 +165,8 @@ func TestWindowOfAHopAtHome(t *testing.T) {
 		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.Open(log[1].Start) {
 			t.Errorf("requests %+v", log)
 		}
-		if looks > 300 {
-			t.Errorf("looked %d times in nine minutes", looks)
+		if looks.Load() > 300 {
+			t.Errorf("looked %d times in nine minutes", looks.Load())
 		}
 	})
 }
