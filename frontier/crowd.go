@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
@@ -70,6 +71,9 @@ func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error)
 func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, error) {
 	host := o.Host()
 	n, asked := c.hosts[host]
+	if !asked && c.frontier.roomy.take(host) {
+		return false, nil
+	}
 	if !asked {
 		var err error
 		if n, err = c.frontier.urlsOf(ctx, o); err != nil {
@@ -79,8 +83,39 @@ func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, err
 			c.hosts = map[string]int{}
 		}
 	}
+	if !asked {
+		c.frontier.roomy.note(host, (most-n)/2)
+	}
 	c.hosts[host] = n + 1
 	return n >= most, nil
+}
+
+// roomy knows of how many further URLs of a host the store need not be asked
+// how many it has: half of what it had room for when it was asked.
+type roomy struct {
+	mu    sync.Mutex
+	hosts map[string]int
+}
+
+func (r *roomy) take(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hosts[host] < 1 {
+		return false
+	}
+	r.hosts[host]--
+	return true
+}
+
+// note forgets all other hosts when there are too many.
+func (r *roomy) note(host string, room int) {
+	const most = 200_000
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hosts == nil || len(r.hosts) >= most {
+		r.hosts = map[string]int{}
+	}
+	r.hosts[host] = room
 }
 
 // known reports whether u is in the seen set, or was offered before in this call.

@@ -86,6 +86,7 @@ type Frontier struct {
 	wake    chan struct{} // something changed: ask the store again
 
 	patterns patterns
+	roomy    roomy
 	secured  secured
 	refused  refused
 }
