@@ -71,10 +71,10 @@ func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error)
 func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, error) {
 	host := o.Host()
 	n, asked := c.hosts[host]
-	if !asked && c.frontier.roomy.take(host) {
-		return false, nil
-	}
 	if !asked {
+		if c.frontier.roomy.take(host) {
+			return false, nil
+		}
 		var err error
 		if n, err = c.frontier.urlsOf(ctx, o); err != nil {
 			return false, err
@@ -82,8 +82,6 @@ func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, err
 		if c.hosts == nil {
 			c.hosts = map[string]int{}
 		}
-	}
-	if !asked {
 		c.frontier.roomy.note(host, (most-n)/2)
 	}
 	c.hosts[host] = n + 1
