@@ -39,17 +39,8 @@ func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, va
 	if len(value) > storage.MaxNote {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNote)
 	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.end()
-	return s.view(func(tx *bbolt.Tx) error {
-		o, err := s.meet(tx, name)
-		if err != nil {
-			return err
-		}
+	return s.alter(ctx, name, func(o *origin) {
 		s.touch(o).note(key, s.redo.note(o.number, key, value))
 		s.held += sizeOf(value)
-		return nil
 	})
 }

@@ -246,18 +246,24 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, dormant bool) error {
+	return s.alter(ctx, name, func(o *origin) {
+		o.Origin.Hold, o.Dormant = until, dormant
+		s.touch(o)
+		s.turns.Update(&o.Origin)
+	})
+}
+
+// alter makes a change to an origin, new if need be.
+func (s *Store) alter(ctx context.Context, name decorum.Origin, change func(*origin)) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.end()
 	return s.view(func(tx *bbolt.Tx) error {
 		o, err := s.meet(tx, name)
-		if err != nil {
-			return err
+		if err == nil {
+			change(o)
 		}
-		o.Origin.Hold, o.Dormant = until, dormant
-		s.touch(o)
-		s.turns.Update(&o.Origin)
-		return nil
+		return err
 	})
 }
