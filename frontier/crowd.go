@@ -2,127 +2,96 @@ package frontier
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A crowd judges the entries of one Discover by how many URLs of their kind
-// there are: Scope sees one URL at a time.
+// Scope sees one URL at a time. How many of a kind there are is judged here: the
+// URLs of an origin by the store as it adds them, those of a pattern before,
+// where there may be too many, and counted when they are known to be new.
+
+// crowded reports whether limits on how many there are hold for e. What a person
+// named, and the crawl's own errands, pass by them.
+func (f *Frontier) crowded(e *storage.Entry) bool {
+	return f.cfg.Scope != nil && e.Source != storage.Seed && e.Source != storage.Robots
+}
+
+// addCrowd adds the entries for which there is room, and counts them.
+func (f *Frontier) addCrowd(ctx context.Context, entries []storage.Entry) (added int, err error) {
+	scope := f.cfg.Scope
+	c := crowd{frontier: f, most: scope.cfg.MaxURLsPerPattern, size: len(entries)}
+	in, kinds := entries[:0], make([]uint64, 0, len(entries))
+	for _, e := range entries {
+		kind := kindOf(&e)
+		if full, err := c.full(ctx, e.URL, kind); err != nil {
+			return 0, err
+		} else if full {
+			pattern, _ := Pattern(e.URL.Path())
+			f.refuse(e, outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", c.most, pattern)))
+			continue
+		}
+		in, kinds = append(in, e), append(kinds, kind)
+	}
+	fates, err := f.store.Add(ctx, in, scope.cfg.MaxURLsPerHost)
+	for i, fate := range fates {
+		switch fate {
+		case storage.Added:
+			added++
+			f.patterns.count(kinds[i])
+		case storage.Over:
+			f.refuse(in[i], scope.fullHost(in[i].URL))
+		}
+	}
+	return added, err
+}
+
+// kindOf returns the key of the host and pattern of e; 0 if e counts for none.
+// Nothing is too much that a sitemap lists.
+func kindOf(e *storage.Entry) uint64 {
+	if e.Source == storage.Sitemap {
+		return 0
+	}
+	return patternKey(e.URL.Origin().Host(), e.URL.Path())
+}
+
+// A crowd judges the entries of one call by how many URLs there are of their
+// patterns.
 type crowd struct {
 	frontier *Frontier
-	hosts    map[string]int // URLs of each, at most: those ever queued, and those of this call
+	most     int // URLs of a pattern
+	size     int // entries of the call
+	passed   map[uint64]int
 	offered  map[decorum.URL]bool
 }
 
-// admit returns why e is one too many; nil if it is not, or is known already.
-func (c *crowd) admit(ctx context.Context, e *storage.Entry) (refusal, err error) {
-	scope := c.frontier.cfg.Scope
-	if scope == nil || e.Source == storage.Seed || e.Source == storage.Robots {
-		return nil, nil
+// full reports whether u is new and there are all the URLs of its kind that
+// there may be.
+func (c *crowd) full(ctx context.Context, u decorum.URL, kind uint64) (bool, error) {
+	if kind == 0 {
+		return false, nil
 	}
-	full, err := c.full(ctx, e.URL.Origin(), scope.cfg.MaxURLsPerHost)
-	if err != nil {
-		return nil, err
+	room := c.most - c.frontier.patterns.counted(kind)
+	if room >= c.size {
+		return false, nil // whatever of the call is new
 	}
-	pattern, folded := "", false
-	if e.Source != storage.Sitemap {
-		pattern, folded = Pattern(e.URL.Path())
+	if known, err := c.known(ctx, u); err != nil || known {
+		return false, err
 	}
-	if !full && !folded {
-		return nil, nil
+	if c.passed[kind] >= room {
+		return true, nil
 	}
-	if known, err := c.known(ctx, e.URL); err != nil || known {
-		return nil, err
-	}
-	most := scope.cfg.MaxURLsPerPattern
-	switch {
-	case full:
-		return scope.fullHost(e.URL), nil
-	case !c.frontier.patterns.take(e.URL.Origin().Host(), pattern, most):
-		return outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", most, pattern)), nil
-	}
-	return nil, nil
-}
-
-// fullHost returns the error that refuses u where its host has all the URLs that
-// it may have.
-func (s *Scope) fullHost(u decorum.URL) error {
-	return outOfScope(u, refusalOf(FullHost, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
-}
-
-// Room returns why a link to u, which the crawl does not know, would be refused
-// for the URLs that its host has; nil if it would not.
-func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error) {
-	if f.cfg.Scope == nil {
-		return nil, nil
-	}
-	c := crowd{frontier: f}
-	if full, err := c.full(ctx, u.Origin(), f.cfg.Scope.cfg.MaxURLsPerHost); err != nil || !full {
-		return nil, err
-	}
-	return f.cfg.Scope.fullHost(u), nil
-}
-
-// full counts an entry of o and reports whether the host has all the URLs that it
-// may have.
-func (c *crowd) full(ctx context.Context, o decorum.Origin, most int) (bool, error) {
-	host := o.Host()
-	n, asked := c.hosts[host]
-	if !asked {
-		if c.frontier.roomy.take(host) {
-			return false, nil
-		}
-		var err error
-		if n, err = c.frontier.urlsOf(ctx, o); err != nil {
-			return false, err
-		}
-		if c.hosts == nil {
-			c.hosts = map[string]int{}
-		}
-		c.frontier.roomy.note(host, (most-n)/2)
-	}
-	c.hosts[host] = n + 1
-	return n >= most, nil
-}
-
-// roomy knows of how many further URLs of a host the store need not be asked
-// how many it has: half of what it had room for when it was asked.
-type roomy struct {
-	mu    sync.Mutex
-	hosts map[string]int
-}
-
-func (r *roomy) take(host string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hosts[host] < 1 {
-		return false
-	}
-	r.hosts[host]--
-	return true
-}
-
-// note forgets all other hosts when there are too many.
-func (r *roomy) note(host string, room int) {
-	const most = 200_000
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hosts == nil || len(r.hosts) >= most {
-		r.hosts = map[string]int{}
-	}
-	r.hosts[host] = room
+	c.passed[kind]++
+	return false, nil
 }
 
 // known reports whether u is in the seen set, or was offered before in this call.
 func (c *crowd) known(ctx context.Context, u decorum.URL) (bool, error) {
+	if c.offered == nil {
+		c.passed, c.offered = map[uint64]int{}, map[decorum.URL]bool{}
+	}
 	if c.offered[u] {
 		return true, nil
-	}
-	if c.offered == nil {
-		c.offered = map[decorum.URL]bool{}
 	}
 	c.offered[u] = true
 	store, ok := c.frontier.store.(storage.Inspector)
@@ -132,22 +101,22 @@ func (c *crowd) known(ctx context.Context, u decorum.URL) (bool, error) {
 	return store.Known(ctx, u)
 }
 
-// urlsOf counts the URLs of o's host that were ever queued, on o itself and on
-// the usual ports; none if the store cannot tell.
-func (f *Frontier) urlsOf(ctx context.Context, o decorum.Origin) (n int, err error) {
+// fullHost returns the error that refuses u where its origin has all the URLs
+// that it may have.
+func (s *Scope) fullHost(u decorum.URL) error {
+	return outOfScope(u, refusalOf(FullHost, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
+}
+
+// Room returns why a link to u, which the crawl does not know, would be refused
+// for the URLs that its host has; nil if it would not, or the store cannot tell.
+func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
-	if !ok {
-		return 0, nil
+	if f.cfg.Scope == nil || !ok {
+		return nil, nil
 	}
-	origins := map[decorum.Origin]bool{o: true}
-	for _, scheme := range [...]string{"http://", "https://"} {
-		if u, err := decorum.ParseURL(scheme + o.Host() + "/"); err == nil {
-			origins[u.Origin()] = true
-		}
+	info, _, err := store.Origin(ctx, u.Origin())
+	if err != nil || info.Seen < f.cfg.Scope.cfg.MaxURLsPerHost {
+		return nil, err
 	}
-	for o := range origins {
-		info, _, e := store.Origin(ctx, o)
-		n, err = n+info.Seen, errors.Join(err, e)
-	}
-	return n, err
+	return f.cfg.Scope.fullHost(u), nil
 }

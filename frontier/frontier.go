@@ -86,7 +86,6 @@ type Frontier struct {
 	wake    chan struct{} // something changed: ask the store again
 
 	patterns patterns
-	roomy    roomy
 	secured  secured
 	refused  refused
 }
@@ -108,45 +107,63 @@ func New(store storage.Store, cfg Config) *Frontier {
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	crowd := crowd{frontier: f}
-	return f.discover(ctx, crowd.admit, entries...)
+	var free, crowd []storage.Entry
+	for _, e := range entries {
+		in, err := f.admit(ctx, &e)
+		switch {
+		case err != nil:
+			return 0, err
+		case !in:
+		case f.crowded(&e):
+			crowd = append(crowd, e)
+		default:
+			free = append(free, e)
+		}
+	}
+	if len(free) > 0 {
+		if added, err = f.addFree(ctx, free...); err != nil {
+			return added, err
+		}
+	}
+	if len(crowd) > 0 {
+		n, e := f.addCrowd(ctx, crowd)
+		added, err = added+n, e
+	}
+	if added > 0 {
+		f.nudge()
+	}
+	return added, err
 }
 
 // Replace is Discover for e that takes the place of an entry of its host which is
 // given up: of that kind there are not more than before, so that no limit on how
 // many there are refuses it.
 func (f *Frontier) Replace(ctx context.Context, e storage.Entry) error {
-	_, err := f.discover(ctx, func(context.Context, *storage.Entry) (refusal, err error) { return nil, nil }, e)
+	in, err := f.admit(ctx, &e)
+	if err != nil || !in {
+		return err
+	}
+	_, err = f.addFree(ctx, e)
+	f.nudge()
 	return err
 }
 
-// discover is Discover of entries as far as admit returns no refusal.
-func (f *Frontier) discover(ctx context.Context, admit func(context.Context, *storage.Entry) (refusal, err error), entries ...storage.Entry) (added int, err error) {
-	in := entries[:0:0]
-	for _, e := range entries {
-		if err := f.prepare(ctx, &e); err != nil {
-			return 0, err
-		}
-		refusal := f.InScope(e)
-		if refusal == nil {
-			if refusal, err = admit(ctx, &e); err != nil {
-				return 0, err
-			}
-		}
-		if refusal != nil {
-			f.refuse(e, refusal)
-			continue
-		}
-		in = append(in, e)
+// admit prepares e and reports whether it belongs to the crawl.
+func (f *Frontier) admit(ctx context.Context, e *storage.Entry) (bool, error) {
+	if err := f.prepare(ctx, e); err != nil {
+		return false, err
 	}
-	if len(in) == 0 {
-		return 0, nil
+	if refusal := f.InScope(*e); refusal != nil {
+		f.refuse(*e, refusal)
+		return false, nil
 	}
-	added, err = f.store.Add(ctx, in)
-	if added > 0 {
-		f.nudge()
-	}
-	return added, err
+	return true, nil
+}
+
+// addFree adds entries however many there are of their kind.
+func (f *Frontier) addFree(ctx context.Context, entries ...storage.Entry) (added int, err error) {
+	fates, err := f.store.Add(ctx, entries, 0)
+	return storage.CountAdded(fates), err
 }
 
 // prepare gives e the URL that it is queued under, and its place. The one that

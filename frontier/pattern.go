@@ -1,11 +1,9 @@
 package frontier
 
 import (
-	"hash/fnv"
-	"io"
+	"hash/maphash"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -14,21 +12,24 @@ import (
 // and digits that look drawn (16 of both, or 8 of hexadecimal digits). folded is
 // false if there is nothing of the kind: then no other path has that pattern.
 func Pattern(path string) (pattern string, folded bool) {
-	var b strings.Builder
-	for rest := path; rest != ""; {
-		n, kind := token(rest)
+	pattern = string(appendPattern(nil, path))
+	return pattern, pattern != path
+}
+
+func appendPattern(to []byte, path string) []byte {
+	for path != "" {
+		n, kind := token(path)
 		switch kind {
 		case drawn:
-			b.WriteByte('#')
+			to = append(to, '#')
 		case plainToken:
-			writeFolded(&b, rest[:n])
+			to = appendFolded(to, path[:n])
 		default:
-			b.WriteString(rest[:n])
+			to = append(to, path[:n]...)
 		}
-		rest = rest[n:]
+		path = path[n:]
 	}
-	pattern = b.String()
-	return pattern, pattern != path
+	return to
 }
 
 // Kinds of tokens.
@@ -86,16 +87,17 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// writeFolded writes a token with # for each run of digits.
-func writeFolded(b *strings.Builder, token string) {
+// appendFolded appends a token with # for each run of digits.
+func appendFolded(to []byte, token string) []byte {
 	for i := range len(token) {
 		switch {
 		case !isDigit(token[i]):
-			b.WriteByte(token[i])
+			to = append(to, token[i])
 		case i == 0 || !isDigit(token[i-1]):
-			b.WriteByte('#')
+			to = append(to, '#')
 		}
 	}
+	return to
 }
 
 // mostPatterns is how many patterns are counted at a time, of all hosts: about
@@ -106,20 +108,42 @@ const mostPatterns = 100_000
 // patterns count URLs by host and pattern.
 type patterns struct {
 	mu     sync.Mutex
-	counts map[uint64]int // by hash
+	counts map[uint64]int // by patternKey
 }
 
-// take counts a URL, unless there are limit of its kind already.
-func (p *patterns) take(host, pattern string, limit int) bool {
-	h := fnv.New64a()
-	io.WriteString(h, host)
-	io.WriteString(h, pattern)
-	key := h.Sum64()
+// hashSeed is that of patternKey: a site cannot know which of its patterns share
+// a count.
+var hashSeed = maphash.MakeSeed()
+
+// patternKey returns what stands for host and pattern in this process; 0 if no
+// other path has the pattern.
+func patternKey(host, path string) uint64 {
+	var room [256]byte
+	pattern := appendPattern(room[:0], path)
+	if string(pattern) == path {
+		return 0
+	}
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	h.WriteString(host)
+	h.Write(pattern)
+	return max(1, h.Sum64())
+}
+
+// counted returns how many URLs of the kind there are.
+func (p *patterns) counted(key uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counts[key] >= limit {
-		return false
+	return p.counts[key]
+}
+
+// count counts a URL, unless its kind is none.
+func (p *patterns) count(key uint64) {
+	if key == 0 {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.counts == nil {
 		p.counts = map[uint64]int{}
 	}
@@ -127,7 +151,6 @@ func (p *patterns) take(host, pattern string, limit int) bool {
 	if len(p.counts) > mostPatterns {
 		p.forget()
 	}
-	return true
 }
 
 // forget drops the patterns with the fewest URLs. It requires p.mu.

@@ -54,9 +54,8 @@ type ScopeConfig struct {
 	// seeds and sitemaps name does not count. A new Frontier counts anew.
 	// Default 100,000.
 	MaxURLsPerPattern int
-	// MaxURLsPerHost is how many URLs of a host are ever queued, to within the
-	// links of a page. Ports of their own count apart; seeds are queued even
-	// then. Default 1,000,000.
+	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
+	// ports count apart; seeds are queued even then. Default 1,000,000.
 	MaxURLsPerHost int
 	Year           int // in which the crawl is: calendars far from it end; 0: none does
 }

@@ -95,34 +95,42 @@ func (m *Memory) origin(o decorum.Origin) *memoryOrigin {
 }
 
 // Add implements Store.
-func (m *Memory) Add(ctx context.Context, entries []Entry) (added int, err error) {
+func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, error) {
 	for i := range entries {
 		if err := entries[i].Check(); err != nil {
-			return 0, fmt.Errorf("add: %w", err)
+			return nil, fmt.Errorf("add: %w", err)
 		}
 	}
 	if err := m.lock(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer m.mu.Unlock()
 	if !m.room(entries) {
-		return 0, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
+		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
-	for _, e := range entries {
-		o := m.origin(e.URL.Origin())
-		if e.For.IsZero() {
-			if _, seen := m.seen[e.URL]; seen {
-				continue
-			}
-			m.seen[e.URL] = nil
-			o.seen++
-			added++
+	fates := make([]Fate, len(entries))
+	for i, e := range entries {
+		fates[i] = m.add(e, most)
+	}
+	return fates, nil
+}
+
+func (m *Memory) add(e Entry, most int) Fate {
+	o := m.origin(e.URL.Origin())
+	if e.For.IsZero() {
+		if _, seen := m.seen[e.URL]; seen {
+			return Known
 		}
-		e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
-		o.Queue.add(e)
-		m.turns.Update(&o.Origin)
+		if most > 0 && o.seen >= most {
+			return Over
+		}
+		m.seen[e.URL] = nil
+		o.seen++
 	}
-	return added, nil
+	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
+	o.Queue.add(e)
+	m.turns.Update(&o.Origin)
+	return Added
 }
 
 // room reports whether the seen set has room for the new ones of the entries.

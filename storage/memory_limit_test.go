@@ -21,7 +21,8 @@ func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
 			}
 			entries = append(entries, storage.Entry{URL: u})
 		}
-		return m.Add(t.Context(), entries)
+		fates, err := m.Add(t.Context(), entries, 0)
+		return storage.CountAdded(fates), err
 	}
 	tests := []struct {
 		urls  []int

@@ -43,10 +43,11 @@ const (
 // becomes durable in order, so that a crash loses a suffix of the calls and
 // never one call out of the middle. All methods may be called at the same time.
 type Store interface {
-	// Add queues the entries whose URLs the seen set does not hold, puts them
-	// into it, and returns how many they were. Entries with For set
-	// (robots.txt hops) pass by the seen set.
-	Add(ctx context.Context, entries []Entry) (added int, err error)
+	// Add queues the entries whose URLs the seen set does not hold, in their
+	// order, and puts them into it, as long as it holds fewer than most URLs of
+	// their origin (0: no limit). It returns what became of each, or an error and
+	// nothing. Entries with For set (robots.txt hops) pass by seen set and limit.
+	Add(ctx context.Context, entries []Entry, most int) ([]Fate, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its
@@ -179,6 +180,26 @@ type Host struct {
 	Slots   int           // visits at a time; 0 means 1
 	Strikes int           // failures in a row, as back-off counts them
 	Memo    []byte        // what the crawl remembers of the host; at most 1 KiB, never written to
+}
+
+// A Fate is what became of an entry that was offered to Add.
+type Fate uint8
+
+// Fates.
+const (
+	Added Fate = iota // new: it is queued
+	Known             // the seen set held it
+	Over              // new, and its origin has all the URLs that it may have
+)
+
+// CountAdded returns how many of the fates are Added.
+func CountAdded(fates []Fate) (n int) {
+	for _, f := range fates {
+		if f == Added {
+			n++
+		}
+	}
+	return n
 }
 
 // A Lease is one URL taken from its queue until Expires.

@@ -302,7 +302,7 @@ func keepOdd(t *testing.T, v *visit) {
 		Page: &storage.Page{Visited: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", Hash: 1 << 63,
 			Visits: 3, Changes: 2, Span: time.Hour, Listed: time.Unix(3, 4).UTC(), Missing: 1},
 	}
-	if _, err := s.Add(t.Context(), []storage.Entry{e}); err != nil {
+	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()

@@ -67,7 +67,7 @@ func entry(t testing.TB, format string, args ...any) storage.Entry {
 
 func add(t testing.TB, s *Store, entries ...storage.Entry) {
 	t.Helper()
-	_, err := s.Add(t.Context(), entries)
+	_, err := s.Add(t.Context(), entries, 0)
 	must(t, err)
 }
 

@@ -165,7 +165,7 @@ func TestBackPressure(t *testing.T) {
 	n := 0
 	call := func(ctx context.Context) error {
 		n++
-		_, err := s.Add(ctx, []storage.Entry{entry(t, "https://a.example/%d", n)})
+		_, err := s.Add(ctx, []storage.Entry{entry(t, "https://a.example/%d", n)}, 0)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -198,7 +198,7 @@ func TestCloseWhileACallWaits(t *testing.T) {
 		s.commit() // the log, and one of the origins
 		refused := make(chan error)
 		go func() {
-			_, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")})
+			_, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")}, 0)
 			refused <- err
 		}()
 		synctest.Wait() // until it waits
@@ -304,7 +304,7 @@ func TestCallsWhileChangesAreFolded(t *testing.T) {
 	s.opts.Held = 1 << 20 // no call waits
 	s.mu.Unlock()
 
-	if added := must1(s.Add(t.Context(), entries)); added != 0 {
+	if added := storage.CountAdded(must1(s.Add(t.Context(), entries, 0))); added != 0 {
 		t.Errorf("%d URLs were added twice", added)
 	}
 	if got := string(must1(s.Note(t.Context(), o, "key"))); got != "value" {

@@ -81,7 +81,7 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.Add(t.Context(), []storage.Entry{e})
+		_, err := s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)
 		must(t, s.SetNote(t.Context(), o, "last", []byte(strconv.Itoa(i))))
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
@@ -121,7 +121,7 @@ func checkCrashed(t *testing.T, path string) (last int) {
 		}
 	}
 	for i := max(1, last-300); i <= last; i++ {
-		if added, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}); err != nil || added != 0 {
+		if fates, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || fates[0] != storage.Known {
 			t.Errorf("URL %d is missing, note %d is there (%v)", i, last, err)
 		}
 	}

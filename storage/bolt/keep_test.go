@@ -81,7 +81,7 @@ func TestForgetsWhatHoldsNothing(t *testing.T) {
 	}
 	check()
 	for i := range n {
-		if must1(s.Add(t.Context(), []storage.Entry{entry(t, "https://h%d.example/", i)})) != 0 {
+		if must1(s.Add(t.Context(), []storage.Entry{entry(t, "https://h%d.example/", i)}, 0))[0] != storage.Known {
 			t.Fatalf("h%d.example was forgotten altogether", i)
 		}
 	}

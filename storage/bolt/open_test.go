@@ -108,7 +108,7 @@ func fillStore(t *testing.T, dir string) {
 	for i := range 2000 {
 		entries = append(entries, entry(t, "https://%c.example/%d", 'a'+rune(i%2), i))
 	}
-	_, err := s.Add(t.Context(), entries)
+	_, err := s.Add(t.Context(), entries, 0)
 	must(t, err)
 	foldAll(s)
 	must(t, s.Close())

@@ -74,7 +74,7 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	call := func(ctx context.Context) error {
 		e := entry(t, "https://h%d.example/%d", added%50, added)
 		e.Context = make([]byte, 16<<10) // counts as 65 changes
-		_, err := s.Add(ctx, []storage.Entry{e})
+		_, err := s.Add(ctx, []storage.Entry{e}, 0)
 		if err == nil {
 			added++
 		}
@@ -132,7 +132,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Lease: %v, want %s", err, want)
 	}
-	if _, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")}); err == nil {
+	if _, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")}, 0); err == nil {
 		t.Error("Add went well")
 	}
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "cut short") {

@@ -16,32 +16,35 @@ import (
 )
 
 // Add implements storage.Store.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry) (added int, err error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
 	for i := range entries {
 		if err := entries[i].Check(); err != nil {
-			return 0, fmt.Errorf("add: %w", err)
+			return nil, fmt.Errorf("add: %w", err)
 		}
 	}
 	if err := s.begin(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer s.end()
-	err = s.view(func(tx *bbolt.Tx) error {
+	fates := make([]storage.Fate, len(entries))
+	err := s.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketPrints)).Cursor()
 		for i := range entries {
-			fresh, err := s.add(tx, c, &entries[i])
-			if err != nil {
+			if fates[i], err = s.add(tx, c, &entries[i], most); err != nil {
 				return err
 			}
-			added += fresh
 		}
 		return nil
 	})
-	return added, err
+	if err != nil {
+		return nil, err
+	}
+	return fates, nil
 }
 
-// add queues e, unless c finds it among the seen ones.
-func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (added int, err error) {
+// add queues e, unless c finds it among the seen ones or there are most of its
+// origin.
+func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (storage.Fate, error) {
 	o, err := s.meet(tx, e.URL.Origin())
 	if err != nil {
 		return 0, err
@@ -49,14 +52,16 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (added int,
 	if e.For.IsZero() {
 		p := printOf(e.URL)
 		if s.isSeen(c, o, p) {
-			return 0, nil
+			return storage.Known, nil
+		}
+		if most > 0 && o.seen >= most {
+			return storage.Over, nil
 		}
 		s.see(o, p)
-		added = 1
 	}
 	s.put(o, laneOf(e), rankOf(e), e)
 	s.turns.Update(&o.Origin)
-	return added, nil
+	return storage.Added, nil
 }
 
 // see puts a fingerprint into the seen set.

@@ -116,7 +116,7 @@ var holdTests = []test{
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
 		f.add(1, of(storage.First, "https://a.example/page"))
 		f.hold("https://a.example", at(100), true)
-		f.add(0, hop("https://a.example/r.txt", "https://a.example"), hop("https://b.example/r.txt", "https://a.example"))
+		f.add(2, hop("https://a.example/r.txt", "https://a.example"), hop("https://b.example/r.txt", "https://a.example"))
 		leases := f.lease(at(0), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases, want the two hops", len(leases))
@@ -134,13 +134,13 @@ var holdTests = []test{
 	}},
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
 		f.hold("https://b.example", at(10), true)
-		f.add(0, hop("https://b.example/r.txt", "https://a.example"))
+		f.add(1, hop("https://b.example/r.txt", "https://a.example"))
 		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.hold("https://a.example", at(100), true)
-		f.add(0, hop("https://a.example/r.txt", "https://a.example"))
+		f.add(1, hop("https://a.example/r.txt", "https://a.example"))
 		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.Later, At: at(30)})
 		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(30)})
 		f.drain(at(30), "https://a.example/r.txt")
@@ -332,7 +332,7 @@ func testCounts(f *fixture) {
 	want(storage.Counts{})
 	f.none(at(0))
 	f.add(4, pages("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
-	f.add(0, hop("https://c.example/r.txt", "https://b.example"))
+	f.add(1, hop("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{Hosts: 3, Due: 3, Queued: 5, Seen: 4})
 	leases := f.lease(at(0), 3)
 	want(storage.Counts{Hosts: 3, Queued: 2, Leased: 3, Seen: 4})
@@ -362,7 +362,7 @@ func testCounts(f *fixture) {
 func calls(ctx context.Context, s storage.Store) map[string]error {
 	a := origin("https://a.example")
 	errs := make(map[string]error)
-	_, errs["Add"] = s.Add(ctx, pages("https://a.example/"))
+	_, errs["Add"] = s.Add(ctx, pages("https://a.example/"), 0)
 	_, _, errs["Lease"] = s.Lease(ctx, at(0), ttl, 1)
 	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: page("https://a.example/")}, at(0), ttl)
 	errs["Ack"] = s.Ack(ctx, nil)

@@ -75,7 +75,7 @@ func benchAdd(b *testing.B, s storage.Store, fresh bool) {
 }
 
 func mustAdd(b *testing.B, s storage.Store, entries []storage.Entry) {
-	if _, err := s.Add(b.Context(), entries); err != nil {
+	if _, err := s.Add(b.Context(), entries, 0); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -86,7 +86,7 @@ func (l *ledger) visit(lease storage.Lease, now time.Time, limit int) {
 			links = append(links, page(fmt.Sprintf("https://%s/%d", host, child)))
 		}
 	}
-	if _, err := l.store.Add(l.Context(), links); err != nil {
+	if _, err := l.store.Add(l.Context(), links, 0); err != nil {
 		l.Errorf("Add: %v", err)
 	}
 	due := now.Add(3 * time.Millisecond)

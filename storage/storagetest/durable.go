@@ -217,7 +217,7 @@ var durableTests = []struct {
 			Referrer: "https://b.example/from", For: origin("http://c.example:81"), Attempt: 3, Context: []byte{0, 1},
 			Found: url("https://a.example/?q&sid=1"), AsFound: true, Redirects: 9, Rank: 65535, Page: visited(at(-1)),
 		}
-		d.add(0, want)
+		d.add(1, want)
 		d.reopen()
 		if diff := cmp.Diff(want, d.take(at(0), want.URL.String()).Entry, exact); diff != "" {
 			d.Errorf("entry (-added +leased):\n%s", diff)

@@ -112,7 +112,7 @@ var inspectTests = []struct {
 		i.add(4, ranked(5, "https://a.example/u5"), ranked(4, "https://a.example/u4"),
 			of(storage.Late, "https://a.example/l"), of(storage.Early, "https://a.example/e"))
 		i.add(1, page("https://b.example/other"))
-		i.add(0, hop("https://a.example/r.txt", "https://a.example"))
+		i.add(1, hop("https://a.example/r.txt", "https://a.example"))
 		got := i.urls("https://a.example", storage.InQueue)
 		i.told("https://a.example", storage.InRest)
 		at := slices.Index(got, "/out")
@@ -197,7 +197,7 @@ var inspectTests = []struct {
 	}},
 	{"Known asks the seen set", func(i *inspection) {
 		i.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		i.add(0, hop("https://a.example/hop", "https://a.example"))
+		i.add(1, hop("https://a.example/hop", "https://a.example"))
 		for _, l := range i.lease(at(0), 1) {
 			i.ack(storage.Ack{Lease: l})
 		}

@@ -66,18 +66,37 @@ func (m *model) host(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
-func (m *model) add(entries []storage.Entry) (added int) {
+func (m *model) add(entries []storage.Entry, most int) (fates []storage.Fate) {
 	for _, e := range entries {
-		if e.For.IsZero() && m.seen[e.URL] {
+		fates = append(fates, m.fate(&e, most))
+		if fates[len(fates)-1] != storage.Added {
 			continue
 		}
 		if e.For.IsZero() {
 			m.seen[e.URL] = true
-			added++
 		}
 		m.queue(&waiter{Entry: e})
 	}
-	return added
+	return fates
+}
+
+func (m *model) fate(e *storage.Entry, most int) storage.Fate {
+	switch {
+	case !e.For.IsZero():
+		return storage.Added
+	case m.seen[e.URL]:
+		return storage.Known
+	}
+	there := 0
+	for u := range m.seen {
+		if u.Origin() == e.URL.Origin() {
+			there++
+		}
+	}
+	if most > 0 && there >= most {
+		return storage.Over
+	}
+	return storage.Added
 }
 
 func (m *model) queue(w *waiter) {

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,12 +34,30 @@ var addTests = []test{
 	{"hops pass by the seen set", func(f *fixture) {
 		f.add(1, page("https://a.example/robots.txt"))
 		again := hop("https://a.example/robots.txt", "https://b.example")
-		f.add(0, again)
-		f.add(0, again)
-		f.add(0, hop("https://a.example/new", "https://b.example"))
+		f.add(1, again)
+		f.add(1, again)
+		f.add(1, hop("https://a.example/new", "https://b.example"))
 		f.add(1, page("https://a.example/new")) // the hop did not make it seen
 		f.drain(at(0), "https://a.example/robots.txt", "https://a.example/robots.txt",
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
+	}},
+	{"Add stops at most URLs of an origin, and says of each what became of it", func(f *fixture) {
+		offer := func(most int, want ...storage.Fate) {
+			entries := append(pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
+				hop("https://a.example/r.txt", "https://a.example"))
+			fates, err := f.store.Add(f.Context(), entries, most)
+			f.must(err)
+			if !slices.Equal(fates, want) {
+				f.Fatalf("Add of at most %d: %d, want %d", most, fates, want)
+			}
+		}
+		const added, known, over = storage.Added, storage.Known, storage.Over
+		offer(1, added, over, added, over, added)
+		offer(2, known, added, known, over, added)
+		offer(1, known, known, known, over, added)
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt")})
+		offer(2, known, known, known, over, added) // what was visited counts
+		offer(0, known, known, known, added, added)
 	}},
 	{"a lease carries what was added", func(f *fixture) {
 		whole := storage.Entry{
@@ -60,7 +79,7 @@ var addTests = []test{
 		odd := page("https://a.example/odd")
 		odd.Referrer = "not a \xff URL"
 		for _, want := range []storage.Entry{whole, near, bare, odd} {
-			f.add(map[bool]int{true: 1}[want.For.IsZero()], want)
+			f.add(1, want)
 			l := f.take(at(0), want.URL.String())
 			if diff := cmp.Diff(want, l.Entry, exact); diff != "" {
 				f.Errorf("entry (-added +leased):\n%s", diff)
@@ -90,7 +109,7 @@ var addTests = []test{
 			"found":    {URL: url("https://a.example/found"), Found: url("http://a.example/found?sid=1")},
 			"depth":    {URL: url("https://a.example/depth"), Depth: -1},
 		} {
-			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}); err == nil {
+			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
 			}
 		}

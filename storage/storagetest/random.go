@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -105,9 +106,10 @@ func (w *walk) doAdd() error {
 		}
 		entries = append(entries, e)
 	}
-	added, err := w.store.Add(w.Context(), entries)
-	if want := w.model.add(entries); err == nil && added != want {
-		return fmt.Errorf("added %d, want %d", added, want)
+	most := w.rand.IntN(100)
+	fates, err := w.store.Add(w.Context(), entries, most)
+	if want := w.model.add(entries, most); err == nil && !slices.Equal(fates, want) {
+		return fmt.Errorf("add at most %d: %d, want %d", most, fates, want)
 	}
 	return err
 }

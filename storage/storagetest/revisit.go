@@ -81,7 +81,7 @@ var rankTests = []test{
 	{"hops know no rank", func(f *fixture) {
 		first, second := hop("https://a.example/1.txt", "https://a.example"), hop("https://a.example/2.txt", "https://a.example")
 		first.Rank = 9
-		f.add(0, first, second)
+		f.add(2, first, second)
 		f.drain(at(0), "https://a.example/1.txt", "https://a.example/2.txt")
 	}},
 }
@@ -108,7 +108,7 @@ var restTests = []test{
 		f.drain(at(50), "https://a.example/1", "https://a.example/2", "https://a.example/3")
 	}},
 	{"a hop that rests is done", func(f *fixture) {
-		f.add(0, hop("https://a.example/r.txt", "https://a.example"))
+		f.add(1, hop("https://a.example/r.txt", "https://a.example"))
 		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.Rest, At: at(10)})
 		f.next(at(100), storage.Next{Left: storage.Nothing})
 	}},
@@ -239,7 +239,7 @@ func testLimits(f *fixture) {
 	for name, p := range map[string]*storage.Page{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
 		e := page("https://a.example/2")
 		e.Page = p
-		if _, err := f.store.Add(f.Context(), []storage.Entry{page("https://a.example/3"), e}); err == nil {
+		if _, err := f.store.Add(f.Context(), []storage.Entry{page("https://a.example/3"), e}, 0); err == nil {
 			f.Errorf("Add of a page with a long %s returned no error", name)
 		}
 	}

@@ -68,13 +68,13 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// add adds and wants as many to be new.
+// add adds and wants as many to be queued.
 func (f *fixture) add(want int, entries ...storage.Entry) {
 	f.Helper()
-	added, err := f.store.Add(f.Context(), entries)
+	fates, err := f.store.Add(f.Context(), entries, 0)
 	f.must(err)
-	if added != want {
-		f.Fatalf("Add: %d were new, want %d", added, want)
+	if added := storage.CountAdded(fates); added != want {
+		f.Fatalf("Add: %d were queued, want %d", added, want)
 	}
 }
 
