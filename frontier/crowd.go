@@ -19,31 +19,44 @@ func (f *Frontier) crowded(e *storage.Entry) bool {
 
 // addCrowd adds the entries for which there is room, and counts them.
 func (f *Frontier) addCrowd(ctx context.Context, entries []storage.Entry) (added int, err error) {
-	scope := f.cfg.Scope
-	c := crowd{frontier: f, most: scope.cfg.MaxURLsPerPattern, size: len(entries)}
-	in, kinds := entries[:0], make([]uint64, 0, len(entries))
+	if entries, err = f.sift(ctx, entries); err != nil {
+		return 0, err
+	}
+	fates, err := f.store.Add(ctx, entries, f.cfg.Scope.cfg.MaxURLsPerHost)
+	for i, fate := range fates {
+		e := &entries[i]
+		switch fate {
+		case storage.Added:
+			added++
+			f.patterns.count(kindOf(e))
+		case storage.Over:
+			f.refuse(*e, f.cfg.Scope.fullHost(e.URL))
+		}
+	}
+	return added, err
+}
+
+// sift refuses those of the entries that are one too many of their pattern, and
+// returns the others. Mostly no pattern is near its limit.
+func (f *Frontier) sift(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
+	c := crowd{frontier: f, most: f.cfg.Scope.cfg.MaxURLsPerPattern, size: len(entries)}
+	if f.patterns.highest()+c.size <= c.most {
+		return entries, nil
+	}
+	in := entries[:0]
 	for _, e := range entries {
-		kind := kindOf(&e)
-		if full, err := c.full(ctx, e.URL, kind); err != nil {
-			return 0, err
-		} else if full {
+		full, err := c.full(ctx, &e)
+		if err != nil {
+			return nil, err
+		}
+		if full {
 			pattern, _ := Pattern(e.URL.Path())
 			f.refuse(e, outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", c.most, pattern)))
 			continue
 		}
-		in, kinds = append(in, e), append(kinds, kind)
+		in = append(in, e)
 	}
-	fates, err := f.store.Add(ctx, in, scope.cfg.MaxURLsPerHost)
-	for i, fate := range fates {
-		switch fate {
-		case storage.Added:
-			added++
-			f.patterns.count(kinds[i])
-		case storage.Over:
-			f.refuse(in[i], scope.fullHost(in[i].URL))
-		}
-	}
-	return added, err
+	return in, nil
 }
 
 // kindOf returns the key of the host and pattern of e; 0 if e counts for none.
@@ -65,9 +78,10 @@ type crowd struct {
 	offered  map[decorum.URL]bool
 }
 
-// full reports whether u is new and there are all the URLs of its kind that
+// full reports whether e is new and there are all the URLs of its kind that
 // there may be.
-func (c *crowd) full(ctx context.Context, u decorum.URL, kind uint64) (bool, error) {
+func (c *crowd) full(ctx context.Context, e *storage.Entry) (bool, error) {
+	kind := kindOf(e)
 	if kind == 0 {
 		return false, nil
 	}
@@ -75,7 +89,7 @@ func (c *crowd) full(ctx context.Context, u decorum.URL, kind uint64) (bool, err
 	if room >= c.size {
 		return false, nil // whatever of the call is new
 	}
-	if known, err := c.known(ctx, u); err != nil || known {
+	if known, err := c.known(ctx, e.URL); err != nil || known {
 		return false, err
 	}
 	if c.passed[kind] >= room {

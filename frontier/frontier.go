@@ -107,7 +107,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	var free, crowd []storage.Entry
+	var free []storage.Entry
+	crowd := make([]storage.Entry, 0, len(entries))
 	for _, e := range entries {
 		in, err := f.admit(ctx, &e)
 		switch {

@@ -109,6 +109,7 @@ const mostPatterns = 100_000
 type patterns struct {
 	mu     sync.Mutex
 	counts map[uint64]int // by patternKey
+	most   int            // the highest of the counts
 }
 
 // hashSeed is that of patternKey: a site cannot know which of its patterns share
@@ -137,6 +138,13 @@ func (p *patterns) counted(key uint64) int {
 	return p.counts[key]
 }
 
+// highest returns the highest count.
+func (p *patterns) highest() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.most
+}
+
 // count counts a URL, unless its kind is none.
 func (p *patterns) count(key uint64) {
 	if key == 0 {
@@ -148,6 +156,7 @@ func (p *patterns) count(key uint64) {
 		p.counts = map[uint64]int{}
 	}
 	p.counts[key]++
+	p.most = max(p.most, p.counts[key])
 	if len(p.counts) > mostPatterns {
 		p.forget()
 	}
