@@ -162,17 +162,6 @@ func (g *Gate) Clean(u decorum.URL) decorum.URL {
 	return u
 }
 
-// CrawlDelay returns the pause that the origin's rules ask for, and false if
-// they are not known or ask for none. A delay holds on while its rules are
-// too old or the origin is closed.
-func (g *Gate) CrawlDelay(ctx context.Context, o decorum.Origin) (time.Duration, bool) {
-	rules, err := g.Rules(ctx, o)
-	if err != nil || rules == nil {
-		return 0, false
-	}
-	return rules.CrawlDelay()
-}
-
 // Pace returns what the origin's rules, as far as they are known, ask for at the
 // moment now: the pause between two requests (Rules.Pause), and when the next
 // may begin by the clock (Rules.Opens). They hold on while the rules are too old

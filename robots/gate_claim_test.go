@@ -61,13 +61,13 @@ func TestClaims(t *testing.T) {
 	c := s.claim(page)
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.learn(late, answers(404)(late.URL()))
-		if l.Open || l.Changed || l.Closed == nil || !l.Closed.Until.Equal(s.now.Add(2*time.Minute)) {
+		if l.Open || l.Closed == nil || !l.Closed.Until.Equal(s.now.Add(2*time.Minute)) {
 			t.Errorf("lesson for one who came late: %+v", l)
 		}
 	}
 	s.want(page, pending)
 	s.learn(c, answers(200, someRules)(c.URL()))
-	if l := s.learn(c, answers(500)(c.URL())); !l.Open || l.Outcome != RulesKnown || l.Changed {
+	if l := s.learn(c, answers(500)(c.URL())); !l.Open || l.Outcome != RulesKnown {
 		t.Errorf("lesson for one who came twice: %+v", l)
 	}
 	s.want(page, open)
@@ -142,9 +142,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	for i := range 200 {
 		s.want(origin(i), open)
-		if _, ok := s.gate.CrawlDelay(t.Context(), origin(i).Origin()); ok {
-			t.Error("a Crawl-delay out of nowhere")
-		}
+		s.wantPause(origin(i).Origin(), 0)
 	}
 	if n := len(s.gate.memory.entries); n != 10 {
 		t.Errorf("%d origins in memory, want 10", n)
@@ -202,7 +200,9 @@ func TestManyWorkers(t *testing.T) {
 					asked[n].Add(1)
 					s.learn(c, answers(200, someRules)(c.URL()))
 				}
-				s.gate.CrawlDelay(t.Context(), page.Origin())
+				if _, _, err := s.gate.Pace(t.Context(), page.Origin(), s.now); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

@@ -117,11 +117,9 @@ type Lesson struct {
 	Outcome Outcome
 	// Hop is where the robots.txt was redirected to; zero if the lookup is
 	// over. The caller queues it, and comes back with Gate.CheckHop.
-	Hop      decorum.URL
-	Sitemaps []decorum.URL // that the file names
-	Changed  bool          // other rules hold than before, or the first
-	Open     bool          // pages may be visited
-	Closed   *Closed       // why not; nil if Open
+	Hop    decorum.URL
+	Open   bool    // pages may be visited
+	Closed *Closed // why not; nil if Open
 }
 
 // A ChainEnd says that a hop ended its chain without a visit, since the known

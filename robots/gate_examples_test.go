@@ -231,6 +231,14 @@ func (s *scene) lookup(page decorum.URL, answer func(decorum.URL) *decorum.Respo
 	return s.learn(s.claim(page), answer(page.Origin().RobotsURL()))
 }
 
+// wantPause expects the pause that the origin's rules ask for; 0: none.
+func (s *scene) wantPause(o decorum.Origin, want time.Duration) {
+	s.t.Helper()
+	if pause, _, err := s.gate.Pace(s.t.Context(), o, s.now); err != nil || pause != want {
+		s.t.Errorf("at %v: Pace(%v) = %v, %v; want %v", s.now, o, pause, err, want)
+	}
+}
+
 // claim expects that robots.txt must be visited before page.
 func (s *scene) claim(page decorum.URL) Clearance {
 	s.t.Helper()

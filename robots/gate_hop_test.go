@@ -39,7 +39,7 @@ func TestChain(t *testing.T) {
 	page := mustURL(t, "http://example.com/b")
 	lesson := s.lookup(page, redirect("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
-		if lesson.Open || lesson.Outcome != Following || lesson.Closed == nil || lesson.Hop.IsZero() || lesson.Changed {
+		if lesson.Open || lesson.Outcome != Following || lesson.Closed == nil || lesson.Hop.IsZero() {
 			t.Fatalf("lesson = %+v, want a hop", lesson)
 		}
 		if lesson.Closed.Attempts != 0 {
@@ -57,7 +57,7 @@ func TestChain(t *testing.T) {
 	}
 	last := s.hop(lesson)
 	lesson = s.learn(last, answers(200, someRules)(last.URL()))
-	if !lesson.Open || !lesson.Changed || lesson.Outcome != RulesKnown || lesson.Origin != page.Origin() || !lesson.Hop.IsZero() {
+	if !lesson.Open || lesson.Outcome != RulesKnown || lesson.Origin != page.Origin() || !lesson.Hop.IsZero() {
 		t.Errorf("lesson = %+v", lesson)
 	}
 	s.want(page, open) // FETCH-04: the rules are those of the origin asked first,
@@ -147,7 +147,7 @@ func TestBlockedHop(t *testing.T) {
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
 				t.Fatalf("CheckHop: %v, want the chain to end", err)
 			}
-			if l := end.Lesson; !l.Open || !l.Changed || l.Outcome != AllowedAll || l.Origin != page.Origin() {
+			if l := end.Lesson; !l.Open || l.Outcome != AllowedAll || l.Origin != page.Origin() {
 				t.Errorf("lesson = %+v", l)
 			}
 			if end.Refusal.Verdict.Rule != "disallow: /private" {

@@ -96,7 +96,6 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	if err != nil {
 		return Lesson{}, err
 	}
-	before := r.effect()
 	switch {
 	case got.answer != nil:
 		r.settle(now, got.answer)
@@ -108,17 +107,12 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	if err := g.save(ctx, c.origin, &r); err != nil {
 		return Lesson{}, err
 	}
-	file := g.parse(&r)
-	s := g.compile(&r, file)
+	s := g.compile(&r, g.parse(&r))
 	s.grace = now.Add(longestGrace)
 	e.standing.Store(s)
 	e.claim = claim{}
 	lesson := g.lesson(now, c.origin, e, s)
 	lesson.Hop = got.to
-	lesson.Changed = lesson.Open && r.effect() != before
-	if s.file.Outcome == RulesKnown {
-		lesson.Sitemaps = file.Sitemaps()
-	}
 	return lesson, nil
 }
 

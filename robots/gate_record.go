@@ -101,18 +101,6 @@ func (r *record) fail(now time.Time, why string, wait, limit time.Duration) {
 	r.Asked = now
 }
 
-// effect identifies the rules that URLs were last judged by: two records with
-// the same effect allow every agent the same. It is empty if there were none.
-func (r *record) effect() string {
-	switch {
-	case r.Last != nil && r.Last.IsFile:
-		return r.Last.SHA256
-	case r.Last != nil, r.Outage != nil && r.Outage.Over:
-		return AllowedAll.String()
-	}
-	return ""
-}
-
 // A note is a version byte, a checksum of what follows it, the length of the
 // header, the header in JSON, and the body as it came.
 const (

@@ -134,11 +134,12 @@ func TestLesson(t *testing.T) {
 	s := newScene(t, GateConfig{})
 	a, b := mustURL(t, "https://example.com/a"), mustURL(t, "https://example.com/b?q=1")
 	lesson := s.lookup(a, answers(200, someRules))
-	if !lesson.Open || !lesson.Changed || lesson.Origin != a.Origin() || !lesson.Hop.IsZero() {
+	if !lesson.Open || lesson.Origin != a.Origin() || !lesson.Hop.IsZero() {
 		t.Errorf("lesson = %+v", lesson)
 	}
-	if len(lesson.Sitemaps) != 1 || lesson.Sitemaps[0].String() != "https://cdn.example.net/map.xml" {
-		t.Errorf("sitemaps = %v", lesson.Sitemaps)
+	sitemaps, err := s.gate.Sitemaps(t.Context(), a.Origin())
+	if err != nil || len(sitemaps) != 1 || sitemaps[0].String() != "https://cdn.example.net/map.xml" {
+		t.Errorf("sitemaps = %v, %v", sitemaps, err)
 	}
 	// sha256sum of someRules
 	want := Snapshot{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, RulesKnown}
@@ -146,7 +147,7 @@ func TestLesson(t *testing.T) {
 	if c.URL() != b || c.Origin() != b.Origin() || c.ForRobots() || c.Hop() != 0 || !c.Verdict().Allowed || c.File() != want {
 		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.File(), want)
 	}
-	_, err := s.want(a, disallowed)
+	_, err = s.want(a, disallowed)
 	var no *Refusal
 	if !errors.As(err, &no) || no.Verdict.Rule != "disallow: /a" || no.Verdict.Line != 2 || no.File != want {
 		t.Errorf("refusal = %+v", no)
@@ -154,17 +155,13 @@ func TestLesson(t *testing.T) {
 	if want := "robots https://example.com/a: disallowed by robots.txt: disallow: /a (line 2, group *)"; err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
-	if d, ok := s.gate.CrawlDelay(t.Context(), a.Origin()); d != 7*time.Second || !ok {
-		t.Errorf("CrawlDelay = %v, %v", d, ok)
-	}
+	s.wantPause(a.Origin(), 7*time.Second)
 }
 
 func TestNothingIsKnown(t *testing.T) {
 	s := newScene(t, GateConfig{})
 	page := mustURL(t, "https://example.com/b")
-	if d, ok := s.gate.CrawlDelay(t.Context(), page.Origin()); d != 0 || ok {
-		t.Errorf("CrawlDelay = %v, %v", d, ok)
-	}
+	s.wantPause(page.Origin(), 0)
 	if r, err := s.gate.Rules(t.Context(), page.Origin()); r != nil || err != nil {
 		t.Errorf("Rules = %v, %v", r, err)
 	}
@@ -212,33 +209,6 @@ func TestOriginsAreApart(t *testing.T) {
 	s.lookup(mustURL(t, "https://example.com/"), answers(200, "User-agent: *\nDisallow: /\n"))
 	for _, other := range []string{"http://example.com/", "https://example.com:8443/", "https://www.example.com/"} {
 		s.want(mustURL(t, other), asks)
-	}
-}
-
-// TestChanged pins when parked URLs must be judged again.
-func TestChanged(t *testing.T) {
-	page := mustURL(t, "https://example.com/b")
-	s := newScene(t, GateConfig{})
-	for i, step := range []struct {
-		status  int
-		body    string
-		changed bool
-	}{
-		{503, "", false},
-		{200, someRules, true}, // the first
-		{200, someRules, false},
-		{503, "", false},
-		{200, someRules, false}, // as before the outage
-		{200, someRules + "#", true},
-		{404, "", true},
-		{410, "", false},
-		{200, "", true},
-	} {
-		lesson := s.lookup(page, answers(step.status, step.body))
-		if lesson.Changed != step.changed {
-			t.Errorf("step %d, status %d: Changed = %v, want %v", i, step.status, lesson.Changed, step.changed)
-		}
-		s.now = s.now.Add(25 * time.Hour)
 	}
 }
 

@@ -30,7 +30,7 @@ type errand struct {
 // An acquaintance is what an errand knows of a host.
 type acquaintance struct {
 	politeness.Rest
-	delay time.Duration // the longest Crawl-delay of its origins
+	delay time.Duration // the longest pause that its origins ask for
 }
 
 func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*errand, error) {
@@ -166,8 +166,8 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.L
 // and the rules now known ask for.
 func (e *errand) rest(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
 	host := e.hosts[o.Host()]
-	if delay, ok := e.gate.CrawlDelay(ctx, o); ok {
-		host.delay = max(host.delay, delay)
+	if pause, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
+		host.delay = max(host.delay, pause)
 	}
 	visit.CrawlDelay, visit.Strikes = host.delay, host.Strikes
 	if e.last != nil {

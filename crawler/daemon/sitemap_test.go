@@ -224,11 +224,13 @@ func TestSitemapHeedsServers(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
 	v := visitTo(t, crawltest.Site{Host: "busy.example", Others: crawltest.Always(busy)},
-		crawltest.Site{Host: "slow.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour})})
-	file := write(t, "index.xml", sitemapOf("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3"))
+		crawltest.Site{Host: "slow.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour})},
+		crawltest.Site{Host: "rare.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), Delay: 2 * time.Hour})})
+	file := write(t, "index.xml", sitemapOf("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
 	v.sitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
-		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ")
+		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
+		"http://rare.example/3: rare.example is not to be visited before ")
 	if r := v.web.Judge(crawltest.Options{}); r.Pages != 1 {
 		t.Errorf("one page should have been asked for:\n%s", r)
 	}
