@@ -47,7 +47,7 @@ type ScopeConfig struct {
 	MaxURLLength int              // bytes; 0: 2048
 	MaxParams    int              // parameters of a query; default 32
 	MaxPathDepth int              // segments of a path; default 20
-	MaxRepeat    int              // times that a segment occurs in a path, in a row or not; default 3
+	MaxRepeat    int              // times that a segment, or up to 8 in the same order, stand in a row in a path; default 3
 	MaxRedirects int              // in a row, that lead to a URL; default 10
 	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and
 	// queries differ in nothing but numbers, dates and tokens: see Pattern. What

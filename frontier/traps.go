@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,7 +15,7 @@ func (c *ScopeConfig) trap(path string) *Refusal {
 	case len(segments) > c.MaxPathDepth:
 		return refusalOf(DeepPath, "a path of more than %d segments", c.MaxPathDepth)
 	case repeats(segments, c.MaxRepeat):
-		return refusalOf(RepeatedPath, "a segment of the path occurs more than %d times", c.MaxRepeat)
+		return refusalOf(RepeatedPath, "the path repeats itself more than %d times in a row", c.MaxRepeat)
 	case query != "" && strings.Count(query, "&") >= c.MaxParams:
 		return refusalOf(ManyParams, "more than %d parameters", c.MaxParams)
 	}
@@ -57,19 +58,27 @@ const (
 	namedYear          // the URL says so in words
 )
 
-// repeats reports whether a segment occurs more than most times. That is so
-// too where a run of segments is repeated, as relative links in a page that is
-// at every path make them: /a/b/a/b/a/b.
+// longestLoop is how many segments that follow each other are looked for again
+// behind themselves.
+const longestLoop = 8
+
+// repeats reports whether up to longestLoop segments stand more than most times
+// in a row, as relative links of a page that is at every path make them:
+// /a/b/a/b/a/b is a/b three times. Empty segments are passed over. A segment that
+// comes back elsewhere, as in /en/guide/en/, is no repetition.
 func repeats(segments []string, most int) bool {
-	for i, s := range segments {
-		n := 1
-		for _, t := range segments[i+1:] {
-			if s == t {
-				n++
+	if slices.Contains(segments, "") {
+		segments = slices.DeleteFunc(slices.Clone(segments), func(s string) bool { return s == "" })
+	}
+	for loop := 1; loop <= longestLoop && loop*most < len(segments); loop++ {
+		same := 0 // segments in a row that are what stood a loop before
+		for i := loop; i < len(segments); i++ {
+			if same++; segments[i] != segments[i-loop] {
+				same = 0
 			}
-		}
-		if n > most {
-			return true
+			if same >= loop*most {
+				return true
+			}
 		}
 	}
 	return false

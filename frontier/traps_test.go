@@ -38,12 +38,8 @@ func TestTraps(t *testing.T) {
 		{params(33), frontier.ScopeConfig{}, frontier.ManyParams},
 		{"/?a&b", small, ""},
 		{"/?a&b&c", small, frontier.ManyParams},
-		{"/a/a/a", frontier.ScopeConfig{}, ""},
-		{"/a/a/a/a", frontier.ScopeConfig{}, frontier.RepeatedPath},
-		{"/a/x/a/y/a/z/a", frontier.ScopeConfig{}, frontier.RepeatedPath},
-		{"/x/y/x/y/x/y/x/y", frontier.ScopeConfig{}, frontier.RepeatedPath},
-		{"/a//b//c", frontier.ScopeConfig{}, ""},
-		{"/a/b/a", small, frontier.RepeatedPath},
+		{"/a/b/b", small, frontier.RepeatedPath},
+		{"/a/b/a", small, ""},
 		{"/2030/1/31", frontier.ScopeConfig{}, ""},
 		{"/2040/12/31/x", frontier.ScopeConfig{}, ""},
 		{"/2041/1/1", frontier.ScopeConfig{}, frontier.FarCalendar},
@@ -96,6 +92,49 @@ func TestTraps(t *testing.T) {
 	// Who does not say which year it is has no calendar refused.
 	if err := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A path is refused for what stands in a row more often than MaxRepeat, and for
+// nothing that only comes back.
+func TestRepeats(t *testing.T) {
+	for _, tt := range []struct {
+		path  string
+		times int // that something stands in a row
+	}{
+		{"/", 1},
+		{"/a", 1},
+		{"/a/a/a", 3},
+		{"/a/a/a/", 3},
+		{"/a/a/a/a", 4},
+		{"/start/a/a/a/a/end.html", 4},
+		{"/a/b/a/b", 2},
+		{"/a/b/a/b/a", 2}, // not yet the third time
+		{"/a/b/a/b/a/b", 3},
+		{"/x/y/x/y/x/y/x/y/z", 4},
+		{"/start/a/b/c/a/b/c/a/b/c/a/b/c", 4},
+		{"/1/2/3/4/5/6/7/8/1/2/3/4/5/6/7/8", 2},
+		{"/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9", 1}, // nine: too long a loop
+		{"/en/guide/en/index", 1},
+		{"/a/x/a/y/a/z/a", 1},
+		{"/q/u/e/e/n/s/q/u/a/r/e", 2},
+		{"/shop/12/part/12/order/12/12", 2},
+		{"/a/b/b/a/b/b/c", 2},
+		{"/a/a/b/a/a/b", 2},
+		{"/a//b//c", 1},
+		{"/////", 1},
+		{"/a//a//a", 3},
+		{"/a//b/a/b///a/b", 3},
+		{"/a/a?a/a/a/a", 2},
+	} {
+		u := storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)}
+		for most := 1; most <= 5; most++ {
+			cfg := frontier.ScopeConfig{Within: frontier.Any, MaxRepeat: most}
+			err := frontier.NewScope(cfg, nil).Check(u)
+			if refused := err != nil && frontier.ReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > most) || refused != (err != nil) {
+				t.Errorf("%s with MaxRepeat %d: %v, want it to count as %d times", tt.path, most, err, tt.times)
+			}
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ type Scope struct {
 	// Limits against sites that make up URLs without end; 0 is the default.
 	MaxParams         int    `yaml:"max_params"`           // parameters of a query
 	MaxPathDepth      int    `yaml:"max_path_depth"`       // segments of a path
-	MaxRepeat         int    `yaml:"max_repeat"`           // times that a segment occurs in a path
+	MaxRepeat         int    `yaml:"max_repeat"`           // times that the same segments stand in a row
 	MaxRedirects      int    `yaml:"max_redirects"`        // in a row
 	MaxURLsPerPattern int    `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
 	MaxURLsPerHost    int    `yaml:"max_urls_per_host"`    // ever queued
