@@ -11,7 +11,7 @@ import (
 
 // redirect discovers where v redirects to, and notes whether its origin sends
 // everybody to https. A loop ends here: where it closes, it leads to a URL that
-// is known.
+// is not new.
 func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 	if err := c.noteScheme(ctx, v); err != nil || v.Response == nil {
 		return err
@@ -20,12 +20,9 @@ func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 	if !ok {
 		return nil
 	}
-	e := redirected(v, to)
-	added, err := c.Frontier.Discover(ctx, e)
+	added, err := c.Frontier.Discover(ctx, redirected(v, to))
 	c.tally.redirects.Add(1)
-	if added == 0 && err == nil && c.Frontier.InScope(e) == nil {
-		c.tally.redirectsKnown.Add(1)
-	}
+	c.tally.redirectsNew.Add(int64(added))
 	return err
 }
 

@@ -19,9 +19,9 @@ type Stats struct {
 	Unchanged int64           // revisits, to sitemaps too, that found nothing new
 	Recalled  int64           // pages that were due at once, because a sitemap said so
 
-	Redirects      int64 // pages that redirected
-	RedirectsKnown int64 // of them, to a URL that was known: loops end so
-	Folded         int64 // sightings of URLs on http that were taken for their twins on https
+	Redirects    int64 // pages that redirected
+	RedirectsNew int64 // of them, to a URL that was queued: no loop
+	Folded       int64 // sightings of URLs on http that were taken for their twins on https
 }
 
 type tally struct {
@@ -29,7 +29,7 @@ type tally struct {
 
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
-	redirects, redirectsKnown     atomic.Int64
+	redirects, redirectsNew       atomic.Int64
 }
 
 // visit counts one visit.
@@ -61,7 +61,7 @@ func (c *Crawler) Stats() Stats {
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
-		Redirects: t.redirects.Load(), RedirectsKnown: t.redirectsKnown.Load(),
+		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
 	}
 	if c.Frontier != nil {
 		s.Folded = c.Frontier.Folded()

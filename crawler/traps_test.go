@@ -182,8 +182,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				t.Errorf("%s was visited %d times, want %d", host, visits[host], want)
 			}
 		}
-		if s := c.Stats(); s.Redirects != hops+1 || s.RedirectsKnown != 0 {
-			t.Errorf("%d redirects, %d to known URLs", s.Redirects, s.RedirectsKnown)
+		if s := c.Stats(); s.Redirects != hops+1 || s.RedirectsNew != hops {
+			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsNew, hops+1, hops)
 		}
 		kept, err := frontier.KeptRefusals(t.Context(), store)
 		if err != nil {
@@ -220,8 +220,7 @@ func TestSessionsFallBack(t *testing.T) {
 	})
 }
 
-// TestRedirectLoops: loops end by the seen set, and are counted; what leads back
-// to http is not taken for https.
+// TestRedirectLoops: loops end by the seen set, and are counted.
 func TestRedirectLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
@@ -242,8 +241,23 @@ func TestRedirectLoops(t *testing.T) {
 		if got := asked(web); len(got) != 4 {
 			t.Errorf("asked for %q", got)
 		}
-		if s := c.Stats(); s.Redirects != 4 || s.RedirectsKnown != 2 {
-			t.Errorf("%d redirects, %d to known URLs; want 4 and 2", s.Redirects, s.RedirectsKnown)
+		if s := c.Stats(); s.Redirects != 4 || s.RedirectsNew != 2 {
+			t.Errorf("%d redirects, %d to new URLs; want 4 and 2", s.Redirects, s.RedirectsNew)
+		}
+	})
+}
+
+// TestRedirectsRefused: a redirect to a URL that is one too many leads to none
+// that is new.
+func TestRedirectsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+			return crawltest.Redirect(http.StatusFound, r.Path+"x")
+		}})
+		c := within(t, web, memory(), frontier.ScopeConfig{MaxURLsPerHost: 3}, "http://a.test/")
+		run(t, c)
+		if s := c.Stats(); s.Redirects != 3 || s.RedirectsNew != 2 {
+			t.Errorf("%d redirects, %d to new URLs; want 3 and 2", s.Redirects, s.RedirectsNew)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (j *job) summary(ctx context.Context, end error) string {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
 	if st.Redirects > 0 {
-		fmt.Fprintf(&b, "redirects: %d, of them to URLs known already: %d\n", st.Redirects, st.RedirectsKnown)
+		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsNew)
 	}
 	if st.Folded > 0 {
 		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.Folded)
