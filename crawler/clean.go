@@ -10,13 +10,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// target returns what the visit of l is to: its URL, unless nothing was there,
+// target returns what the visit of e is to: its URL, unless nothing was there,
 // and then what it was first found as.
-func target(l storage.Lease) decorum.URL {
-	if l.AsFound {
-		return l.Found
+func target(e storage.Entry) decorum.URL {
+	if e.AsFound {
+		return e.Found
 	}
-	return l.URL
+	return e.URL
+}
+
+// aim returns what the visit of e will be to by the rules known now: where they
+// clean it further, that is another entry in its place.
+func (c *Crawler) aim(e storage.Entry) decorum.URL {
+	if e.AsFound || e.Source == storage.Robots {
+		return target(e)
+	}
+	return c.clean(e.URL)
 }
 
 // missing returns what to visit where nothing is at the clean URL that v went
@@ -48,11 +57,8 @@ func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
 // are as the site's robots.txt names them.
 func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.ForRobots()
-	if !judged || l.Source == storage.Robots || l.AsFound {
-		return decorum.URL{}, false
-	}
-	clean := c.clean(l.URL)
-	return clean, clean != l.URL
+	clean := c.aim(l.Entry)
+	return clean, judged && clean != target(l.Entry)
 }
 
 // clean returns u without what the project's rules and its origin's Clean-param

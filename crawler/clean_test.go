@@ -178,6 +178,31 @@ func TestCleanParamRevives(t *testing.T) {
 	})
 }
 
+// TestAsFoundRevives: a page that is to be visited as it was found is judged by
+// new rules as it was found: /x itself, where nothing is, may be closed.
+func TestAsFoundRevives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+			Pages: map[string]crawltest.Page{"/x": crawltest.Always(crawltest.Status(404))},
+			Robots: func(at time.Time) crawltest.Robots {
+				if at.Sub(begin) < time.Hour {
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
+				}
+				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
+			}})
+		store := memory()
+		run(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
+		time.Sleep(25 * time.Hour)
+		run(t, newCrawl(t, web, store, "http://a.test/y"))
+		got := asked(web)
+		slices.Sort(got)
+		if want := []string{"/x", "/x?sid=1", "/y"}; !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+	})
+}
+
 // TestYandexSession pins that a crawl in the Yandex dialect begins with the
 // robots.txt, and that one which does not answer closes nothing.
 func TestYandexSession(t *testing.T) {

@@ -106,7 +106,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 	if err != nil || judge == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(u decorum.URL) bool { return judge(c.clean(u)).Allowed })
+	return c.Frontier.Revive(ctx, o, func(e storage.Entry) bool { return judge(c.aim(e)).Allowed })
 }
 
 // delays are the pauses that robots.txt files ask for, by host and origin.

@@ -110,14 +110,14 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 // robots.txt if that must come first, or for a hop of somebody's robots.txt.
 func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	visit := l.Entry
-	visit.URL = target(l)
+	visit.URL = target(l.Entry)
 	if err := c.Frontier.InScope(visit); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
 	if !l.For.IsZero() {
 		return c.Gate.CheckHop(ctx, time.Now(), l.URL, l.For)
 	}
-	return c.Gate.Check(ctx, time.Now(), target(l))
+	return c.Gate.Check(ctx, time.Now(), target(l.Entry))
 }
 
 // isPage reports whether a visit is to a page, and not to a file for robots.

@@ -348,9 +348,9 @@ func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (r
 }
 
 // Revive queues the origin's parked URLs again for which judge returns true.
-func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, judge func(decorum.URL) bool) error {
+func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) error {
 	defer f.nudge()
-	_, err := f.store.Revive(ctx, o, func(e storage.Entry) bool { return judge(e.URL) })
+	_, err := f.store.Revive(ctx, o, judge)
 	return err
 }
 
@@ -361,7 +361,7 @@ func (f *Frontier) ReviveAll(ctx context.Context) error {
 		return err
 	}
 	for _, o := range origins {
-		if err := f.Revive(ctx, o, func(decorum.URL) bool { return true }); err != nil {
+		if err := f.Revive(ctx, o, func(storage.Entry) bool { return true }); err != nil {
 			return err
 		}
 	}
