@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A paramSurvey looks through the output of a crawl for parameters that do not
@@ -77,6 +77,7 @@ type outputPage struct {
 	Bytes     int    `json:"bytes"`
 	SHA256    string `json:"sha256"`
 	Canonical string `json:"canonical"`
+	Source    string `json:"source"`
 }
 
 // read reads the output, and calls do for each page that has a body. Lines that
@@ -126,13 +127,15 @@ func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) 
 	return s, nil
 }
 
-// note takes note of a page and its body.
-func (s *paramSurvey) note(u decorum.URL, _ outputPage, hash uint64) {
+// note takes note of a page and its body. A page counts once: what the subset
+// lets go of is known for a revisit by what the line says of it.
+func (s *paramSurvey) note(u decorum.URL, p outputPage, hash uint64) {
 	key := fingerprint(u.String())
 	_, again := s.wholes.get(key)
+	again = again || !s.wholes.takes(key) && p.Source == storage.Revisit.String()
 	s.wholes.put(key, whole{hash: hash})
 	if again {
-		return // a revisit
+		return
 	}
 	s.pages++
 	host := u.Origin().Host()
@@ -254,47 +257,6 @@ func withoutParam(page, query, name string) string {
 		return page
 	}
 	return page + "?" + strings.Join(kept, "&")
-}
-
-// A subset holds values by keys that are hashes. When it is full, it lets go of
-// half of all keys, always the same: what is asked of the rest is answered as if
-// there were no others.
-type subset[V any] struct {
-	values map[uint64]V
-	mask   uint64 // keys in the subset have none of its bits
-}
-
-func newSubset[V any]() *subset[V] { return &subset[V]{values: map[uint64]V{}} }
-
-func (s *subset[V]) get(key uint64) (v V, ok bool) {
-	v, ok = s.values[key]
-	return v, ok
-}
-
-func (s *subset[V]) put(key uint64, v V) {
-	if key&s.mask != 0 {
-		return
-	}
-	s.values[key] = v
-	for len(s.values) > mostSampled {
-		s.mask = s.mask<<1 | 1
-		for k := range s.values {
-			if k&s.mask != 0 {
-				delete(s.values, k)
-			}
-		}
-	}
-}
-
-// each returns how many keys one in the subset stands for.
-func (s *subset[V]) each() int { return int(s.mask + 1) }
-
-func fingerprint(s string) uint64 {
-	h := fnv.New64a()
-	io.WriteString(h, s)
-	x := h.Sum64() // whose low bits are too much alike to choose by
-	x ^= x >> 32
-	return x * 0x9e3779b97f4a7c15
 }
 
 // paramsOf surveys the output of the crawl in a directory.

@@ -124,6 +124,9 @@ func TestReportParamsIsBounded(t *testing.T) {
 		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)
 		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d&ref=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i, i)
 	}
+	for i := range pages { // visited again
+		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n", i, i)
+	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +145,9 @@ func TestReportParamsIsBounded(t *testing.T) {
 	r := s.report()
 	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampleOf < 2 {
 		t.Fatalf("%+v", r)
+	}
+	if r.Pages != 2*pages || r.Duplicates[0].Pages != 2*pages {
+		t.Errorf("%d pages, %d of the host, want %d", r.Pages, r.Duplicates[0].Pages, 2*pages)
 	}
 	if m := r.Suggestions[0]; m.Agree < pages/r.SampleOf/2 || m.Disagree != 0 {
 		t.Errorf("%+v", m)
