@@ -119,22 +119,22 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.hand.keep(work, c.Frontier) })
-	renewing.Go(func() { c.keepRefusals(work) })
+	renewing.Go(func() { c.keepSightings(work) })
 	wg.Wait()
 	c.Halt()
 	renewing.Wait()
 	return c.end(context.Cause(ctx))
 }
 
-// keepRefusals makes durable every minute what the frontier has refused, until
+// keepSightings makes durable every minute what the frontier has refused and cleaned, until
 // ctx is done. What cannot be kept now is kept later.
-func (c *Crawler) keepRefusals(ctx context.Context) {
+func (c *Crawler) keepSightings(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_ = c.Frontier.KeepRefusals(ctx)
+			_ = c.Frontier.KeepSightings(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -157,7 +157,7 @@ func (c *Crawler) end(cause error) error {
 	defer cancel()
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepRefusals(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

@@ -87,7 +87,8 @@ type Frontier struct {
 
 	patterns patterns
 	secured  secured
-	refused  refused
+	refused  sightings
+	cleaned  sightings
 }
 
 // New returns a frontier kept in store.
@@ -99,6 +100,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 		cfg.Order = DefaultOrder
 	}
 	return &Frontier{store: store, cfg: cfg,
+		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
@@ -181,8 +183,11 @@ func (f *Frontier) prepare(ctx context.Context, e *storage.Entry) error {
 			f.secured.folded.Add(1)
 		}
 		found := e.URL
-		if e.URL = f.Clean(found); e.URL != found && e.Found.IsZero() {
-			e.Found = found
+		if e.URL = f.Clean(found); e.URL != found {
+			if e.Found.IsZero() {
+				e.Found = found
+			}
+			f.noteSession(found, *e)
 		}
 	}
 	f.cfg.Order(e)

@@ -220,7 +220,7 @@ func TestRefusalsAreKept(t *testing.T) {
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Domain, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	keep := func(f *frontier.Frontier) {
 		t.Helper()
-		if err := f.KeepRefusals(t.Context()); err != nil {
+		if err := f.KeepSightings(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestRefusalsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	many, where := "more than 1 parameters", "another domain than the seeds'"
-	if diff := cmp.Diff([]frontier.Refused{
+	if diff := cmp.Diff([]frontier.Sighted{
 		{Host: "a.test", Reason: "params", Count: 6, Why: many, Example: "http://a.test/?a&b"},
 		{Reason: "within", Count: 4, Why: where, Example: "http://b.test/"},
 		{Host: "www.a.test", Reason: "params", Count: 2, Why: many, Example: "http://www.a.test/?a&b"},
@@ -257,5 +257,39 @@ func TestRefusalsAreKept(t *testing.T) {
 	}
 	if err != nil || len(kept) > 2010 || total != 3012 {
 		t.Errorf("%d kinds of %d refusals are kept (%v), want 3012", len(kept), total, err)
+	}
+}
+
+// TestSessionsAreCounted: who puts the id of a session into the paths of a
+// crawl's URLs is named by host, over all runs, and nothing of it is a refusal.
+func TestSessionsAreCounted(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	params, err := frontier.NewParams(frontier.ParamRules{Drop: []string{"ref"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := frontier.Config{Params: params,
+		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Domain}, []decorum.URL{mustURL(t, "http://a.test/")})}
+	for run := range 2 {
+		f := frontier.New(store, cfg)
+		offer(t, f, storage.Link, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
+			"http://a.test/p?ref=2", "http://a.test/p;jsessionid=", "http://elsewhere.test/p;jsessionid=1")
+		if err := f.KeepSightings(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Refusals(); len(got) != 1 || got[frontier.Elsewhere] != 1 {
+			t.Errorf("refused %v", got)
+		}
+	}
+	kept, err := frontier.KeptCleanings(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = "the id of a session in the path is taken off"
+	if diff := cmp.Diff([]frontier.Sighted{
+		{Host: "a.test", Reason: "session_id", Count: 4, Why: why, Example: "http://a.test/p;jsessionid=0?ref=1"},
+		{Host: "www.a.test", Reason: "session_id", Count: 2, Why: why, Example: "http://www.a.test/PHPSESSID=1/"},
+	}, kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Reason is why a URL does not belong to a crawl, in one word. Reports and
-// stored counts name it, so it stays as it is.
+// A Reason is why a URL does not belong to a crawl, or not as it was found, in one
+// word. Reports and stored counts name it, so it stays as it is.
 type Reason string
 
 // Reasons.
@@ -26,6 +26,8 @@ const (
 	FullOfPattern  Reason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
 	FullHost       Reason = "host_urls"    // ScopeConfig.MaxURLsPerHost
 	unknownRefusal Reason = "scope"
+
+	SessionID Reason = "session_id" // no refusal: taken off the path
 )
 
 // A Refusal is why a URL does not belong to a crawl. It is the cause of an

@@ -41,7 +41,9 @@ What is refused where it is found is never queued: URLs out of scope, and those
 that a site seems to make up without end. They are counted by reason, each time that
 they are found: within, include, exclude, depth, scheme, url_length, and the limits
 params, path_depth, path_repeat, redirects, calendar (a year far from ours),
-pattern_urls and host_urls. A crash may lose the count of the last minute.
+pattern_urls and host_urls. URLs with the id of a session in their path are counted
+where it is taken off: a site that has many of them made up as many URLs. A crash
+may lose the count of the last minute.
 
 What robots.txt closes is judged by the code that the crawl judges with, from
 the robots.txt that is kept.
@@ -127,7 +129,7 @@ func (s *survey) write(w io.Writer, q reportQuery) error {
 	case q.format == "jsonl":
 		return s.writeLines(w)
 	case q.host != "":
-		return s.Hosts[0].writeDetails(w, q.limit, s.Refused)
+		return s.Hosts[0].writeDetails(w, q.limit, &s.totals)
 	}
 	return s.writeTable(w, q.data, q.limit)
 }

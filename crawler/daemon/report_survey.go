@@ -75,7 +75,10 @@ type totals struct {
 	Shortfall milliseconds `json:"shortfall_ms"`
 	Refusals  []refusal    `json:"refusals,omitempty"`
 	// Refused counts sightings of URLs that were never queued, by host and reason.
-	Refused []frontier.Refused `json:"refused,omitempty"`
+	Refused []frontier.Sighted `json:"refused,omitempty"`
+	// Cleaned counts sightings of URLs with the id of a session in the path, which
+	// were queued without it, by host.
+	Cleaned []frontier.Sighted `json:"cleaned,omitempty"`
 }
 
 // A hostReport is what is said of one host.
@@ -164,7 +167,11 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 	if s.Refused, err = frontier.KeptRefusals(ctx, k.store); err != nil {
 		return nil, err
 	}
-	s.Refused = slices.DeleteFunc(s.Refused, func(r frontier.Refused) bool { return only != "" && r.Host != only })
+	if s.Cleaned, err = frontier.KeptCleanings(ctx, k.store); err != nil {
+		return nil, err
+	}
+	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
+	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
 	all := refusals{}
 	for _, h := range hosts {
 		h.cover()
@@ -182,6 +189,7 @@ func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, err
 		s.Hosts = s.Hosts[:min(limit, len(s.Hosts))]
 		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
 		s.Refused = s.Refused[:min(limit, len(s.Refused))]
+		s.Cleaned = s.Cleaned[:min(limit, len(s.Cleaned))]
 	}
 	return s, k.explainHolds(ctx, s.Hosts)
 }

@@ -62,20 +62,25 @@ func (s *survey) writeTable(w io.Writer, data string, limit int) error {
 		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
 	}
 	p.refusals(s.Refusals, limit)
-	p.refused(s.Refused)
+	p.sighted(&s.totals)
 	_, err := p.WriteTo(w)
 	return err
 }
 
-// refused writes what Discover refused.
-func (p *sheet) refused(rs []frontier.Refused) {
-	if len(rs) == 0 {
+// sighted writes what was not queued as it was found.
+func (p *sheet) sighted(t *totals) {
+	p.sightings("Refused where they were found, by reason:", t.Refused)
+	p.sightings("Session ids taken off where URLs were found:", t.Cleaned)
+}
+
+func (p *sheet) sightings(title string, list []frontier.Sighted) {
+	if len(list) == 0 {
 		return
 	}
 	p.line("")
-	p.line("Refused where they were found, by reason:")
+	p.line("%s", title)
 	p.table(func(row func(...any)) {
-		for _, r := range rs {
+		for _, r := range list {
 			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plain(r.Why), "such as "+r.Example)
 		}
 	})
@@ -144,7 +149,7 @@ func (r *reason) place() string {
 }
 
 // writeDetails writes all that is known of one host.
-func (h *hostReport) writeDetails(w io.Writer, limit int, refused []frontier.Refused) error {
+func (h *hostReport) writeDetails(w io.Writer, limit int, t *totals) error {
 	var p sheet
 	p.line("%s", h.Host)
 	p.table(func(row func(...any)) {
@@ -164,7 +169,7 @@ func (h *hostReport) writeDetails(w io.Writer, limit int, refused []frontier.Ref
 		}
 	})
 	p.refusals(h.Refusals, limit)
-	p.refused(refused)
+	p.sighted(t)
 	_, err := p.WriteTo(w)
 	return err
 }

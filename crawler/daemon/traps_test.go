@@ -84,7 +84,8 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	call(t, "report", "--data", v.data()).want(t, ExitDone, "Refused where they were found",
 		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
-		"such as http://mall.example/maze/6", "another host than the seeds'")
+		"such as http://mall.example/maze/6", "another host than the seeds'",
+		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
 	call(t, "report", "--data", v.data(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
 	call(t, "explain", "--data", v.data(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
 }
