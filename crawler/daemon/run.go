@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -35,8 +34,8 @@ type job struct {
 	crawler  *crawler.Crawler
 	output   *output
 	hosts    hostSet
-	outside  atomic.Int64 // URLs out of scope
-	goesOn   bool         // an earlier run has left something
+	outside  outside
+	goesOn   bool // an earlier run has left something
 	start    time.Time
 }
 
@@ -60,7 +59,7 @@ func (h *hostSet) count() int {
 
 // openJob puts the rooms together.
 func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *job, err error) {
-	j := &job{project: p, output: out, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}
+	j := &job{project: p, output: out, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, j.closeStores())
@@ -103,7 +102,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	}
 	limits, asked := politeness.NewLimits(p.limits(restarted)), robots.NewGate(gate, j.robots)
 	j.frontier = frontier.New(j.store, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Params: params, Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: a.outOfScope(j),
+		Scope: frontier.NewScope(scope, roots), Params: params, Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: j.outside.refuse,
 	})
 	j.crawler = &crawler.Crawler{
 		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,
@@ -158,21 +157,6 @@ func (j *job) closeStores() (err error) {
 		}
 	}
 	return err
-}
-
-// outOfScope counts what Discover refuses, and tells of a seed that leads away:
-// the crawl may be over before it has begun.
-func (a *app) outOfScope(j *job) func(storage.Entry, error) {
-	return func(e storage.Entry, err error) {
-		j.outside.Add(1)
-		switch {
-		case e.Source == storage.Seed:
-			a.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
-		case e.Source == storage.Redirect && e.Depth == 0:
-			a.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
-				"seed", e.Referrer, "to", e.URL, "why", err)
-		}
-	}
 }
 
 // start runs a crawl whose project has been checked, and tells how it ended.

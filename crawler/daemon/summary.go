@@ -20,7 +20,7 @@ func (j *job) summary(ctx context.Context, end error) string {
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
 		st.Pages, approximate(st.Bytes), j.hosts.count(), time.Since(j.start).Round(10*time.Millisecond), st.Robots, st.Sitemaps)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.Failed, st.Blocked, j.outside.Load())
+		st.Errors, st.Retries, st.Failed, st.Blocked, j.outside.count.Load())
 	if failed := failures(st); failed != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failed)
 	}

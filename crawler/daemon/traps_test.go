@@ -66,7 +66,9 @@ func TestTrapsOverSockets(t *testing.T) {
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
 	call(t, v.args("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
-		"redirects: 5, of them to new URLs: 4")
+		"redirects: 5, of them to new URLs: 4",
+		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
+		"reason=redirects", "reason=calendar")
 	var want []string
 	for i := range 5 {
 		want = append(want, fmt.Sprintf("http://mall.example/shop?item=%d", i))

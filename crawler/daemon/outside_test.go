@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// refusedBy offers URLs to an outside and returns what it logs.
+func refusedBy(t *testing.T, o *outside, reason frontier.Reason, urls ...string) string {
+	t.Helper()
+	var log bytes.Buffer
+	o.log = slog.New(slog.NewTextHandler(&log, nil))
+	for _, text := range urls {
+		u, err := decorum.ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
+		o.refuse(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Why: "too many"}})
+	}
+	return log.String()
+}
+
+// A host that reaches a limit is named once for each limit, with a URL and the
+// field that sets it.
+func TestLimitsAreWarnedOf(t *testing.T) {
+	var o outside
+	first := refusedBy(t, &o, frontier.FullHost, "http://a.test/1", "http://a.test/2")
+	if strings.Count(first, "\n") != 1 || !strings.Contains(first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
+		t.Errorf("logged %s", first)
+	}
+	if again := refusedBy(t, &o, frontier.FullHost, "https://a.test/3"); again != "" {
+		t.Errorf("logged again %s", again)
+	}
+	if other := refusedBy(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 || strings.Contains(other, "field=") {
+		t.Errorf("of another limit %s", other)
+	}
+	for _, wanted := range []frontier.Reason{frontier.Elsewhere, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
+		if got := refusedBy(t, &o, wanted, "http://b.test/"); got != "" {
+			t.Errorf("%s is no surprise: %s", wanted, got)
+		}
+	}
+	if long := refusedBy(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > longestShown+300 {
+		t.Errorf("logged %d bytes", len(long))
+	}
+	if n := o.count.Load(); n != 10 {
+		t.Errorf("%d were counted, want 10", n)
+	}
+}
+
+// However many hosts reach limits, the log stays readable.
+func TestWarningsOfLimitsAreBounded(t *testing.T) {
+	var o outside
+	var urls []string
+	for i := range 3 * mostWarned {
+		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
+	}
+	log := refusedBy(t, &o, frontier.FullOfPattern, urls...)
+	if n := strings.Count(log, "\n"); n != mostWarned+1 || !strings.Contains(log, "by decorum report only") || len(o.warned) != mostWarned {
+		t.Errorf("%d lines, %d remembered", n, len(o.warned))
+	}
+}
+
+// The fields that warnings name are fields of the project file.
+func TestLimitFields(t *testing.T) {
+	for reason, field := range limitFields {
+		room, name, ok := strings.Cut(field, ".")
+		if !ok {
+			continue
+		}
+		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", room, name))
+		if _, err := ReadProject(file); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
