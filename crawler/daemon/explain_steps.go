@@ -49,8 +49,9 @@ type explainedRules struct {
 }
 
 type explainedState struct {
-	State string         `json:"state"` // unknown, queued, resting, parked or done
-	Ahead int            `json:"ahead"` // URLs of the origin that go before it
+	State string         `json:"state"`        // unknown, queued, resting, parked or done
+	As    string         `json:"as,omitempty"` // another URL under which the crawl has met it, before it knew its rules
+	Ahead int            `json:"ahead"`        // URLs of the origin that go before it
 	Entry *urlLine       `json:"entry,omitempty"`
 	Class uint8          `json:"class"`
 	Rank  uint16         `json:"rank"`
@@ -78,7 +79,7 @@ func (x *explainer) explain(ctx context.Context, text string) (*explained, error
 		return nil, err
 	}
 	e.Steps, e.URL = steps, u.String()
-	if err := x.find(ctx, u, &e.State); err != nil {
+	if err := x.find(ctx, u, e); err != nil {
 		return nil, err
 	}
 	entry := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
@@ -88,22 +89,22 @@ func (x *explainer) explain(ctx context.Context, text string) (*explained, error
 		frontier.DefaultOrder(&entry)
 	}
 	e.State.Class, e.State.Rank = uint8(entry.Class), entry.Rank
-	if err := x.scoped(ctx, entry, &e.Scope); err != nil {
+	targets, err := x.targets(ctx, u, entry)
+	if err != nil {
 		return nil, err
 	}
-	target := u
-	if entry.AsFound {
-		target = entry.Found
+	if err := x.scoped(ctx, u, entry, targets, e); err != nil {
+		return nil, err
 	}
 	if u.Origin().IsHTTP() {
-		if err := x.rules(ctx, target, &e.Robots); err != nil {
+		if err := x.rules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
 			return nil, err
 		}
 	}
 	if e.Host, err = x.hostOf(ctx, u.Origin().Host()); err != nil {
 		return nil, err
 	}
-	e.Visit = x.visit(e)
+	e.Visit = x.visit(e, targets[len(targets)-1])
 	return e, nil
 }
 
@@ -159,53 +160,40 @@ func canonicalised(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// find looks for a URL in the frontier.
-func (x *explainer) find(ctx context.Context, u decorum.URL, s *explainedState) error {
-	s.State = "unknown"
-	known, err := x.store.Known(ctx, u)
-	if err != nil || !known {
-		return err
+// targets returns what a visit of the entry, which is u or was kept for it, is to:
+// a URL that is kept in a form which the rules now known clean further is judged
+// first, and then u, which takes its place.
+func (x *explainer) targets(ctx context.Context, u decorum.URL, kept storage.Entry) ([]decorum.URL, error) {
+	if kept.AsFound {
+		return []decorum.URL{kept.Found}, nil
 	}
-	s.State = "done"
-	for state, name := range stateNames {
-		ahead := 0
-		err := x.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
-			if e.URL != u || !e.For.IsZero() {
-				ahead++
-				return true
-			}
-			s.State, s.Ahead, s.entry, s.at = name, ahead, &e, at
-			s.Entry = newURLLine(&e, storage.State(state), at)
-			return false
-		})
-		if err != nil || s.entry != nil {
-			return err
-		}
+	clean, _, err := x.gate.ExplainClean(ctx, x.params.Clean(kept.URL))
+	if clean == kept.URL {
+		return []decorum.URL{kept.URL}, err
 	}
-	return nil
+	return []decorum.URL{kept.URL, u}, err
 }
 
-// scoped asks the scope, and of a URL that is not known whether its host may
-// have another.
-func (x *explainer) scoped(ctx context.Context, e storage.Entry, s *explainedScope) error {
+// scoped asks the scope about the targets of an entry, and of a URL that is not
+// known whether its host may have another.
+func (x *explainer) scoped(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explained) error {
+	s := &e.Scope
 	s.In = true
-	if pattern, folded := frontier.Pattern(e.URL.Path()); folded {
+	if pattern, folded := frontier.Pattern(u.Path()); folded {
 		s.Pattern = pattern
 	}
 	if x.scope == nil {
 		s.Why = "not known: a seed file cannot be read"
 		return nil
 	}
-	known, err := x.store.Known(ctx, e.URL)
-	if err != nil {
-		return err
+	var refusal, err error
+	for _, entry.URL = range targets {
+		if refusal == nil {
+			refusal = x.scope.Check(entry)
+		}
 	}
-	if e.AsFound {
-		e.URL = e.Found
-	}
-	refusal := x.scope.Check(e)
-	if refusal == nil && !known {
-		refusal, err = frontier.New(x.store, frontier.Config{Scope: x.scope}).Room(ctx, e.URL)
+	if refusal == nil && e.State.State == stateUnknown {
+		refusal, err = frontier.New(x.store, frontier.Config{Scope: x.scope}).Room(ctx, u)
 	}
 	if refusal != nil {
 		s.In, s.Reason, s.Why = false, frontier.ReasonOf(refusal), cause(refusal)
@@ -259,79 +247,4 @@ func (x *explainer) hostOf(ctx context.Context, name string) (*hostReport, error
 	}
 	h.cover()
 	return h, x.explainHolds(ctx, []*hostReport{h})
-}
-
-// visit says when the URL is visited, and why.
-func (x *explainer) visit(e *explained) explainedVisit {
-	never := func(why string) explainedVisit { return explainedVisit{When: "never", Why: why} }
-	switch u, _ := decorum.ParseURL(e.URL); {
-	case u == u.Origin().RobotsURL():
-		return never("it is no page: it is asked for when a URL of its origin is to be judged")
-	case !e.Scope.In:
-		return never("it is out of scope: " + e.Scope.Why)
-	case e.Robots.Judged != nil && !*e.Robots.Judged:
-		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
-	case e.State.State == "done":
-		return never("it was visited, or given up, and pages are not visited again")
-	case e.State.State == stateNames[storage.InParking]:
-		return never("it is parked; a crawl that goes on will judge it again")
-	case e.State.State == "unknown":
-		return x.visitUnknown(e)
-	}
-	return x.visitKnown(e)
-}
-
-// visitUnknown is visit for a URL that the crawl has not met.
-func (x *explainer) visitUnknown(e *explained) explainedVisit {
-	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
-	if e.Robots.Judged == nil {
-		why += "; robots.txt is fetched first"
-	}
-	return explainedVisit{When: "never", Why: why}
-}
-
-// visitKnown is visit for one that waits.
-func (x *explainer) visitKnown(e *explained) explainedVisit {
-	v := explainedVisit{When: "now", Why: "its host is due"}
-	if e.Robots.Judged == nil {
-		v.Why += ", and its robots.txt is fetched first"
-	}
-	later := func(at time.Time, why string) {
-		if at.After(x.now) && at.After(v.At) {
-			v = explainedVisit{When: "at", At: at.UTC(), Why: why}
-		}
-	}
-	if h := e.Host; h != nil {
-		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", h.Owed))
-		later(h.HeldUntil, "its origin is held"+because(h.Why))
-	}
-	later(e.Robots.Until, "its robots.txt is to be asked for again then: "+e.Robots.Closed)
-	if policy := x.project.policy().For(hostOfURL(e.URL), x.now); !policy.Window.Open(x.now) {
-		later(policy.Window.Opens(x.now), "the hours of visits begin then")
-	}
-	what := "it was put off after a failed visit"
-	if e.State.State == stateNames[storage.InRest] {
-		what = "it was visited, and its revisit is due then"
-	}
-	later(e.State.at, what)
-	if e.State.Ahead > 0 && e.State.State == stateNames[storage.InQueue] {
-		gap := time.Duration(0)
-		if e.Host != nil {
-			gap = time.Duration(max(e.Host.Owed, e.Host.Declared, e.Host.Configured))
-		}
-		first := x.now
-		if !v.At.IsZero() {
-			first = v.At
-		}
-		v = explainedVisit{When: "after", At: first.Add(time.Duration(e.State.Ahead) * gap).UTC(),
-			Why: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
-				e.State.Ahead, milliseconds(gap), clock(first), v.Why)}
-	}
-	return v
-}
-
-// hostOfURL returns the host of a URL in canonical form.
-func hostOfURL(s string) string {
-	u, _ := decorum.ParseURL(s)
-	return u.Origin().Host()
 }

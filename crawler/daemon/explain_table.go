@@ -82,12 +82,18 @@ func (r *explainedRules) lines() (lines []string) {
 func (s *explainedState) text() string {
 	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
 	switch {
-	case s.Entry == nil && s.State == "unknown":
+	case s.Entry == nil && s.As != "":
+		return "unknown, but for " + s.As
+	case s.Entry == nil && s.State == stateUnknown:
 		return "unknown; as a link of a seed: " + order
 	case s.Entry == nil:
 		return s.State
 	}
-	text := fmt.Sprintf("%s, found as %s at depth %d, %s", s.State, s.Entry.Source, s.Entry.Depth, order)
+	state := s.State
+	if s.As != "" {
+		state += " as " + s.As
+	}
+	text := fmt.Sprintf("%s, found as %s at depth %d, %s", state, s.Entry.Source, s.Entry.Depth, order)
 	if s.Entry.Referrer != "" {
 		text += ", on " + s.Entry.Referrer
 	}

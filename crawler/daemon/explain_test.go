@@ -103,6 +103,38 @@ func TestExplainAsFound(t *testing.T) {
 	v.explain(t, "--data", v.data(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
+// A URL that was queued before its rules were known is found in that form, and it
+// is said what becomes of it; and the crawl does so.
+func TestExplainQueuedRaw(t *testing.T) {
+	v := visitTo(t, puzzle())
+	call(t, v.args("http://puzzle.example/")...).want(t, ExitDone)
+	call(t, "frontier", "add", "--data", v.data(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")
+	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
+		says := []string{"→ http://puzzle.example/p?id=6", "unknown;"}
+		if form == "http://puzzle.example/p?id=6&ref=10" {
+			says = []string{"queued as http://puzzle.example/p?id=6&ref=10, found as seed", "allowed",
+				"then http://puzzle.example/p?id=6 takes the place of http://puzzle.example/p?id=6&ref=10"}
+		}
+		v.explain(t, "--data", v.data(), form).want(t, ExitDone, says...)
+	}
+	got := decoded[explained](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	if got.URL != "http://puzzle.example/p?id=6" || got.State.State != "queued" || got.State.As != "http://puzzle.example/p?id=6&ref=10" {
+		t.Errorf("%+v", got.State)
+	}
+	call(t, v.args("--resume")...).want(t, ExitDone)
+	for _, u := range urls(records(t, filepath.Join(v.data(), outputFile))) {
+		if strings.Contains(u, "ref=") {
+			t.Errorf("visited %s", u)
+		}
+	}
+	v.explain(t, "--data", v.data(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
+	// By other rules than the crawl had, a page that it visited has another URL.
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {params: {drop: [id]}}\nstore: {path: "+v.data()+"}\n")
+	v.explain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
+		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
+}
+
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := visitTo(t, puzzle(), crawltest.Site{Host: "broken.example",

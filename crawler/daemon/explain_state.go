@@ -1,0 +1,147 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// stateUnknown is the state of a URL that the crawl has not met.
+const stateUnknown = "unknown"
+
+// find looks for u in the frontier, and where it is not known for the forms that
+// it had on the way to u: rules that came later may have made it u.
+func (x *explainer) find(ctx context.Context, u decorum.URL, e *explained) error {
+	err := x.findAs(ctx, u, &e.State)
+	for i := len(e.Steps) - 1; i >= 0 && err == nil && e.State.State == stateUnknown && e.State.As == ""; i-- {
+		var raw decorum.URL
+		if raw, err = decorum.ParseURL(e.Steps[i].URL); err != nil || raw == u {
+			continue
+		}
+		var s explainedState
+		if err = x.findAs(ctx, raw, &s); err != nil || s.State == stateUnknown {
+			continue
+		}
+		if s.entry == nil {
+			s.State = stateUnknown // u itself is still to be met
+		}
+		e.State, e.State.As = s, raw.String()
+	}
+	return err
+}
+
+// findAs looks for a URL in the frontier.
+func (x *explainer) findAs(ctx context.Context, u decorum.URL, s *explainedState) error {
+	s.State = stateUnknown
+	known, err := x.store.Known(ctx, u)
+	if err != nil || !known {
+		return err
+	}
+	s.State = "done"
+	for state, name := range stateNames {
+		ahead := 0
+		err := x.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
+			if e.URL != u || !e.For.IsZero() {
+				ahead++
+				return true
+			}
+			s.State, s.Ahead, s.entry, s.at = name, ahead, &e, at
+			s.Entry = newURLLine(&e, storage.State(state), at)
+			return false
+		})
+		if err != nil || s.entry != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit says when the URL is visited, and why, and so what becomes of another form
+// of it that is kept.
+func (x *explainer) visit(e *explained, target decorum.URL) explainedVisit {
+	never := func(why string) explainedVisit { return explainedVisit{When: "never", Why: why} }
+	switch u, _ := decorum.ParseURL(e.URL); {
+	case u == u.Origin().RobotsURL():
+		return never("it is no page: it is asked for when a URL of its origin is to be judged")
+	case !e.Scope.In:
+		return never("it is out of scope: " + e.Scope.Why)
+	case e.Robots.Judged != nil && !*e.Robots.Judged:
+		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
+	case e.State.State == "done":
+		return never("it was visited, or given up, and pages are not visited again")
+	case e.State.State == stateNames[storage.InParking]:
+		return never("it is parked; a crawl that goes on will judge it again")
+	case e.State.State == stateUnknown:
+		return x.visitUnknown(e)
+	}
+	v := x.visitKnown(e)
+	switch kept := e.State.As; {
+	case kept == "":
+	case kept == target.String():
+		v.Why += "; it is visited as " + kept
+	default:
+		v.Why += "; then " + e.URL + " takes the place of " + kept
+	}
+	return v
+}
+
+// visitUnknown is visit for a URL that the crawl has not met.
+func (x *explainer) visitUnknown(e *explained) explainedVisit {
+	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
+	if e.State.As != "" {
+		why = "it was visited, or given up, as " + e.State.As + "; it is queued when a page, sitemap or redirect names it again"
+	}
+	if e.Robots.Judged == nil {
+		why += "; robots.txt is fetched first"
+	}
+	return explainedVisit{When: "never", Why: why}
+}
+
+// visitKnown is visit for one that waits.
+func (x *explainer) visitKnown(e *explained) explainedVisit {
+	v := explainedVisit{When: "now", Why: "its host is due"}
+	if e.Robots.Judged == nil {
+		v.Why += ", and its robots.txt is fetched first"
+	}
+	later := func(at time.Time, why string) {
+		if at.After(x.now) && at.After(v.At) {
+			v = explainedVisit{When: "at", At: at.UTC(), Why: why}
+		}
+	}
+	if h := e.Host; h != nil {
+		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", h.Owed))
+		later(h.HeldUntil, "its origin is held"+because(h.Why))
+	}
+	later(e.Robots.Until, "its robots.txt is to be asked for again then: "+e.Robots.Closed)
+	if policy := x.project.policy().For(hostOfURL(e.URL), x.now); !policy.Window.Open(x.now) {
+		later(policy.Window.Opens(x.now), "the hours of visits begin then")
+	}
+	what := "it was put off after a failed visit"
+	if e.State.State == stateNames[storage.InRest] {
+		what = "it was visited, and its revisit is due then"
+	}
+	later(e.State.at, what)
+	if e.State.Ahead > 0 && e.State.State == stateNames[storage.InQueue] {
+		gap := time.Duration(0)
+		if e.Host != nil {
+			gap = time.Duration(max(e.Host.Owed, e.Host.Declared, e.Host.Configured))
+		}
+		first := x.now
+		if !v.At.IsZero() {
+			first = v.At
+		}
+		v = explainedVisit{When: "after", At: first.Add(time.Duration(e.State.Ahead) * gap).UTC(),
+			Why: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
+				e.State.Ahead, milliseconds(gap), clock(first), v.Why)}
+	}
+	return v
+}
+
+// hostOfURL returns the host of a URL in canonical form.
+func hostOfURL(s string) string {
+	u, _ := decorum.ParseURL(s)
+	return u.Origin().Host()
+}
