@@ -150,6 +150,7 @@ type Entry struct {
 	Context   []byte         // travels with the URL; at most 64 KiB
 	Found     decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
 	AsFound   bool           // Found is to be visited: nothing is at the URL
+	Folded    bool           // on https, it was found on http; on http, nothing is at its twin on https
 	Page      *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 

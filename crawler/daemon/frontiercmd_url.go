@@ -25,6 +25,7 @@ type urlLine struct {
 	Context   []byte    `json:"context,omitempty"`
 	Found     string    `json:"found,omitempty"`
 	AsFound   bool      `json:"as_found,omitempty"`
+	Folded    bool      `json:"folded,omitempty"`
 	Page      *pageLine `json:"page,omitempty"`
 }
 
@@ -46,7 +47,7 @@ func newURLLine(e *storage.Entry, state storage.State, at time.Time) *urlLine {
 	l := &urlLine{
 		URL: e.URL.String(), State: stateNames[state], At: at, Source: e.Source.String(), Class: uint8(e.Class),
 		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, For: e.For.String(), Attempt: e.Attempt, Redirects: e.Redirects,
-		Context: e.Context, Found: e.Found.String(), AsFound: e.AsFound,
+		Context: e.Context, Found: e.Found.String(), AsFound: e.AsFound, Folded: e.Folded,
 	}
 	if p := e.Page; p != nil {
 		l.Page = &pageLine{

@@ -31,6 +31,7 @@ const (
 	hasRank = 1 << iota
 	hasPage
 	hasRedirects
+	isFolded
 )
 
 // appendEntry appends e but for its origin, which its key tells.
@@ -78,6 +79,9 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	}
 	if e.Redirects > 0 {
 		more |= hasRedirects
+	}
+	if e.Folded {
+		more |= isFolded
 	}
 	b = append(b, more)
 	if e.Rank > 0 {
@@ -129,7 +133,7 @@ func flagsOf(e *storage.Entry) (flags byte) {
 	if e.AsFound {
 		flags |= asFound
 	}
-	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 {
+	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 || e.Folded {
 		flags |= hasMore
 	}
 	return flags
@@ -171,6 +175,7 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		if more&hasRedirects != 0 {
 			e.Redirects = r.int()
 		}
+		e.Folded = more&isFolded != 0
 	}
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.err != nil || len(r.b) > 0 || u.Origin() != o {

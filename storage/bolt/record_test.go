@@ -78,7 +78,7 @@ func FuzzParseEntry(f *testing.F) {
 		{
 			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.Robots, Class: storage.Late, Depth: 300,
 			Referrer: "https://a.example/from", For: o, Attempt: 2, Context: []byte{0xff},
-			Found: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), AsFound: true, Redirects: 3,
+			Found: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), AsFound: true, Redirects: 3, Folded: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
 	} {

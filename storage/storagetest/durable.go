@@ -215,7 +215,7 @@ var durableTests = []struct {
 		want := storage.Entry{
 			URL: url("https://a.example/?q"), Source: storage.Robots, Class: storage.Early, Depth: 7,
 			Referrer: "https://b.example/from", For: origin("http://c.example:81"), Attempt: 3, Context: []byte{0, 1},
-			Found: url("https://a.example/?q&sid=1"), AsFound: true, Redirects: 9, Rank: 65535, Page: visited(at(-1)),
+			Found: url("https://a.example/?q&sid=1"), AsFound: true, Folded: true, Redirects: 9, Rank: 65535, Page: visited(at(-1)),
 		}
 		d.add(1, want)
 		d.reopen()

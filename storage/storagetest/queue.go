@@ -71,6 +71,7 @@ var addTests = []test{
 			Context:   []byte("\x00context\xff"),
 			Found:     url("https://a.example/p?q=%20&sid=1"),
 			AsFound:   true,
+			Folded:    true,
 			Redirects: 10,
 		}
 		near := page("https://a.example/near")
@@ -78,7 +79,8 @@ var addTests = []test{
 		bare := storage.Entry{URL: url("https://a.example/")}
 		odd := page("https://a.example/odd")
 		odd.Referrer = "not a \xff URL"
-		for _, want := range []storage.Entry{whole, near, bare, odd} {
+		folded := storage.Entry{URL: url("https://a.example/folded"), Folded: true}
+		for _, want := range []storage.Entry{whole, near, bare, odd, folded} {
 			f.add(1, want)
 			l := f.take(at(0), want.URL.String())
 			if diff := cmp.Diff(want, l.Entry, exact); diff != "" {
