@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
@@ -37,7 +36,7 @@ func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
 	if v.Lease.AsFound || v.Response == nil {
 		return found, false
 	}
-	if v.Status() == http.StatusNotFound || v.Status() == http.StatusGone {
+	if absent(v.Status()) {
 		return found, !found.IsZero()
 	}
 	to, redirects := v.Response.Location()

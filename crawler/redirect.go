@@ -36,20 +36,44 @@ func redirected(v *Visit, to decorum.URL) storage.Entry {
 
 // noteScheme tells the frontier whether a page on http redirects to its twin on
 // https, and whether one on https leads back or cannot be reached there. Other
-// failures say nothing of the origin.
+// failures say nothing of the origin, and no more does a page that is nowhere.
 func (c *Crawler) noteScheme(ctx context.Context, v *Visit) error {
-	u := v.URL()
-	if v.Response == nil {
-		if u.Origin().Scheme() != "https" || v.unsent() || failureOf(v.Err) != Unreachable {
-			return nil
-		}
-		return c.Frontier.Answered(ctx, u, false, true)
-	}
-	if passing(v.Status()) || v.Status() == http.StatusNotModified {
+	u, status := v.URL(), v.Status()
+	switch {
+	case v.Response == nil:
+		return c.noteUnreachable(ctx, v)
+	case passing(status), status == http.StatusNotModified, absent(status) && v.Lease.Folded:
 		return nil
 	}
 	to, _ := v.Response.Location()
 	twin, plain := frontier.Twin(u)
 	back, leadsBack := frontier.Twin(to)
 	return c.Frontier.Answered(ctx, u, plain && to == twin, leadsBack && back == u)
+}
+
+// noteUnreachable tells the frontier where v did not reach a server on https.
+func (c *Crawler) noteUnreachable(ctx context.Context, v *Visit) error {
+	if u := v.URL(); unreachable(v) && u.Origin().Scheme() == "https" {
+		return c.Frontier.Answered(ctx, u, false, true)
+	}
+	return nil
+}
+
+// unfold queues the page of v, which is not on https, where it was found: on http.
+// Its twin is not taken for it again, so that it is asked for once on each. What was
+// there before is only gone. How http answers says whether the origin is on https.
+func (c *Crawler) unfold(ctx context.Context, v *Visit) error {
+	e := v.Lease.Entry
+	if !e.Folded || e.Page != nil {
+		return nil
+	}
+	if !e.Found.IsZero() {
+		e.URL = e.Found
+	}
+	plain, ok := frontier.PlainTwin(e.URL)
+	if !ok { // it is on http
+		return nil
+	}
+	e.URL, e.Found, e.AsFound, e.Attempt = plain, decorum.URL{}, false, 0
+	return c.Frontier.Replace(ctx, e)
 }

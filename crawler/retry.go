@@ -84,6 +84,9 @@ func passing(status int) bool {
 	return status >= 500
 }
 
+// absent reports whether a status says that nothing is there.
+func absent(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
+
 // throttles reports whether a status asks for less.
 func throttles(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
@@ -118,6 +121,12 @@ func isMalformed(err error) bool {
 	var deflate flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &deflate) ||
 		err != nil && strings.Contains(err.Error(), "malformed")
+}
+
+// unreachable reports whether v did not reach its server, for a reason that
+// seldom passes.
+func unreachable(v *Visit) bool {
+	return v.Response == nil && !v.unsent() && failureOf(v.Err) == Unreachable
 }
 
 // noSuchHost reports whether the name of the host is not known to DNS: a
@@ -158,11 +167,17 @@ func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.A
 	case verdict != nil:
 		return c.retry(v, Unread, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
 	}
-	if ack, failed := c.failed(v); failed {
-		return ack, nil
-	}
-	if found, ok := c.missing(v); ok {
+	ack, failed := c.failed(v)
+	if found, ok := c.missing(v); ok && !failed {
 		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{Found: found, AsFound: true}}}, nil
+	}
+	if absent(v.Status()) || unreachable(v) && ack.Outcome == storage.Gone {
+		if err := c.unfold(ctx, v); err != nil {
+			return storage.Ack{Outcome: storage.Again}, err
+		}
+	}
+	if failed {
+		return ack, nil
 	}
 	return c.settle(ctx, v)
 }

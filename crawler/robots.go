@@ -32,6 +32,9 @@ func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, err
 	if err != nil {
 		return ack, err
 	}
+	if err := c.noteUnreachable(ctx, v); err != nil {
+		return ack, err
+	}
 	// After a hop to another host, the origins of this one must know of its pause.
 	if _, _, err := c.pace(ctx, lesson.Origin, v.End); err != nil {
 		return ack, err

@@ -174,13 +174,8 @@ func (f *Frontier) addFree(ctx context.Context, entries ...storage.Entry) (added
 // (CLEAN-05).
 func (f *Frontier) prepare(ctx context.Context, e *storage.Entry) error {
 	if e.Source != storage.Robots {
-		secure, err := f.Secure(ctx, e.URL)
-		if err != nil {
+		if err := f.fold(ctx, e); err != nil {
 			return err
-		}
-		if secure != e.URL { // Found must be of the same origin
-			e.URL, e.Found, e.AsFound = secure, decorum.URL{}, false
-			f.secured.folded.Add(1)
 		}
 		found := e.URL
 		if e.URL = f.Clean(found); e.URL != found {

@@ -49,8 +49,8 @@ func hasPort(o decorum.Origin) bool {
 	return strings.Contains(o.HostPort()[len(o.Host()):], ":")
 }
 
-// plainTwin returns the URL on http whose Twin u is, and false if there is none.
-func plainTwin(u decorum.URL) (decorum.URL, bool) {
+// PlainTwin returns the URL on http whose Twin u is, and false if there is none.
+func PlainTwin(u decorum.URL) (decorum.URL, bool) {
 	rest, ok := strings.CutPrefix(u.String(), "https://")
 	if !ok {
 		return decorum.URL{}, false
@@ -74,7 +74,7 @@ func (f *Frontier) Answered(ctx context.Context, u decorum.URL, toTwin, failed b
 	if !failed {
 		return nil
 	}
-	plain, ok := plainTwin(u)
+	plain, ok := PlainTwin(u)
 	if !ok {
 		return nil
 	}
@@ -123,6 +123,21 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 	}
 	f.secured.rows[o] = n
 	return n, nil
+}
+
+// fold takes an entry for its twin on https if that is where its origin has gone:
+// once, for one that has come back to http from there stays.
+func (f *Frontier) fold(ctx context.Context, e *storage.Entry) error {
+	if e.Folded {
+		return nil
+	}
+	secure, err := f.Secure(ctx, e.URL)
+	if err != nil || secure == e.URL {
+		return err
+	}
+	e.URL, e.Found, e.AsFound, e.Folded = secure, decorum.URL{}, false, true // Found must be of the same origin
+	f.secured.folded.Add(1)
+	return nil
 }
 
 // Secure returns the twin of u on https if that is where its origin has gone,

@@ -1,0 +1,229 @@
+package crawler_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+)
+
+// schemes is a web of one host whose answers depend on the scheme. The sites of
+// crawltest are not told it.
+type schemes struct {
+	web    *crawltest.Web
+	answer func(u string) (status int, location string, err error) // 0: as the web has it
+}
+
+func (s schemes) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := s.web.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	status, to, err := s.answer(r.URL.String())
+	if err != nil {
+		res.Body.Close()
+		return nil, err
+	}
+	if status != 0 {
+		res.StatusCode = status
+	}
+	if to != "" {
+		res.Header.Set("Location", to)
+	}
+	return res, nil
+}
+
+// secured sends everybody to https.
+func secured(u string) (status int, location string, err error) {
+	if rest, ok := strings.CutPrefix(u, "http://"); ok && !strings.HasSuffix(u, "/robots.txt") {
+		return http.StatusMovedPermanently, "https://" + rest, nil
+	}
+	return 0, "", nil
+}
+
+// TestFoldsToHTTPS: of a host that sends everybody to https, three pages are asked
+// for on http and not one more; of one that sends everybody round in a circle each
+// page is asked for once on both.
+func TestFoldsToHTTPS(t *testing.T) {
+	const pages = 20
+	for _, tt := range []struct {
+		name            string
+		answer          func(string) (int, string, error)
+		plain, onSecure int
+		folded          bool
+	}{
+		{"https", secured, 3, pages + 1, true},
+		{"both", func(string) (int, string, error) { return 0, "", nil }, pages + 1, 0, false},
+		{"circle", func(u string) (int, string, error) {
+			if rest, ok := strings.CutPrefix(u, "https://"); ok && !strings.HasSuffix(u, "/robots.txt") {
+				return http.StatusFound, "http://" + rest, nil
+			}
+			return secured(u)
+		}, 4, 4, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				next := func(r crawltest.Request) crawltest.Answer {
+					n, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
+					if n >= pages {
+						return crawltest.HTML("the end")
+					}
+					return crawltest.HTML(fmt.Sprintf("<a href=http://a.test/%d>next</a>", n+1))
+				}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: next})
+				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/0")
+				if tt.name == "circle" {
+					plant(t, c, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+				}
+				c.Fetcher = fetcherOver(t, schemes{web, tt.answer})
+				run(t, c)
+				var plain, secure int
+				for _, x := range web.Log() {
+					switch {
+					case strings.HasSuffix(x.URL, "/robots.txt"):
+					case strings.HasPrefix(x.URL, "https://"):
+						secure++
+					default:
+						plain++
+					}
+				}
+				if plain != tt.plain || secure != tt.onSecure {
+					t.Errorf("%d visits on http, %d on https, want %d and %d", plain, secure, tt.plain, tt.onSecure)
+				}
+				if s := c.Stats(); (s.Folded > 0) != tt.folded {
+					t.Errorf("%d links were folded", s.Folded)
+				}
+			})
+		})
+	}
+}
+
+// TestPartlyOnHTTPS: a host of which only a part is on https. What was found on
+// http, was taken for https and is not there is asked for once where it was found,
+// whatever becomes of it.
+func TestPartlyOnHTTPS(t *testing.T) {
+	const start = "http://a.test/ https://a.test/ http://a.test/1 https://a.test/1 http://a.test/2 https://a.test/2 "
+	noTLS := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}
+	for _, tt := range []struct {
+		name, robots, links string
+		answer              func(u string) (status int, location string, err error) // of pages beyond the first three
+		want                string                                                  // requests, in order
+		later               string                                                  // scheme on which links that are found later are queued
+	}{
+		{"there", "", "/x", func(u string) (int, string, error) {
+			if strings.HasPrefix(u, "https:") {
+				return http.StatusNotFound, "", nil
+			}
+			return 0, "", nil
+		}, "https://a.test/x http://a.test/x", "http"},
+		{"on https", "", "/x /y", func(string) (int, string, error) { return 0, "", nil }, "https://a.test/x https://a.test/y", "https"},
+		{"back to https", "", "/x", func(u string) (int, string, error) {
+			if strings.HasPrefix(u, "https:") {
+				return http.StatusGone, "", nil
+			}
+			return secured(u)
+		}, "https://a.test/x http://a.test/x", "https"},
+		// Nothing is said of the origin by what is on neither.
+		{"nowhere", "", "/x /y", func(string) (int, string, error) { return http.StatusNotFound, "", nil },
+			"https://a.test/x https://a.test/y http://a.test/x http://a.test/y", "https"},
+		{"disallowed", "User-agent: *\nDisallow: /x\n", "/x", func(string) (int, string, error) { return http.StatusNotFound, "", nil }, "", "https"},
+		{"with a parameter", "User-agent: *\nClean-param: sid\n", "/x?sid=1", func(u string) (int, string, error) {
+			if u == "http://a.test/x?sid=1" {
+				return 0, "", nil
+			}
+			return http.StatusNotFound, "", nil
+		}, "https://a.test/x https://a.test/x?sid=1 http://a.test/x http://a.test/x?sid=1", "http"},
+		// Each redirect on http leads to a page that is taken for https again.
+		{"redirects without end", "", "/9", func(u string) (int, string, error) {
+			rest, ok := strings.CutPrefix(u, "http://a.test/")
+			n, _ := strconv.Atoi(rest)
+			if !ok {
+				return http.StatusNotFound, "", nil
+			}
+			return http.StatusFound, fmt.Sprintf("http://a.test/%d", n+1), nil
+		}, "https://a.test/9 http://a.test/9 http://a.test/10 http://a.test/11 http://a.test/12", "http"},
+		{"TLS fails", "", "/x", func(u string) (int, string, error) {
+			if strings.HasPrefix(u, "https:") && !strings.HasSuffix(u, "/robots.txt") {
+				return 0, "", noTLS
+			}
+			return 0, "", nil
+		}, "https://a.test/x https://a.test/x http://a.test/x", "http"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pages := map[string]crawltest.Page{"/": pageOf("http://a.test/1"), "/1": pageOf("http://a.test/2"), "/2": pageOf(onHTTP(tt.links)...)}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Others: pageOf()})
+				c := within(t, web, memory(), frontier.ScopeConfig{MaxRedirects: 3}, "http://a.test/")
+				c.Fetcher = fetcherOver(t, schemes{web, func(u string) (int, string, error) {
+					if path := u[strings.Index(u, "a.test"):]; pages[strings.TrimPrefix(path, "a.test")] != nil || strings.HasSuffix(u, "/robots.txt") {
+						return secured(u)
+					}
+					return tt.answer(u)
+				}})
+				run(t, c)
+				var got []string
+				for _, x := range web.Log() {
+					if !strings.HasSuffix(x.URL, "/robots.txt") {
+						got = append(got, x.URL)
+					}
+				}
+				if want := strings.Fields(start + tt.want); !slices.Equal(got, want) {
+					t.Errorf("asked for\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				link, err := decorum.ParseURL("http://a.test/later")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := c.Frontier.Secure(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
+					t.Errorf("later links on http are queued as %s (%v), want %s", got, err, tt.later)
+				}
+			})
+		})
+	}
+}
+
+// onHTTP returns links to paths of a.test.
+func onHTTP(paths string) (links []string) {
+	for path := range strings.FieldsSeq(paths) {
+		links = append(links, "http://a.test"+path)
+	}
+	return links
+}
+
+// TestHTTPSIsDown: while the robots.txt of https cannot be had, nothing more that
+// is found on http is queued there.
+func TestHTTPSIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+		c.Fetcher = fetcherOver(t, schemes{web, func(u string) (int, string, error) {
+			if strings.HasPrefix(u, "https:") {
+				return 0, "", syscall.ECONNREFUSED
+			}
+			if strings.HasSuffix(u, "/4") {
+				return 0, "", nil
+			}
+			return secured(u)
+		}})
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Fatal(err)
+		}
+		plant(t, c, "http://a.test/4")
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Fatal(err)
+		}
+		if _, times := visited(web.Log()); times["http://a.test/4"] != 1 {
+			t.Errorf("requests %v", times)
+		}
+	})
+}
