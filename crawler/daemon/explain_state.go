@@ -12,23 +12,25 @@ import (
 // stateUnknown is the state of a URL that the crawl has not met.
 const stateUnknown = "unknown"
 
-// find looks for u in the frontier, and where it is not known for the forms that
-// it had on the way to u: rules that came later may have made it u.
+// find looks for u in the frontier, and then for the forms that it had on the way
+// to u: rules that came later may have made it u, or it was not found on https.
 func (x *explainer) find(ctx context.Context, u decorum.URL, e *explained) error {
 	err := x.findAs(ctx, u, &e.State)
-	for i := len(e.Steps) - 1; i >= 0 && err == nil && e.State.State == stateUnknown && e.State.As == ""; i-- {
+	for i := len(e.Steps) - 1; i >= 0 && err == nil && e.State.entry == nil && e.State.As == ""; i-- {
 		var raw decorum.URL
 		if raw, err = decorum.ParseURL(e.Steps[i].URL); err != nil || raw == u {
 			continue
 		}
 		var s explainedState
-		if err = x.findAs(ctx, raw, &s); err != nil || s.State == stateUnknown {
-			continue
+		err = x.findAs(ctx, raw, &s)
+		switch met := e.State.State != stateUnknown; {
+		case err != nil || s.State == stateUnknown:
+		case met && (s.entry == nil || !s.entry.Folded): // u was visited, or given up, itself
+		case s.entry == nil: // u itself is still to be met
+			e.State.As = raw.String()
+		default:
+			e.State, e.State.As = s, raw.String()
 		}
-		if s.entry == nil {
-			s.State = stateUnknown // u itself is still to be met
-		}
-		e.State, e.State.As = s, raw.String()
 	}
 	return err
 }

@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // puzzle is a site of which something can be said at every step.
@@ -133,6 +137,48 @@ func TestExplainQueuedRaw(t *testing.T) {
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.data()+"}\n")
 	v.explain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
+}
+
+// A URL on http whose twin on https is not there is found where it waits.
+func TestExplainUnfolded(t *testing.T) {
+	v := visitTo(t, puzzle())
+	call(t, v.args("http://puzzle.example/")...).want(t, ExitDone)
+	s, err := openStore(stateDir(v.data()).path(storeFile), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse := func(text string) decorum.URL {
+		u, err := decorum.ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	f := frontier.New(s, frontier.Config{})
+	for range 3 {
+		if err := f.Answered(t.Context(), parse("http://puzzle.example/"), true, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries := []storage.Entry{{URL: parse("https://puzzle.example/there"), Source: storage.Link},
+		{URL: parse("http://puzzle.example/here"), Source: storage.Link, Folded: true},
+		{URL: parse("https://puzzle.example/here"), Folded: true}}
+	if n, err := f.Discover(t.Context(), entries...); n != 3 || err != nil {
+		t.Fatalf("%d are new, %v", n, err)
+	}
+	l, err := f.Next(t.Context())
+	if err != nil || l.URL != entries[2].URL {
+		t.Fatalf("leased %v, %v", l.URL, err)
+	}
+	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Gone}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v.explain(t, "--data", v.data(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
+	v.explain(t, "--data", v.data(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
+		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
