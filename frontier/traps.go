@@ -9,8 +9,10 @@ import (
 // trap returns why a URL of that path, with its query, looks made up: a site
 // that makes such URLs makes them without end. Nil if it does not.
 func (c *ScopeConfig) trap(path string) *Refusal {
+	hasYear := digitsInRow(path, 4)
 	path, query, _ := strings.Cut(path, "?")
-	segments := strings.Split(strings.Trim(path, "/"), "/")
+	var room [DefaultMaxPathDepth]string // mostly enough, and then nothing is allocated
+	segments := appendSegments(room[:0], path)
 	switch {
 	case len(segments) > c.MaxPathDepth:
 		return refusalOf(DeepPath, "a path of more than %d segments", c.MaxPathDepth)
@@ -19,10 +21,37 @@ func (c *ScopeConfig) trap(path string) *Refusal {
 	case query != "" && strings.Count(query, "&") >= c.MaxParams:
 		return refusalOf(ManyParams, "more than %d parameters", c.MaxParams)
 	}
-	if year, kind := calendarYear(segments, query); kind != noYear && c.farYear(year, kind) {
+	if !hasYear || c.Year == 0 {
+		return nil
+	}
+	if year, kind := calendarYear(path, query, segments); kind != noYear && c.farYear(year, kind) {
 		return refusalOf(FarCalendar, "a calendar of the year %d", year)
 	}
 	return nil
+}
+
+func appendSegments(to []string, path string) []string {
+	if path = strings.Trim(path, "/"); path == "" {
+		return to
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		to = append(to, segment)
+	}
+	return to
+}
+
+// digitsInRow reports whether s has so many digits in a row.
+func digitsInRow(s string, most int) bool {
+	row := 0
+	for i := range len(s) {
+		if row++; !isDigit(s[i]) {
+			row = 0
+		}
+		if row == most {
+			return true
+		}
+	}
+	return false
 }
 
 // The years of which a site may have a calendar: those since ours is in use,
@@ -40,8 +69,6 @@ const (
 // farYear reports whether a calendar of that year ends the site's calendar.
 func (c *ScopeConfig) farYear(year int, kind yearKind) bool {
 	switch last := c.Year + yearsAhead; {
-	case c.Year == 0:
-		return false
 	case kind == namedYear:
 		return year > last || year < firstYear
 	default:
@@ -87,8 +114,8 @@ func repeats(segments []string, most int) bool {
 // calendarYear returns the year of which a page of a calendar is, and noYear if
 // the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
 // 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
-func calendarYear(segments []string, query string) (year int, kind yearKind) {
-	calendar, kind := false, datedYear
+func calendarYear(path, query string, segments []string) (year int, kind yearKind) {
+	named, calendar, kind := isCalendar(path), false, datedYear
 	for i, s := range segments {
 		if y, ok := yearOf(s); ok && len(segments) > i+1 && between(segments[i+1], 1, 12) &&
 			(calendar || len(segments) > i+2 && between(segments[i+2], 1, 31)) {
@@ -97,8 +124,11 @@ func calendarYear(segments []string, query string) (year int, kind yearKind) {
 		if y, ok := dashedYear(s); ok {
 			return y, kind
 		}
-		if calendar = calendar || isCalendar(s); strings.Contains(s, "calendar") || strings.Contains(s, "kalender") {
-			kind = namedYear
+		if named && isCalendar(s) {
+			calendar = true
+			if strings.Contains(s, "calendar") || strings.Contains(s, "kalender") {
+				kind = namedYear
+			}
 		}
 	}
 	for parameter := range strings.SplitSeq(query, "&") {
