@@ -15,7 +15,8 @@ type Document struct {
 type Link struct {
 	URL  decorum.URL
 	Kind Kind
-	Rel  Rel // if every mention of the URL bears one: all of them; else none
+	Rel  Rel  // if every mention of the URL bears one: all of them; else none
+	Feed bool // one of the mentions announces it as a feed, whatever its Kind
 }
 
 // NoFollow reports whether the page asks not to follow the link: whatever it

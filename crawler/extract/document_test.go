@@ -13,6 +13,9 @@ func refs(doc *Document) []string {
 	var refs []string
 	for _, l := range doc.Links {
 		ref := strings.TrimPrefix(l.URL.String(), "http://example.com") + " " + l.Kind.String()
+		if l.Feed && l.Kind != Feed {
+			ref += ", a feed"
+		}
 		if l.NoFollow() {
 			ref += " nofollow"
 		}
@@ -47,6 +50,8 @@ var links = []struct {
 	{"fragments and empty", `<a href="#top"><a href=""><a href=" "><a href><a name=x>`, nil},
 	{"each URL once", `<a href=/x><a href="/x#part"><a href="http://EXAMPLE.com:80/x">`, []string{"/x a"}},
 	{"the lowest kind counts", `<link rel=canonical href=/x><a href=/x>`, []string{"/x a"}},
+	{"a feed is one whatever else points to it", `<a href=/x>RSS</a><link rel=alternate type=application/rss+xml href=/x><a href=/y>`,
+		[]string{"/x a, a feed", "/y a"}},
 	{"nofollow, ugc, sponsored", `<a href=/1 rel="noopener NOFOLLOW"><a href=/2 rel=ugc><area href=/3 rel=sponsored><a href=/4 rel=nofollowing>`,
 		[]string{"/1 a nofollow", "/2 a nofollow", "/3 area nofollow", "/4 a"}},
 	{"nofollow only if every mention is", `<a href=/x rel=nofollow><a href=/x><a href=/y rel=nofollow><a href=/y rel=ugc>`,

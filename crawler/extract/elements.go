@@ -1,6 +1,9 @@
 package extract
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // An element is an element that matters.
 type element uint8
@@ -156,7 +159,7 @@ func relation(rel, kind []byte) (k Kind, ok bool) {
 		return 0, false
 	case canonical:
 		return Canonical, true
-	case alternate && isFeed(kind):
+	case alternate && IsFeed(string(kind)):
 		return Feed, true
 	case alternate:
 		return Alternate, true
@@ -168,11 +171,12 @@ func relation(rel, kind []byte) (k Kind, ok bool) {
 	return AMP, amp
 }
 
-// isFeed reports whether a link's type is that of a feed.
-func isFeed(kind []byte) bool {
-	kind, _, _ = bytes.Cut(kind, []byte(";"))
-	kind = trim(kind)
-	return is(kind, "application/rss+xml") || is(kind, "application/atom+xml")
+// IsFeed reports whether a content type, of a link's target or of an answer, is
+// that of a feed: RSS or Atom.
+func IsFeed(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.Trim(media, blanks)
+	return strings.EqualFold(media, "application/rss+xml") || strings.EqualFold(media, "application/atom+xml")
 }
 
 // relOf returns what the rel of an anchor says of whom the link is from.

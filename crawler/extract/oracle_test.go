@@ -167,6 +167,7 @@ func resolve(home decorum.URL, href *string, mentions []mention) []Link {
 		}
 		bare[u] = bare[u] || m.rel == 0
 		links[at].Kind = min(links[at].Kind, m.kind)
+		links[at].Feed = links[at].Feed || m.kind == Feed
 		if links[at].Rel |= m.rel; bare[u] {
 			links[at].Rel = 0
 		}

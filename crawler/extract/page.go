@@ -179,6 +179,7 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 		known := &s.links[i]
 		known.Kind = min(known.Kind, kind)
 		known.Rel = known.Rel.and(rel)
+		known.Feed = known.Feed || kind == Feed
 		return u, true
 	}
 	if len(s.links) == p.limit {
@@ -186,6 +187,6 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 		return u, true
 	}
 	s.index[u] = len(s.links)
-	s.links = append(s.links, Link{URL: u, Kind: kind, Rel: rel})
+	s.links = append(s.links, Link{URL: u, Kind: kind, Rel: rel, Feed: kind == Feed})
 	return u, true
 }
