@@ -15,6 +15,7 @@ type form struct {
 	date  string // when it changed
 	spare string // taken for the location if there is none and it is a URL
 	index bool   // the locations are sitemaps
+	feed  bool
 }
 
 // formOf returns the form of the document with that root element.
@@ -25,11 +26,11 @@ func formOf(root []byte) (form, bool) {
 	case "sitemapindex":
 		return form{entry: "sitemap", loc: "loc", date: "lastmod", index: true}, true
 	case "rss":
-		return form{entry: "item", loc: "link", date: "pubDate", spare: "guid"}, true
+		return form{entry: "item", loc: "link", date: "pubDate", spare: "guid", feed: true}, true
 	case "RDF":
-		return form{entry: "item", loc: "link"}, true
+		return form{entry: "item", loc: "link", feed: true}, true
 	case "feed":
-		return form{entry: "entry", loc: "link", href: true, date: "updated"}, true
+		return form{entry: "entry", loc: "link", href: true, date: "updated", feed: true}, true
 	}
 	return form{}, false
 }
@@ -114,7 +115,7 @@ func (d *document) begin(t token) error {
 	switch {
 	case depth == 1:
 		form, known := formOf(t.name)
-		if !known {
+		if !known || d.sink.Feeds && !form.feed {
 			return fmt.Errorf("element %.40q: %w", t.name, ErrNotSitemap)
 		}
 		d.form = form

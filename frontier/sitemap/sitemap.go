@@ -37,6 +37,8 @@ type Options struct {
 	Depth int // of nested XML elements at most; 0 means 64
 	URL   int // bytes of a URL in canonical form at most; 0 means 2,048
 
+	// Feeds refuses all but RSS and Atom feeds, as ErrNotSitemap.
+	Feeds bool
 	// Strict passes over entries that are not Within, unless they are Vouched
 	// for.
 	Strict bool
@@ -77,7 +79,8 @@ func (f Flaw) Unwrap() error { return f.Err }
 
 // Errors of Read and of flaws, to be asked for with errors.Is.
 var (
-	// ErrNotSitemap refuses a file that is neither a sitemap nor a feed.
+	// ErrNotSitemap refuses a file that is neither a sitemap nor a feed, or not
+	// the one that is asked for.
 	ErrNotSitemap = errors.New("not a sitemap")
 	// ErrLimit ends a file that goes on past one of the limits, or is why a
 	// text is not used.
@@ -114,6 +117,9 @@ func read(in *input, s *sink) error {
 		return err
 	}
 	if !markup {
+		if s.Feeds {
+			return ErrNotSitemap
+		}
 		return readText(in, s)
 	}
 	return (&document{scanner: scanner{in: in}, sink: s}).read()

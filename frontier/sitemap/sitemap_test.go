@@ -392,6 +392,29 @@ func TestOptionsAreInclusive(t *testing.T) {
 	}
 }
 
+// TestFeeds: where only feeds are wanted, a sitemap is refused before it lists
+// anything, as all else is.
+func TestFeeds(t *testing.T) {
+	for _, f := range []struct {
+		file string
+		want []string // nil: it is refused
+	}{
+		{`<rss><channel><item><link>/1</link></item></channel></rss>`, []string{"http://example.com/1"}},
+		{`<feed><entry><link href="/2"/></entry></feed>`, []string{"http://example.com/2"}},
+		{`<rdf:RDF><item><link>/3</link></item></rdf:RDF>`, []string{"http://example.com/3"}},
+		{compressed(`<rss><item><link>/4</link></item></rss>`), []string{"http://example.com/4"}},
+		{urlset("/5"), nil},
+		{`<sitemapindex><sitemap><loc>/6</loc></sitemap></sitemapindex>`, nil},
+		{"http://example.com/7\n", nil},
+		{"<!doctype html><html><link rel=next href=/8><a href=/9>", nil},
+	} {
+		got, err := list(t, strings.NewReader(f.file), Options{Feeds: true})
+		if !slices.Equal(got, f.want) || errors.Is(err, ErrNotSitemap) != (f.want == nil) {
+			t.Errorf("%.60q: got %q, %v; want %q", f.file, got, err, f.want)
+		}
+	}
+}
+
 func TestReadReturnsErrorOfYield(t *testing.T) {
 	enough := io.EOF // no end of the file, whatever it looks like
 	for name, file := range map[string]string{
