@@ -49,7 +49,7 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
-	MaxLinks int   // links taken from one page; default extract.DefaultMaxLinks
+	MaxLinks int   // links taken from one page, or feed; default extract.DefaultMaxLinks
 	MaxBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
 	// MaxPagesPerHost is how many pages of a host are visited, in all runs
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,
@@ -67,6 +67,7 @@ type Settings struct {
 	Grace      time.Duration
 	Sitemaps   int  // sitemaps to visit in this run; default 10,000
 	NoSitemaps bool // do not read the sitemaps that robots.txt names
+	Follow     Follow
 	IgnoreMeta bool // do not read nofollow in pages and headers
 	// Token is the crawl's product token, for meta tags and X-Robots-Tag
 	// headers that name it.

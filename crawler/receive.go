@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/decorum-crawler/decorum"
@@ -101,9 +100,9 @@ func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) 
 // discover offers a page's links to the frontier, and its redirect's target.
 func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 	entries := make([]storage.Entry, 0, len(links)+1)
-	found := storage.Entry{Source: storage.Link, Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
+	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
-		found.URL, found.Context = l.URL, l.Context
+		found.URL, found.Context, found.Source = l.URL, l.Context, l.source()
 		if err := found.Check(); err != nil {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue
@@ -118,32 +117,4 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 		}
 	}
 	return c.redirect(ctx, v)
-}
-
-// FollowLinks is the handler of a crawl without callbacks: it returns the
-// links of every page that was answered with 2xx, those of its header and those
-// of HTML, but not those that the page or its header ask robots not to follow.
-// What a page says of other forms of itself (canonical, alternate, feeds) is no
-// link.
-func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
-	if !v.OK() {
-		return nil, nil
-	}
-	header, page := v.Response.Header, v.Document()
-	meta := !c.Settings.IgnoreMeta
-	if meta && page.Directives(c.Settings.Token, header).NoFollow {
-		return nil, nil
-	}
-	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
-	found := s.ScanHeader(header, v.URL()).Links
-	if page != nil {
-		found = slices.Concat(found, page.Links)
-	}
-	links := make([]Link, 0, len(found))
-	for _, l := range found {
-		if l.Kind < extract.Canonical && !(meta && l.NoFollow()) {
-			links = append(links, Link{URL: l.URL})
-		}
-	}
-	return links, nil
 }

@@ -29,9 +29,13 @@ func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 // redirected returns the entry of a redirect's target: one redirect more, and no
 // deeper than what led there, which it stands for.
 func redirected(v *Visit, to decorum.URL) storage.Entry {
-	return storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
+	e := storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), Context: v.Lease.Context}
+	if isFeed(v.Lease) {
+		e.Source = storage.Feed
+	}
+	return e
 }
 
 // noteScheme tells the frontier whether a page on http redirects to its twin on

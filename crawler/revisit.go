@@ -63,7 +63,7 @@ func handBack(l storage.Lease, ack storage.Ack) storage.Lease {
 		l.Attempt++
 	case storage.Rest:
 		l.Attempt, l.Page = 0, ack.Lease.Page
-		if l.Source != storage.Robots {
+		if l.Source != storage.Robots && !isFeed(l) {
 			l.Source = storage.Revisit
 		}
 	}

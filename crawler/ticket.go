@@ -20,7 +20,8 @@ type stub struct {
 	clearance robots.Clearance
 	permit    politeness.Permit
 	errand    bool
-	etag      string // validators of the last visit to the same URL
+	feed      func(contentType string) bool // nil: no answer is
+	etag      string                        // validators of the last visit to the same URL
 	modified  string
 	used      atomic.Bool
 }
@@ -60,6 +61,12 @@ func (t Ticket) ForRobots() bool { return t.stub != nil && t.stub.clearance.ForR
 // Errand reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt or a sitemap. It is read whatever its content type.
 func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.errand }
+
+// WantsFeed reports whether an answer of this content type is for a crawl that
+// reads feeds, and perhaps one. It is read whatever else is wanted.
+func (t Ticket) WantsFeed(contentType string) bool {
+	return t.stub != nil && t.stub.feed != nil && t.stub.feed(contentType)
+}
 
 // Validators returns the ETag and the Last-Modified of the answer that the last
 // visit to the URL got, as they came; empty where the page is wanted whole. A

@@ -81,6 +81,15 @@ func (v *Visit) Document() *extract.Document {
 type Link struct {
 	URL     decorum.URL
 	Context []byte // travels with the URL to its own visit; at most 64 KiB
+
+	feed bool // a feed announces it, or it is one that a page announces
+}
+
+func (l Link) source() storage.Source {
+	if l.feed {
+		return storage.Feed
+	}
+	return storage.Link
 }
 
 // A Handler reads a page: any answer to a page's request, whatever its status,

@@ -93,6 +93,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.errand = !isPage(l, clearance)
+	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	condition(ticket, l, clearance)
 	v := c.fetch(ctx, l, clearance, ticket)
 	var busy *politeness.Busy

@@ -25,7 +25,7 @@ type Config struct {
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
 	MaxBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
-	// the headers are. Empty: all. robots.txt and sitemaps are always read.
+	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
 	// ConnectTo sends connections elsewhere than to where the URL says.
 	ConnectTo []ConnectTo

@@ -153,7 +153,7 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 		limit = max(limit, robotsBody)
 	case ticket.Errand():
 		limit = max(limit, sitemapBody)
-	case !t.wanted(res):
+	case !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")):
 		return nil, true, nil
 	}
 	if n := res.ContentLength; n > 0 && n <= limit {

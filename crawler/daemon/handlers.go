@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -28,16 +27,14 @@ func (h Handlers) unknown(name string) *fault {
 	return faulty("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
-// handler returns what reads the pages of p: its callbacks, or what follows
-// links, or, if links are not to be discovered, what reads nothing.
+// handler returns what reads the pages of p: its callbacks, or what follows what
+// is to be discovered.
 func (h Handlers) handler(p Project, f *frontier.Frontier) crawler.Handler {
-	switch register := h[p.Handler]; {
-	case register != nil:
-		c := collyfetch.NewCollector(f)
-		register(c)
-		return c.Handle
-	case !p.Discover.Links:
-		return func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
+	register := h[p.Handler]
+	if register == nil {
+		return nil // crawler.FollowLinks
 	}
-	return nil // crawler.FollowLinks
+	c := collyfetch.NewCollector(f)
+	register(c)
+	return c.Handle
 }

@@ -195,9 +195,15 @@ func (p *Project) settings() (crawler.Settings, error) {
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
+		Follow: p.follow(),
 		Revisit: frontier.Revisit{
 			Mode: mode, Every: time.Duration(p.Revisit.Every),
 			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),
 		},
 	}, err
+}
+
+// follow says what of a page leads on, where no callbacks do.
+func (p *Project) follow() crawler.Follow {
+	return crawler.Follow{NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != ""}
 }

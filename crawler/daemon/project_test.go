@@ -287,7 +287,7 @@ var supported = []string{
 	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
-	"discover.links", "discover.sitemaps", "revisit", "store.path", "output.jsonl",
+	"discover.links", "discover.sitemaps", "discover.feeds", "revisit", "store.path", "output.jsonl",
 }
 
 // The sample of the documentation has every field: each is read, and either
@@ -328,7 +328,6 @@ func TestNotYet(t *testing.T) {
 		"fetch.headers":      "fetch: {headers: {Accept-Language: en}}",
 		"fetch.cookies":      "fetch: {cookies: true}",
 		"fetch.proxy":        "fetch: {proxy: 'http://proxy.example:3128'}",
-		"discover.feeds":     "discover: {feeds: true}",
 		"discover.canonical": "discover: {canonical: true}",
 		"store.redis":        "store: {redis: {addresses: ['127.0.0.1:7000']}}",
 		"output.warc":        "output: {warc: archive}",
@@ -352,7 +351,7 @@ robots: {dialect: google}
 politeness: {hosts: {}}
 limits: {bytes: 0}
 fetch: {headers: {}, cookies: false, proxy: ""}
-discover: {feeds: false, canonical: false}
+discover: {canonical: false}
 revisit: {mode: none}
 output: {warc: "", bodies: false, ledger: false}
 `)); err != nil {

@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// gazette is a site whose articles only a feed lists, compressed and served as
+// XML.
+func gazette() crawltest.Site {
+	feed := crawltest.Typed("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
+		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
+	feed.Gzip = true
+	return crawltest.Site{Host: "gazette.example",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
+		Pages: map[string]crawltest.Page{
+			"/":          crawltest.Always(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
+			"/news/feed": crawltest.Always(feed),
+			"/news/1":    crawltest.Always(crawltest.HTML("one")),
+			"/news/2":    crawltest.Always(crawltest.HTML("two")),
+		}}
+}
+
+// sources returns "source url" of each line of output, in order.
+func sources(t *testing.T, v *visit) (list []string) {
+	t.Helper()
+	for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+		list = append(list, r.Source+" "+r.URL)
+	}
+	return list
+}
+
+// TestFeedsOverSockets crawls the gazette as a user would, with the types of
+// content that are wanted by default.
+func TestFeedsOverSockets(t *testing.T) {
+	v := visitTo(t, gazette())
+	call(t, v.args("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
+	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
+	if got := sources(t, v); !slices.Equal(got, want) {
+		t.Errorf("visits %q, want %q", got, want)
+	}
+	if feed := records(t, filepath.Join(v.data(), outputFile))[1]; feed.Links != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+		t.Errorf("the line of the feed is %+v", feed)
+	}
+	if report := v.web.Judge(crawltest.Options{MinDelay: time.Nanosecond}); !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
+
+// TestDiscover: what leads on is what the project file says.
+func TestDiscover(t *testing.T) {
+	for discover, want := range map[string][]string{
+		"feeds: false":               {"seed http://gazette.example/", "link http://gazette.example/news/feed"},
+		"links: false":               {"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"},
+		"feeds: false, links: false": {"seed http://gazette.example/"},
+	} {
+		t.Run(discover, func(t *testing.T) {
+			v := visitTo(t, gazette())
+			file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+			call(t, v.args("-c", file, "http://gazette.example/")...).want(t, ExitDone)
+			if got := sources(t, v); !slices.Equal(got, want) {
+				t.Errorf("visits %q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package crawler_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+)
+
+// rss returns an RSS feed of these links, as an answer of a content type.
+func rss(contentType string, links ...string) crawltest.Answer {
+	var b strings.Builder
+	b.WriteString("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>/not-an-item</link>")
+	for _, l := range links {
+		fmt.Fprintf(&b, "<item><title>One</title><link>%s</link><pubDate>Sat, 01 Jan 2000 12:00:00 GMT</pubDate></item>\n", l)
+	}
+	return crawltest.Typed(contentType, b.String()+"</channel></rss>")
+}
+
+// atom returns an Atom feed of these links.
+func atom(links ...string) crawltest.Answer {
+	b := "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"/not-an-item\"/>"
+	for _, l := range links {
+		b += "<entry><link rel=\"alternate\" href=\"" + l + "\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
+	}
+	return crawltest.Typed("application/atom+xml", b+"</feed>")
+}
+
+// announcing returns a page that announces feeds, and has more on it.
+func announcing(more string, feeds ...string) crawltest.Answer {
+	for i, f := range feeds {
+		kind := []string{"rss", "atom"}[i%2]
+		more = fmt.Sprintf("<link rel=alternate type=application/%s+xml href=%q>", kind, f) + more
+	}
+	return crawltest.HTML(more)
+}
+
+// newspaper is a site whose articles no page links to: feeds of all kinds list
+// them. open and closed are what is to be asked for and what is not.
+func newspaper() (site crawltest.Site, open, closed []string) {
+	front := announcing("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what it is</a>",
+		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed", "/feeds/list", "http://elsewhere.test/feed")
+	front.Header.Set("Link", `</feeds/header>; rel=alternate; type="application/rss+xml"`)
+	packed := rss("application/xml", "/zipped")
+	packed.Gzip = true
+	broken := rss("text/xml", "/before-the-break", "/the-break")
+	broken.Body = strings.Replace(broken.Body, "<link>/the-break", "</item></rss><link>/the-break", 1)
+	robots := "User-agent: *\nDisallow: /closed\n"
+	site = crawltest.Site{Host: "a.test",
+		Robots: robotsText(robots, 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
+		Pages: map[string]crawltest.Page{
+			"/":             crawltest.Always(front),
+			"/feeds/rss":    crawltest.Always(rss("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
+			"/feeds/atom":   crawltest.Always(atom("../entry")),
+			"/feeds/gz":     crawltest.Always(packed),
+			"/feeds/moved":  crawltest.Always(crawltest.Redirect(301, "/feeds/new")),
+			"/feeds/new":    crawltest.Always(rss("application/octet-stream", "/moved-on")),
+			"/feeds/broken": crawltest.Always(broken),
+			"/feeds/page":   crawltest.Always(crawltest.HTML("<a href=/linked>no feed at all")),
+			"/feeds/header": crawltest.Always(rss("text/html", "/by-header")),
+			"/feeds/list":   crawltest.Always(crawltest.Text("http://a.test/not-an-item\n")),
+			"/closed/feed":  crawltest.Always(rss("text/xml", "/never")),
+			"/plain.xml":    crawltest.Always(rss("text/xml", "/not-an-item")),
+			"/typed":        crawltest.Always(rss("application/rss+xml", "/by-type")),
+		},
+		Others: crawltest.Always(crawltest.HTML("an article"))}
+	open = []string{"/feeds/rss", "/feeds/article", "/top?a=1&b=2", "/feeds/atom", "/entry", "/feeds/gz", "/zipped", "/feeds/new", "/moved-on",
+		"/feeds/broken", "/before-the-break", "/feeds/page", "/linked", "/feeds/header", "/by-header", "/feeds/list", "/plain.xml", "/typed", "/by-type"}
+	closed = []string{"/closed/feed", "/closed/article", "/never", "/not-an-item"}
+	return site, open, closed
+}
+
+// TestFeeds: a site whose articles only feeds list is crawled completely, though
+// bodies of XML are not wanted, but for what robots.txt closes, what is out of
+// scope, and what is no feed.
+func TestFeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site, open, closed := newspaper()
+		web := crawltest.New(site, crawltest.Site{Host: "elsewhere.test"})
+		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/")
+		c.Fetcher = choosy(t, web)
+		var log strings.Builder
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		run(t, c)
+		_, times := visited(web.Log())
+		for _, path := range open {
+			if times["http://a.test"+path] != 1 {
+				t.Errorf("%s was asked for %d times", path, times["http://a.test"+path])
+			}
+		}
+		for _, path := range closed {
+			if times["http://a.test"+path] != 0 {
+				t.Errorf("%s was asked for", path)
+			}
+		}
+		for _, u := range []string{"http://elsewhere.test/feed", "http://elsewhere.test/x"} {
+			if times[u] != 0 {
+				t.Errorf("%s was asked for", u)
+			}
+		}
+		if strings.Count(log.String(), "feed is damaged") != 1 {
+			t.Errorf("one feed is damaged, the log says:\n%s", log.String())
+		}
+		judged(t, web, time.Second)
+	})
+}
+
+// choosy returns a fetcher that wants bodies of HTML only.
+func choosy(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
+	t.Helper()
+	f, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestNoFeeds: where feeds are not wanted, none is visited because it is
+// announced, and none is read that a page links to.
+func TestNoFeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/":       crawltest.Always(announcing("<a href=/linked>", "/announced")),
+			"/linked": crawltest.Always(rss("application/rss+xml", "/item")),
+		}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Follow = crawler.Follow{NoFeeds: true}
+		c.Fetcher = choosy(t, web)
+		run(t, c)
+		wantLines(t, asked(web), "/", "/linked")
+	})
+}
+
+// TestFeedsOnly: where links are not followed, feeds still lead on.
+func TestFeedsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/":     crawltest.Always(announcing("<a href=/linked><a href=/feed>", "/feed")),
+			"/feed": crawltest.Always(rss("text/xml", "/item")),
+			"/item": crawltest.Always(crawltest.HTML("<a href=/linked>")),
+		}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Follow = crawler.Follow{NoLinks: true}
+		run(t, c)
+		wantLines(t, asked(web), "/", "/feed", "/item")
+	})
+}
+
+// TestFeedDepth: what a feed lists is a link deeper than the feed.
+func TestFeedDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/":     crawltest.Always(announcing("", "/feed")),
+			"/feed": crawltest.Always(rss("text/xml", "/item")),
+			"/item": crawltest.Always(crawltest.HTML("<a href=/deep>")),
+		}})
+		run(t, within(t, web, memory(), frontier.ScopeConfig{MaxDepth: 2}, "http://a.test/"))
+		wantLines(t, asked(web), "/", "/feed", "/item")
+	})
+}
+
+// TestFeedIsReadAgain: where pages are visited again, so is a feed, by its own
+// age and with its validators, and it remains a feed; new items are visited as
+// they are listed, and the dates of old ones bring nobody back.
+func TestFeedIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(announcing("", "/feed")),
+			"/feed": func(r crawltest.Request) crawltest.Answer {
+				day := int(r.At.Sub(begin) / (24 * time.Hour))
+				tag := fmt.Sprintf("\"%d\"", min(day, 1)) // news come after one day
+				if r.Header.Get("If-None-Match") == tag {
+					return crawltest.Status(304)
+				}
+				items := []string{"/old"}
+				if day > 0 {
+					items = append(items, "/new")
+				}
+				a := rss("text/xml", items...)
+				a.Body = strings.ReplaceAll(a.Body, "2000", "2050")
+				a.Header.Set("ETag", tag)
+				return a
+			},
+		}, Others: crawltest.Always(crawltest.HTML("article"))})
+		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c.Fetcher = choosy(t, web)
+		runFor(t, c, 60*time.Hour)
+		wantLines(t, j.lines, "200 seed /", "200 feed /feed", "200 feed /old",
+			"200 revisit /", "200 feed /feed", "200 feed /new", "200 revisit /old",
+			"200 revisit /", "304 feed /feed", "200 revisit /new", "200 revisit /old")
+		if n := c.Stats().Recalled; n != 0 {
+			t.Errorf("%d pages were recalled by a feed", n)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/frontier/sitemap"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Follow says which of the URLs that a page names FollowLinks returns. The zero
+// Follow: links, the feeds that pages announce, and what feeds list.
+type Follow struct {
+	NoLinks bool
+	NoFeeds bool // feeds that are announced are not visited, and none is read
+}
+
+// FollowLinks is the handler of a crawl without callbacks: it returns the
+// links of every page that was answered with 2xx, those of its header and those
+// of HTML, but not those that the page or its header ask robots not to follow;
+// the feeds that the page announces; and, of a feed, what it lists: all as far
+// as Settings.Follow says. What a page says of other forms of itself (canonical,
+// alternate) is no link.
+func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
+	if !v.OK() {
+		return nil, nil
+	}
+	header, page := v.Response.Header, v.Document()
+	meta := !c.Settings.IgnoreMeta
+	if meta && page.Directives(c.Settings.Token, header).NoFollow {
+		return nil, nil
+	}
+	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
+	found := s.ScanHeader(header, v.URL()).Links
+	if page != nil {
+		found = slices.Concat(found, page.Links)
+	}
+	links := make([]Link, 0, len(found))
+	for _, l := range found {
+		switch follow := c.Settings.Follow; {
+		case meta && l.NoFollow():
+		case l.Feed && !follow.NoFeeds:
+			links = append(links, Link{URL: l.URL, Context: []byte(announcement), feed: true})
+		case l.Kind < extract.Canonical && !follow.NoLinks:
+			links = append(links, Link{URL: l.URL})
+		}
+	}
+	return append(links, c.listed(v)...), nil
+}
+
+// announcement is the context of an entry of source Feed that a page announced
+// as a feed. Others of that source are what feeds list.
+const announcement = "feed"
+
+// isFeed reports whether a page announced what l leads to as a feed. It stays one
+// when it is visited again, and when it has moved.
+func isFeed(l storage.Lease) bool {
+	return l.Source == storage.Feed && string(l.Context) == announcement
+}
+
+// mayBeFeed reports whether an answer of this content type to the visit of l is
+// read as a feed, if it is one: it says that it is, or a page does.
+func (c *Crawler) mayBeFeed(l storage.Lease, contentType string) bool {
+	return !c.Settings.Follow.NoFeeds && (isFeed(l) || extract.IsFeed(contentType))
+}
+
+// listed returns what a feed lists, as far as it can be read; of what is none,
+// whatever was announced, nothing. The dates of items say nothing of the pages.
+func (c *Crawler) listed(v *Visit) (links []Link) {
+	if !c.mayBeFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
+		return nil
+	}
+	options := sitemap.Options{Feeds: true, Entries: c.Settings.MaxLinks}
+	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
+		links = append(links, Link{URL: e.URL, feed: true})
+		return nil
+	})
+	if damage != nil && !errors.Is(damage, sitemap.ErrNotSitemap) {
+		c.Log.Warn("feed is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+	}
+	return links
+}
