@@ -39,6 +39,7 @@ type Crawler struct {
 	heeded   heeded
 	delays   delays
 	claims   claims
+	bodies   bodies
 	line     line
 	lapsed   sync.Map // hosts whose override has expired, and that it was said of
 	halt     context.CancelFunc

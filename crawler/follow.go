@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
@@ -12,39 +11,42 @@ import (
 )
 
 // Follow says which of the URLs that a page names FollowLinks returns. The zero
-// Follow: links, the feeds that pages announce, and what feeds list.
+// Follow: links, the feeds that pages announce, what feeds list, and the URL that
+// a page says is its canonical one.
 type Follow struct {
-	NoLinks bool
-	NoFeeds bool // feeds that are announced are not visited, and none is read
+	NoLinks     bool
+	NoFeeds     bool // feeds that are announced are not visited, and none is read
+	NoCanonical bool
 }
 
 // FollowLinks is the handler of a crawl without callbacks: it returns the
 // links of every page that was answered with 2xx, those of its header and those
 // of HTML, but not those that the page or its header ask robots not to follow;
-// the feeds that the page announces; and, of a feed, what it lists: all as far
-// as Settings.Follow says. What a page says of other forms of itself (canonical,
-// alternate) is no link.
+// the feeds and the canonical URL that it names; and, of a feed, what it lists:
+// all as far as Settings.Follow says. Alternate forms of the page are no links.
 func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 	if !v.OK() {
 		return nil, nil
 	}
-	header, page := v.Response.Header, v.Document()
+	page := v.Document()
 	meta := !c.Settings.IgnoreMeta
-	if meta && page.Directives(c.Settings.Token, header).NoFollow {
+	if meta && page.Directives(c.Settings.Token, v.Response.Header).NoFollow {
 		return nil, nil
 	}
-	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
-	found := s.ScanHeader(header, v.URL()).Links
-	if page != nil {
-		found = slices.Concat(found, page.Links)
+	var found []extract.Link
+	for _, says := range []*extract.Document{v.Header(), page} {
+		if says != nil {
+			found = append(found, says.Links...)
+		}
 	}
+	canonical := v.Canonical()
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
 		switch follow := c.Settings.Follow; {
 		case meta && l.NoFollow():
 		case l.Feed && !follow.NoFeeds:
 			links = append(links, Link{URL: l.URL, Context: []byte(announcement), feed: true})
-		case l.Kind < extract.Canonical && !follow.NoLinks:
+		case l.Kind < extract.Canonical && !follow.NoLinks, l.URL == canonical && canonical != v.URL() && !follow.NoCanonical:
 			links = append(links, Link{URL: l.URL})
 		}
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // TestLinksInHeaders: what header fields link to is visited, whatever the
-// content type; what they say of other forms of the page is not.
+// content type, and so is the canonical URL that they name; alternates are not.
 func TestLinksInHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := crawltest.HTML("<p>no links")
-		home.Header.Set("Link", `</text>; rel=next, </canonical>; rel=canonical`)
+		home.Header.Set("Link", `</text>; rel=next, </canonical>; rel=canonical, </alternate>; rel=alternate`)
 		home.Header.Set("Refresh", "60; url=/later")
 		text := crawltest.Text("no HTML")
 		text.Header.Set("Link", `</last>; rel="next"`)
@@ -27,7 +27,7 @@ func TestLinksInHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, times := visited(web.Log())
-		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 0, "/never": 0} {
+		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 1, "/alternate": 0, "/never": 0} {
 			if got := times["http://a.test"+path]; got != want {
 				t.Errorf("%s visited %d times, want %d", path, got, want)
 			}

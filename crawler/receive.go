@@ -40,8 +40,14 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if v.brokenOff {
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	v.document = sync.OnceValue(func() *extract.Document { return c.scan(v.Response) })
+	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
+	v.document = c.scan(v.Response, func(s *extract.Scanner) *extract.Document {
+		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
+	})
 	links, verdict := c.read(ctx, v)
+	if verdict == nil {
+		c.countDuplicate(v)
+	}
 	if v.Err == nil {
 		v.Err = verdict
 	}
@@ -62,23 +68,24 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	return c.judge(afterwards(ctx), v, verdict)
 }
 
-// scan finds what a crawl needs in an HTML page.
-func (c *Crawler) scan(res *decorum.Response) *extract.Document {
-	if res == nil {
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			c.tally.panics.Add(1)
-			c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
+// scan returns what finds in an answer what a crawl needs, when it is first asked.
+func (c *Crawler) scan(res *decorum.Response, read func(*extract.Scanner) *extract.Document) func() *extract.Document {
+	return sync.OnceValue(func() *extract.Document {
+		if res == nil {
+			return nil
 		}
-	}()
-	s := extract.Scanner{MaxLinks: c.Settings.MaxLinks}
-	doc := s.Scan(res.Body, res.Header.Get("Content-Type"), res.URL)
-	if doc != nil && doc.More {
-		c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
-	}
-	return doc
+		defer func() {
+			if p := recover(); p != nil {
+				c.tally.panics.Add(1)
+				c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
+		doc := read(&extract.Scanner{MaxLinks: c.Settings.MaxLinks})
+		if doc != nil && doc.More {
+			c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
+		}
+		return doc
+	})
 }
 
 // read calls the handler, and catches its panic. Of a page that has not changed

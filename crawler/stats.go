@@ -21,7 +21,11 @@ type Stats struct {
 
 	Redirects    int64 // pages that redirected
 	RedirectsNew int64 // of them, to a URL that was queued: no loop
-	Folded       int64 // sightings of URLs on http that were taken for their twins on https
+	// Of pages answered with 2xx, the first time that they are visited:
+	Renamed    int64 // that name another URL as their canonical one
+	Duplicates int64 // whose body is that of a page visited lately, of 50,000 at least
+
+	Folded int64 // sightings of URLs on http that were taken for their twins on https
 }
 
 type tally struct {
@@ -30,6 +34,7 @@ type tally struct {
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
 	redirects, redirectsNew       atomic.Int64
+	renamed, duplicates           atomic.Int64
 }
 
 // visit counts one visit.
@@ -62,6 +67,7 @@ func (c *Crawler) Stats() Stats {
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
 		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
+		Renamed: t.renamed.Load(), Duplicates: t.duplicates.Load(),
 	}
 	if c.Frontier != nil {
 		s.Folded = c.Frontier.Folded()

@@ -29,6 +29,7 @@ type Visit struct {
 	Links     int               // how many links the handler returned
 
 	before    time.Time // end of the host's last visit when this one began; zero for its first
+	header    func() *extract.Document
 	document  func() *extract.Document
 	brokenOff bool // by us: it says nothing of the server
 }
@@ -75,6 +76,26 @@ func (v *Visit) Document() *extract.Document {
 		return nil
 	}
 	return v.document()
+}
+
+// Header returns what extract.ScanHeader finds in the header of the answer, nil
+// if there is none. It is scanned once.
+func (v *Visit) Header() *extract.Document {
+	if v.header == nil {
+		return nil
+	}
+	return v.header()
+}
+
+// Canonical returns the URL that the page says is the one to use for it, in the
+// page or else in the header; zero if it names none.
+func (v *Visit) Canonical() decorum.URL {
+	for _, says := range []*extract.Document{v.Document(), v.Header()} {
+		if says != nil && !says.Canonical.IsZero() {
+			return says.Canonical
+		}
+	}
+	return decorum.URL{}
 }
 
 // A Link is a URL that a handler wants visited.

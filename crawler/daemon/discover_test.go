@@ -17,6 +17,8 @@ func gazette() crawltest.Site {
 	feed := crawltest.Typed("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
 		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
 	feed.Gzip = true
+	print := crawltest.HTML("for printing")
+	print.Header.Set("Link", "</news/1>; rel=canonical")
 	return crawltest.Site{Host: "gazette.example",
 		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
 			Disallow: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
@@ -24,6 +26,7 @@ func gazette() crawltest.Site {
 			"/":          crawltest.Always(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
 			"/news/feed": crawltest.Always(feed),
 			"/news/1":    crawltest.Always(crawltest.HTML("one")),
+			"/print":     crawltest.Always(print),
 			"/news/2":    crawltest.Always(crawltest.HTML("two")),
 		}}
 }
@@ -69,5 +72,21 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("visits %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestCanonicalOverSockets: a page's canonical URL is reported whatever is
+// discovered, visited where that is wanted, and the page counted as its duplicate.
+func TestCanonicalOverSockets(t *testing.T) {
+	const duplicates = "duplicates: 0 pages with the body of another, 1 that name another URL as canonical"
+	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
+		v := visitTo(t, gazette())
+		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+		call(t, v.args("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
+		lines := records(t, filepath.Join(v.data(), outputFile))
+		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
+			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
+		}
+		call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
 	}
 }

@@ -156,7 +156,8 @@ func lacking(m map[string]any, field string) map[string]any {
 // What is added is visited by the crawl that goes on, and nothing else is.
 func TestFrontierAdd(t *testing.T) {
 	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
+	call(t, v.args("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
 	v.on(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
 	v.on(t, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)

@@ -9,7 +9,6 @@ var notYet = []struct{ field, why string }{
 	{"fetch.headers", "requests carry no headers of yours"},
 	{"fetch.cookies", "requests carry no cookies"},
 	{"fetch.proxy", "requests go straight to the host"},
-	{"discover.canonical", "links, sitemaps and feeds are followed"},
 	{"store.redis", "the state is kept in store.path"},
 	{"output.warc", "visits are written to output.jsonl"},
 	{"output.bodies", "visits are written without bodies"},

@@ -63,11 +63,13 @@ type paramPlace struct {
 	Example  [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
 }
 
-// duplicates counts pages of a host whose body is exactly that of another.
+// duplicates counts pages of a host whose body is exactly that of another, and
+// those that name another URL as canonical.
 type duplicates struct {
 	Host       string `json:"host"`
 	Pages      int    `json:"pages"`
 	Duplicates int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
+	Renamed    int    `json:"canonical_elsewhere"`
 }
 
 // An outputPage is what of a line of output is read.
@@ -146,6 +148,9 @@ func (s *paramSurvey) note(u decorum.URL, p outputPage, hash uint64) {
 		s.hosts[host] = &duplicates{Host: host}
 	}
 	s.hosts[host].Pages++
+	if p.Canonical != "" && p.Canonical != u.String() {
+		s.hosts[host].Renamed++
+	}
 	body := fingerprint(host + "\n" + fmt.Sprint(hash))
 	if _, same := s.bodies.get(body); same {
 		s.hosts[host].Duplicates += s.bodies.each()

@@ -85,12 +85,12 @@ func (s *paramSurvey) report() *paramReport {
 	}
 	slices.SortFunc(r.Suggestions, suggestion.compare)
 	for _, d := range s.hosts {
-		if d.Duplicates > 0 {
+		if d.Duplicates+d.Renamed > 0 {
 			r.Duplicates = append(r.Duplicates, d)
 		}
 	}
 	slices.SortFunc(r.Duplicates, func(a, b *duplicates) int {
-		return cmp.Or(cmp.Compare(b.Duplicates, a.Duplicates), strings.Compare(a.Host, b.Host))
+		return cmp.Or(cmp.Compare(b.Duplicates+b.Renamed, a.Duplicates+a.Renamed), strings.Compare(a.Host, b.Host))
 	})
 	return r
 }
@@ -161,10 +161,11 @@ func (r *paramReport) writeTable(w io.Writer, data string) error {
 	}
 	if len(r.Duplicates) > 0 {
 		p.line("")
-		p.line("Pages whose body is exactly that of another page of their host:")
+		p.line("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
 		p.table(func(row func(...any)) {
+			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
 			for _, d := range r.Duplicates {
-				row("  "+d.Host, d.Duplicates, "of", d.Pages)
+				row(d.Host, d.Duplicates, d.Renamed, d.Pages)
 			}
 		})
 	}

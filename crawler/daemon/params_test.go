@@ -66,8 +66,9 @@ func TestReportParams(t *testing.T) {
 		"ref /": {"/", 12, 0, 0, 0, "Clean-param: ref /"},
 		// In /b it makes another page each time.
 		"view /a/": {"/a/", 6, 0, 0, 0, "Clean-param: view /a/"},
-		// The bodies differ, but each names the one page; 5 pairs of 6 pages.
-		"sid /c/": {"/c/", 0, 5, 6, 0, ""},
+		// The bodies differ, but each names the one page; 5 pairs of 6 pages, and
+		// that one with each of them.
+		"sid /c/": {"/c/", 0, 11, 6, 0, ""},
 	} {
 		if rows[key] != want {
 			t.Errorf("%s: %+v, want %+v", key, rows[key], want)
@@ -77,11 +78,11 @@ func TestReportParams(t *testing.T) {
 		t.Errorf("suggestions %+v, one in %d", rows, got.SampleOf)
 	}
 	// Of 18 pages of /a 6 are different; of those of /b the ones with ref are as the bare.
-	if d := got.Duplicates; len(d) != 1 || d[0].Pages != 43 || d[0].Duplicates != 18 {
+	if d := got.Duplicates; len(d) != 1 || d[0].Pages != 44 || d[0].Duplicates != 18 || d[0].Renamed != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
-	call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, "Clean-param: view /a/", "18  of  43",
-		"ref of noisy.example: http://noisy.example/", "by the 43 pages")
+	call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
 	call(t, "report", "--params", "--data", v.data(), "--host=other.example").want(t, ExitDone, "No page is the same")
 	if n := strings.Count(call(t, "report", "--params", "--data", v.data(), "--format=jsonl").stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)

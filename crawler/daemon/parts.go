@@ -205,5 +205,7 @@ func (p *Project) settings() (crawler.Settings, error) {
 
 // follow says what of a page leads on, where no callbacks do.
 func (p *Project) follow() crawler.Follow {
-	return crawler.Follow{NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != ""}
+	return crawler.Follow{
+		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
+	}
 }

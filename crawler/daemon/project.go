@@ -197,7 +197,7 @@ func DefaultProject() Project {
 			Timeout: Duration(30 * time.Second), MaxBody: 10 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
-		Discover: Discover{Links: true, Sitemaps: true, Feeds: true},
+		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true},
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},

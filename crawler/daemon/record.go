@@ -64,8 +64,9 @@ func newRecord(v *crawler.Visit, token string) Record {
 		r.answer(v.Response)
 		doc := v.Document()
 		if doc != nil {
-			r.Title, r.Canonical = doc.Title, doc.Canonical.String()
+			r.Title = doc.Title
 		}
+		r.Canonical = v.Canonical().String()
 		r.MetaRobots = doc.Directives(token, v.Response.Header).String()
 	}
 	return r

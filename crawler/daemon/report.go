@@ -52,7 +52,8 @@ the robots.txt that is kept.
 do not change what a page is: pairs of pages whose URLs differ in the parameter only
 and have the same body, or another one, and what canonical links say. It shows the
 line that one could write into robots.txt, or scope.params could say; nothing is
-applied. Pages that are exact duplicates are counted by host. The crawl may be
+applied. Pages that are exact duplicates, or name another URL as canonical, are counted
+by host. The crawl may be
 running. Memory stays below 64 MB: of more than 100,000 URLs some are compared only.
 
 --format json writes one object; jsonl one object a line, the totals first. All

@@ -265,6 +265,6 @@ func TestSitemapsOnly(t *testing.T) {
 	site.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.Always(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := visitTo(t, site)
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false}\n")
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 }

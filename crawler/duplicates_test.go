@@ -1,0 +1,74 @@
+package crawler_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// twins is a site of pages that name other URLs as canonical, and pages that are
+// the same.
+func twins() crawltest.Site {
+	byHeader := crawltest.Typed("application/pdf", "%PDF")
+	byHeader.Header.Set("Link", "</whole>; rel=canonical")
+	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+		"/":      crawltest.Always(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a href=/one><a href=/two><a href=/three><a href=/none>")),
+		"/print": crawltest.Always(crawltest.HTML("<link rel=canonical href=http://a.test/page>for printing")),
+		"/pdf":   crawltest.Always(byHeader),
+		"/page":  crawltest.Always(crawltest.HTML("<link rel=canonical href=/page>the page")),
+		"/whole": crawltest.Always(crawltest.HTML("the whole")),
+		"/one":   crawltest.Always(crawltest.HTML("same")),
+		"/two":   crawltest.Always(crawltest.HTML("same")),
+		"/three": crawltest.Always(crawltest.HTML("same")),
+		"/none":  crawltest.Always(crawltest.Status(404)),
+	}}
+}
+
+// TestCanonical: what a page names as its canonical URL is visited, where that is
+// wanted, though links should not be, and counts as what it is.
+func TestCanonical(t *testing.T) {
+	for _, test := range []struct {
+		follow  crawler.Follow
+		want    []string
+		renamed int64
+	}{
+		{crawler.Follow{}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none", "/page", "/whole"}, 2},
+		{crawler.Follow{NoCanonical: true}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none"}, 2},
+		{crawler.Follow{NoLinks: true}, []string{"/"}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(twins())
+			c := newCrawl(t, web, memory(), "http://a.test/")
+			c.Settings.Follow = test.follow
+			j := &journal{}
+			c.Recorder = j
+			run(t, c)
+			wantLines(t, asked(web), test.want...)
+			if st := c.Stats(); st.Renamed != test.renamed || len(j.lines) != len(test.want) {
+				t.Errorf("%+v: %d pages name another URL, want %d", test.follow, st.Renamed, test.renamed)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(twins())
+		c := newCrawl(t, web, memory(), "http://a.test/print", "http://a.test/pdf")
+		c.Settings.Follow = crawler.Follow{NoLinks: true}
+		run(t, c)
+		wantLines(t, asked(web), "/print", "/pdf", "/page", "/whole")
+	})
+}
+
+// TestDuplicates: pages with the body of another are counted, once each, however
+// often they are visited.
+func TestDuplicates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(twins())
+		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		runFor(t, c, 3*day)
+		if st := c.Stats(); st.Duplicates != 2 || st.Renamed != 2 || st.Revisits == 0 {
+			t.Errorf("%d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", st.Duplicates, st.Renamed, st.Revisits)
+		}
+	})
+}
