@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -50,7 +51,7 @@ type Crawler struct {
 type Settings struct {
 	Workers  int   // visits at a time; default 64
 	MaxPages int64 // pages to visit in this run; 0: no limit
-	MaxLinks int   // links taken from one page, or feed; default extract.DefaultMaxLinks
+	MaxLinks int   // links taken from one page, or feed; default DefaultMaxLinks
 	MaxBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
 	// MaxPagesPerHost is how many pages of a host are visited, in all runs
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,
@@ -74,6 +75,9 @@ type Settings struct {
 	// headers that name it.
 	Token string
 }
+
+// DefaultMaxLinks is how many links are taken from one page, or feed.
+const DefaultMaxLinks = extract.DefaultMaxLinks
 
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)

@@ -17,6 +17,12 @@ type Follow struct {
 	NoLinks     bool
 	NoFeeds     bool // feeds that are announced are not visited, and none is read
 	NoCanonical bool
+	Images      bool // images of pages, too: img, srcset and picture
+}
+
+// takes reports whether links of a kind are followed.
+func (f Follow) takes(k extract.Kind) bool {
+	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images
 }
 
 // FollowLinks is the handler of a crawl without callbacks: it returns the
@@ -39,14 +45,14 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 			found = append(found, says.Links...)
 		}
 	}
-	canonical := v.Canonical()
+	follow, canonical := c.Settings.Follow, v.Canonical()
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
-		switch follow := c.Settings.Follow; {
+		switch {
 		case meta && l.NoFollow():
 		case l.Feed && !follow.NoFeeds:
 			links = append(links, Link{URL: l.URL, Context: []byte(announcement), feed: true})
-		case l.Kind < extract.Canonical && !follow.NoLinks, l.URL == canonical && canonical != v.URL() && !follow.NoCanonical:
+		case follow.takes(l.Kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, Link{URL: l.URL})
 		}
 	}

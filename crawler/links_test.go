@@ -1,9 +1,12 @@
 package crawler_test
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -35,19 +38,64 @@ func TestLinksInHeaders(t *testing.T) {
 	})
 }
 
-// TestMaxLinks: the setting bounds what is taken from one page.
+// TestImages: images are links where they are wanted, all the forms of one.
+func TestImages(t *testing.T) {
+	const page = `<a href=/a><img src=/small srcset="/large 2x"><picture><source srcset="/wide 800w, /narrow 400w"><img src=/plain></picture><img src=data:,x>`
+	for _, test := range []struct {
+		follow crawler.Follow
+		want   []string
+	}{
+		{crawler.Follow{}, []string{"/", "/a"}},
+		{crawler.Follow{Images: true}, []string{"/", "/a", "/small", "/large", "/wide", "/narrow", "/plain"}},
+		{crawler.Follow{Images: true, NoLinks: true}, []string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page))}})
+			c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+			c.Settings.Follow = test.follow
+			run(t, c)
+			wantLines(t, asked(web), test.want...)
+		})
+	}
+}
+
+// TestMaxLinksOfFeeds: the setting bounds what is taken from one feed, and the log
+// says that there was more.
+func TestMaxLinksOfFeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(rss("application/rss+xml", "/1", "/2", "/3"))}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.MaxLinks = 2
+		var log strings.Builder
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		run(t, c)
+		wantLines(t, asked(web), "/", "/1", "/2")
+		if !strings.Contains(log.String(), "limit exceeded") {
+			t.Errorf("the log says %q", log.String())
+		}
+	})
+}
+
+// TestMaxLinks: the setting bounds what is taken from one page, and the log says
+// that there was more.
 func TestMaxLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
 			"/": crawltest.Always(crawltest.HTML("<a href=/1><a href=/2><a href=/3>"))}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		c.Settings.MaxLinks = 2
+		var log strings.Builder
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, times := visited(web.Log())
 		if times["http://a.test/1"] != 1 || times["http://a.test/2"] != 1 || times["http://a.test/3"] != 0 {
 			t.Errorf("visited %v, want two of the three links", times)
+		}
+		if !strings.Contains(log.String(), "page has more links than are read") {
+			t.Errorf("the log says %q", log.String())
 		}
 	})
 }

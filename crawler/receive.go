@@ -80,7 +80,7 @@ func (c *Crawler) scan(res *decorum.Response, read func(*extract.Scanner) *extra
 				c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
 			}
 		}()
-		doc := read(&extract.Scanner{MaxLinks: c.Settings.MaxLinks})
+		doc := read(&extract.Scanner{MaxLinks: c.Settings.MaxLinks, Images: c.Settings.Follow.Images})
 		if doc != nil && doc.More {
 			c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
 		}

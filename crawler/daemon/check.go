@@ -25,7 +25,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch,
+		checkAgent, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch,
 	} {
 		if f := room(p); f != nil {
 			return f
@@ -119,6 +119,15 @@ func checkScope(p *Project) *fault {
 	return nil
 }
 
+// checkDiscover refuses what callbacks, which alone say what leads on, leave
+// without effect.
+func checkDiscover(p *Project) *fault {
+	if p.Discover.Images && p.Handler != "" {
+		return faulty("discover.images", "the callbacks of handler %s say what leads on from a page; leave one of the two out", p.Handler)
+	}
+	return nil
+}
+
 // checkChoices checks the fields that have a few values.
 func checkChoices(p *Project) *fault {
 	for _, f := range []struct{ field, value, choices string }{
@@ -169,6 +178,7 @@ func checkNumbers(p *Project) *fault {
 		{"scope.max_redirects", float64(p.Scope.MaxRedirects), 0, 1e6},
 		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
+		{"discover.max_links", float64(p.Discover.MaxLinks), 1, 1e6},
 		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},
 		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},

@@ -78,7 +78,7 @@ func TestDiscover(t *testing.T) {
 // TestCanonicalOverSockets: a page's canonical URL is reported whatever is
 // discovered, visited where that is wanted, and the page counted as its duplicate.
 func TestCanonicalOverSockets(t *testing.T) {
-	const duplicates = "duplicates: 0 pages with the body of another, 1 that name another URL as canonical"
+	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
 		v := visitTo(t, gazette())
 		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
@@ -88,5 +88,34 @@ func TestCanonicalOverSockets(t *testing.T) {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
 		call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
+	}
+}
+
+// TestImagesOverSockets: images are visited where they are wanted, and their
+// bodies read where their type is; max_links bounds both, and says so.
+func TestImagesOverSockets(t *testing.T) {
+	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.Page{
+		"/":     crawltest.Always(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
+		"/page": crawltest.Always(crawltest.HTML("a page"))},
+		Others: crawltest.Always(crawltest.Typed("image/png", "\x89PNG"))}
+	for fields, want := range map[string]string{
+		"discover: {}":             "/ 49, /page 6",
+		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
+		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
+	} {
+		v := visitTo(t, site)
+		file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
+		said := call(t, v.args("-c", file, "http://gallery.example/")...)
+		said.want(t, ExitDone)
+		if limited := strings.Contains(said.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
+			t.Errorf("%s: the log says\n%s", fields, said.stderr)
+		}
+		var got []string
+		for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+			got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.Bytes))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s: visited %s, want %s", fields, s, want)
+		}
 	}
 }

@@ -195,7 +195,7 @@ func (p *Project) settings() (crawler.Settings, error) {
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
-		Follow: p.follow(),
+		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks,
 		Revisit: frontier.Revisit{
 			Mode: mode, Every: time.Duration(p.Revisit.Every),
 			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),
@@ -207,5 +207,6 @@ func (p *Project) settings() (crawler.Settings, error) {
 func (p *Project) follow() crawler.Follow {
 	return crawler.Follow{
 		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
+		Images: p.Discover.Images,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
@@ -134,6 +135,8 @@ type Discover struct {
 	Sitemaps  bool `yaml:"sitemaps"`
 	Feeds     bool `yaml:"feeds"`
 	Canonical bool `yaml:"canonical"`
+	Images    bool `yaml:"images"`    // of pages; fetch.content_types says which bodies are read
+	MaxLinks  int  `yaml:"max_links"` // taken from one page, or feed
 }
 
 // Revisit says when pages are visited again: never (none), always after the same
@@ -197,7 +200,7 @@ func DefaultProject() Project {
 			Timeout: Duration(30 * time.Second), MaxBody: 10 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
-		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true},
+		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true, MaxLinks: crawler.DefaultMaxLinks},
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},

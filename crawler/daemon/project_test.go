@@ -175,6 +175,14 @@ p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
 p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
   5 |   concurrency: 0
     |                ^`},
+		{"links of a page", least + "discover: {max_links: 0}\n", `
+p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
+  3 | discover: {max_links: 0}
+    |                       ^`},
+		{"images beside callbacks", least + "handler: books\ndiscover: {images: true}\n", `
+p.yaml:4:20: discover.images: the callbacks of handler books say what leads on from a page; leave one of the two out
+  4 | discover: {images: true}
+    |                    ^`},
 		{"zero", least + "fetch: {timeout: 0s}\n", `
 p.yaml:3:18: fetch.timeout: expected more than 0
   3 | fetch: {timeout: 0s}

@@ -31,7 +31,7 @@ func (j *job) summary(ctx context.Context, end error) string {
 		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsNew)
 	}
 	if st.Renamed+st.Duplicates > 0 {
-		fmt.Fprintf(&b, "duplicates: %d pages with the body of another, %d that name another URL as canonical\n", st.Duplicates, st.Renamed)
+		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.Duplicates, st.Renamed)
 	}
 	if st.Folded > 0 {
 		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.Folded)
