@@ -156,12 +156,18 @@ func (k *walker) follow(s step, got fetched) {
 	for _, m := range sitemapLoc.FindAllStringSubmatch(got.body, -1) {
 		k.find(step{url: m[2], depth: 1, sitemap: m[1] == "sitemap"})
 	}
+	for _, m := range feedItem.FindAllStringSubmatch(got.body, -1) {
+		k.find(step{url: join(s.url, m[1]), depth: s.depth + 1})
+	}
 	if s.sitemap || noFollow.MatchString(got.body) || !strings.HasPrefix(got.res.Header.Get("Content-Type"), "text/html") {
 		return
 	}
 	base := s.url
 	if m := baseHref.FindStringSubmatch(got.body); m != nil {
 		base = join(base, m[1])
+	}
+	for _, m := range feedLink.FindAllStringSubmatch(got.body, -1) {
+		k.find(step{url: join(base, m[1]), depth: s.depth + 1})
 	}
 	for _, m := range anchor.FindAllStringSubmatch(got.body, -1) {
 		if to := join(base, html.UnescapeString(m[1])); to != "" && !strings.Contains(m[2], "nofollow") {

@@ -9,7 +9,7 @@ import (
 
 // Demo returns a web of small sites, in one quiet town, with most of what
 // makes crawling hard: rules with wildcards, a Crawl-delay, Clean-param noise,
-// sitemaps, redirects that loop or lead where they should not, a calendar
+// sitemaps and a feed, redirects that loop or lead where they should not, a calendar
 // without end, robots.txt files that fail, move or never come, servers that
 // are slow, overloaded or broken. Its Plan says where to begin and which limits
 // make the crawl end; Reachable says what it should find. No host has more than

@@ -12,6 +12,7 @@ type place struct {
 	Site
 	name    string
 	charset string
+	feed    string // that every page announces
 }
 
 // newPlace returns a site with robots.txt and no pages yet. It takes a moment
@@ -71,6 +72,9 @@ func under(dir string) func(string) string {
 
 // html returns a page. head goes into its head.
 func (p *place) html(head, title string, parts ...string) string {
+	if p.feed != "" {
+		head += `<link rel="alternate" type="application/rss+xml" href="` + p.feed + `">`
+	}
 	return strings.Join(append([]string{
 		"<!DOCTYPE html>",
 		`<html lang="en">`,
@@ -83,6 +87,11 @@ func (p *place) html(head, title string, parts ...string) string {
 }
 
 func para(text string) string { return "<p>" + html.EscapeString(text) + "</p>" }
+
+// feed returns an RSS feed of links.
+func feed(links ...string) string {
+	return `<rss version="2.0"><channel><item><link>` + strings.Join(links, "</link></item>\n<item><link>") + "</link></item></channel></rss>\n"
+}
 
 // link returns a link, with further attributes if there are any.
 func link(to, text string, attributes ...string) string {

@@ -94,6 +94,7 @@ func TestDemoReach(t *testing.T) {
 	})
 	for name, page := range map[string]string{
 		"known to a sitemap only":       "http://museum.example/store/tin-whistle",
+		"known to a feed only":          "http://radio.example/tomorrow",
 		"at the end of redirects":       "http://post.example/forward/3?care=of",
 		"in a loop of redirects":        "http://post.example/round/b",
 		"by BASE":                       "http://garden.example/beds/pond/",

@@ -140,9 +140,14 @@ func river() Site {
 	return p.Site
 }
 
-// radio compresses its pages, one of them badly.
+// radio compresses its pages, one of them badly, and has programmes that only its
+// feed lists.
 func radio() Site {
 	p := newPlace("radio.example", "Valley Radio", allowAll())
+	p.feed = "/feed.xml"
+	p.page("/tonight", "Tonight", para("What the moon sounds like, for those who take the feed."))
+	p.page("/tomorrow", "Tomorrow", para("The same, with clouds."))
+	p.at(p.feed, Always(Typed("application/rss+xml", feed("/tonight", "tomorrow", home(p.Host)+"programmes/"))))
 	links := p.series("/programmes/", items("programmes"), under("/programmes/"), link("/static", "Between the stations"))
 	p.page("/programmes/", "Programmes", list(links...))
 	p.page("/static", "Static", para(strings.Repeat("Krrr. ", 100)))

@@ -45,9 +45,10 @@ type Reach struct {
 func (w *Web) Reachable() []string { return w.Reach(w.Plan).Pages }
 
 // Reach explores the web by a plan, without a request being made or logged. It
-// reads robots.txt as Robots states it, follows redirects, links and sitemaps,
+// reads robots.txt as Robots states it, follows redirects, links, sitemaps and feeds,
 // and heeds nofollow. It reads only HTML as Demo writes it: links are <a> with
-// href first, and attributes have double quotes. The web is explored as it is
+// href first, feeds are announced as link elements are there, and attributes have
+// double quotes. The web is explored as it is
 // at the moment; robots.txt redirects are taken to succeed.
 func (w *Web) Reach(p Plan) Reach {
 	e := &explorer{web: w, plan: p.withDefaults(), hosts: map[string]bool{}, found: map[string]bool{}, now: time.Now()}
@@ -154,6 +155,10 @@ func (e *explorer) visit(f find) {
 		for _, m := range sitemapLoc.FindAllStringSubmatch(a.Body, -1) {
 			e.resolve(f.url, m[2], 1, m[1] == "sitemap")
 		}
+	case media == "application/rss+xml":
+		for _, m := range feedItem.FindAllStringSubmatch(a.Body, -1) {
+			e.resolve(f.url, m[1], f.depth+1, false)
+		}
 	case strings.HasPrefix(media, "text/html"):
 		e.follow(f, a)
 	}
@@ -175,6 +180,8 @@ func (e *explorer) ask(page string) (Answer, bool) {
 // Links as Demo writes them.
 var (
 	sitemapLoc = regexp.MustCompile(`<(url|sitemap)>\s*<loc>([^<]*)</loc>`)
+	feedItem   = regexp.MustCompile(`<item><link>([^<]*)</link>`)
+	feedLink   = regexp.MustCompile(`<link rel="alternate" type="application/rss\+xml" href="([^"]*)">`)
 	anchor     = regexp.MustCompile(`<a href="([^"]*)"([^>]*)>`)
 	baseHref   = regexp.MustCompile(`<base href="([^"]*)">`)
 	noFollow   = regexp.MustCompile(`<meta name="robots" content="[^"]*nofollow[^"]*">`)
@@ -188,6 +195,9 @@ func (e *explorer) follow(f find, a Answer) {
 	base := f.url
 	if m := baseHref.FindStringSubmatch(a.Body); m != nil {
 		base = join(base, m[1])
+	}
+	for _, m := range feedLink.FindAllStringSubmatch(a.Body, -1) {
+		e.resolve(base, m[1], f.depth+1, false)
 	}
 	for _, m := range anchor.FindAllStringSubmatch(a.Body, -1) {
 		if !strings.Contains(m[2], `rel="nofollow"`) {
