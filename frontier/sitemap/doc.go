@@ -14,7 +14,8 @@
 //     nothing, its first bytes and its root element for all.
 //   - A bare "&" stands for itself. The five entities of XML and numeric
 //     references are known; text with any other is not used.
-//   - Relative locations are resolved against the sitemap's own URL.
+//   - Relative locations are resolved against the sitemap's own URL, or what
+//     xml:base of a feed says.
 //   - Where a file breaks off or is broken, what was read stands, and the error
 //     says where that was.
 //   - What cannot be used is passed over; Options.Flaw is told of it.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 // A form is one of the kinds of documents that list URLs: the names of the
@@ -39,14 +41,22 @@ func formOf(root []byte) (form, bool) {
 type document struct {
 	scanner
 	form
-	sink *sink
-	open [][]byte // the names of the elements that are open
+	sink  *sink
+	open  [][]byte // the names of the elements that are open
+	outer []outer  // what locations were relative to before those of them with xml:base
 
 	within int    // how deep the open entry is; 0 if none is
 	field  int    // how deep the open field is; 0 if none is
 	value  []byte // of the open field
 	void   error  // why the value is unusable
 	draft  draft  // the open entry
+}
+
+// An outer is what locations are relative to again when the element that is so deep
+// ends.
+type outer struct {
+	depth int
+	base  decorum.URL
 }
 
 // read reads the document to the end of its root element.
@@ -119,7 +129,9 @@ func (d *document) begin(t token) error {
 			return fmt.Errorf("element %.40q: %w", t.name, ErrNotSitemap)
 		}
 		d.form = form
+		d.rebase(t)
 	case d.within == 0:
+		d.rebase(t)
 		if string(local(t.name)) == d.entry {
 			d.within = depth
 			d.draft.reset()
@@ -128,6 +140,21 @@ func (d *document) begin(t token) error {
 		return d.beginField(t)
 	}
 	return nil
+}
+
+// rebase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
+// and RSS is found with it.
+func (d *document) rebase(t token) {
+	raw := attribute(t.attrs, "xml:base")
+	if !d.feed || raw == nil {
+		return
+	}
+	ref, bad := decode(&d.text, raw)
+	u, err := d.sink.base.ResolveBytes(ref)
+	if bad == nil && err == nil {
+		d.outer = append(d.outer, outer{len(d.open), d.sink.base})
+		d.sink.base = u
+	}
 }
 
 // beginField opens an element of an entry.
@@ -171,20 +198,22 @@ func (d *document) setSpare(text []byte) {
 }
 
 // end closes the innermost element.
-func (d *document) end() error {
+func (d *document) end() (err error) {
 	depth := len(d.open)
 	name := local(d.open[depth-1])
 	d.open = d.open[:depth-1]
 	switch depth {
 	case d.field:
 		d.field = 0
-		return d.endField(name)
+		err = d.endField(name)
 	case d.within:
-		err := d.deliver()
+		err = d.deliver()
 		d.within = 0
-		return err
 	}
-	return nil
+	if n := len(d.outer) - 1; n >= 0 && d.outer[n].depth == depth {
+		d.sink.base, d.outer = d.outer[n].base, d.outer[:n]
+	}
+	return err
 }
 
 // endField takes the value of a field over into the entry.

@@ -75,6 +75,13 @@ var files = []struct {
 	{"references that are none", urlset("/&#0;", "/&#xD800;", "/&#x110000;", "/&#;", "/&#x;", "/&eacute;", "/&;&a b;&"), []string{"http://example.com/&;&a%20b;&"}},
 	{"CDATA", urlset("http://example.com/<![CDATA[?a=1&b=<]]>&amp;c"), []string{"http://example.com/?a=1&b=%3C&c"}},
 	{"bare ampersand", urlset("http://example.com/?a=1&b=2&copy=3"), []string{"http://example.com/?a=1&b=2&copy=3"}},
+	{"xml:base of a feed and of its entries", `<feed xml:base="/blog/"><entry><link href="1"/></entry>` +
+		`<entry xml:base="2026/?a=1&amp;b=2"><link href="2"/></entry><entry><content xml:base="/no/"/><link href="3"/></entry>` +
+		`<entry xml:base="http://[broken/"><link href="4"/></entry></feed>`,
+		[]string{"http://example.com/blog/1", "http://example.com/blog/2026/2", "http://example.com/blog/3", "http://example.com/blog/4"}},
+	{"xml:base of RSS", `<rss xml:base="http://other.example/"><channel xml:base="c/"><item><link>1</link></item></channel><item><link>2</link></item></rss>`,
+		[]string{"http://other.example/c/1", "http://other.example/2"}},
+	{"xml:base of a sitemap, which has none", `<urlset xml:base="/b/"><url xml:base="/c/"><loc>1</loc></url></urlset>`, []string{"http://example.com/maps/1"}},
 	{"comments and instructions", "<?x y?><!-- <urlset> -->" + urlset("http://example.com/<!-- > -- -->1<?x >?>") + "<!-- end", []string{"http://example.com/1"}},
 	{"byte order mark and blanks first", "\xEF\xBB\xBF \r\n" + urlset("http://example.com/"), []string{"http://example.com/"}},
 	{"blanks around", urlset("\n\t http://example.com/1\u00a0 \n"), []string{"http://example.com/1"}},
