@@ -52,6 +52,8 @@ func TestFeedsOverSockets(t *testing.T) {
 	if feed := records(t, filepath.Join(v.data(), outputFile))[1]; feed.Links != 4 || feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
+	call(t, "explain", "--data", v.data(), "http://gazette.example/closed/3").want(t, ExitDone,
+		"parked, found as feed at depth 2", "on http://gazette.example/news/feed")
 	if report := v.web.Judge(crawltest.Options{MinDelay: time.Nanosecond}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
 // A program's own callbacks read the pages, and say where to go on.
@@ -33,6 +35,29 @@ func TestHandlers(t *testing.T) {
 	slices.Sort(titles)
 	if code != ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
 		t.Errorf("exit code %d, titles %q; want those of the two pages that were visited\n%s", code, titles, &stderr)
+	}
+}
+
+// Beside callbacks no feed leads on: one that they visit is theirs to read, and no
+// more is read than fetch.content_types says.
+func TestHandlersAndFeeds(t *testing.T) {
+	site := gazette()
+	feed := site.Pages["/news/feed"](crawltest.Request{})
+	feed.Header.Set("Content-Type", "application/rss+xml")
+	site.Pages["/news/feed"] = crawltest.Always(feed)
+	v := visitTo(t, site)
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
+	var stderr bytes.Buffer
+	a := &app{stdout: &bytes.Buffer{}, screen: newScreen(&stderr), handlers: Handlers{"links": func(c *collyfetch.Collector) {
+		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+	}}}
+	code := a.main(v.args("-c", project, "http://gazette.example/"))
+	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
+	if got := sources(t, v); code != ExitDone || !slices.Equal(got, want) {
+		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
+	}
+	if feed := records(t, filepath.Join(v.data(), outputFile))[1]; feed.Bytes != 0 {
+		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }
 
