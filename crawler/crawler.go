@@ -26,7 +26,8 @@ type Crawler struct {
 	Limits   *politeness.Limits
 	Fetcher  Fetcher
 	Handler  Handler  // nil: FollowLinks
-	Recorder Recorder // nil: none
+	Recorder Recorder // of visits to pages, when they have been read; nil: none
+	Archive  Recorder // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
 	Hooks    Hooks
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default

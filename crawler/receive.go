@@ -16,6 +16,7 @@ import (
 // receive gives an answer to whom it is for: the robots gate, the sitemap
 // parser, or the user's handler.
 func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err error) {
+	archived := c.archive(ctx, v)
 	switch {
 	case v.Clearance.ForRobots():
 		ack, err = c.receiveRobots(ctx, v)
@@ -32,7 +33,20 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(v)
 	}
-	return ack, errors.Join(err, restErr)
+	return ack, errors.Join(archived, err, restErr)
+}
+
+// archive keeps a visit. One that could not be kept counts as broken off: nobody
+// reads it, and it will be made again.
+func (c *Crawler) archive(ctx context.Context, v *Visit) error {
+	if c.Archive == nil || v.brokenOff {
+		return nil
+	}
+	err := c.Archive.Record(ctx, v)
+	if v.brokenOff = err != nil; err == nil || ctx.Err() != nil {
+		return nil // it may have been waiting for room on the disk
+	}
+	return fmt.Errorf("cannot archive %s: %w", v.URL(), err)
 }
 
 // receivePage follows a page's answer to its outcome.

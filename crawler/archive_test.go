@@ -1,0 +1,88 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// The archive is given every visit, robots.txt and sitemaps too.
+func TestArchiveSeesEveryVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(),
+			Robots: robotsText("Sitemap: http://a.test/map.txt\n", 0, nil),
+			Pages:  map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Typed("text/plain", "http://a.test/listed\n"))}})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		archive := &journal{}
+		c.Archive = archive
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(archive.lines)
+		want := []string{"200 robots /map.txt", "200 seed /", "200 seed /robots.txt", "200 sitemap /listed"}
+		if !slices.Equal(archive.lines, want) {
+			t.Errorf("archived %q, want %q", archive.lines, want)
+		}
+	})
+}
+
+// What waits to be archived when the crawl is halted was never there: not even
+// the rules of a robots.txt are known, and all is asked for again.
+func TestArchiveWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Archive = fullDisk{until: time.Now().Add(time.Hour)}
+		time.AfterFunc(time.Minute, c.Halt)
+		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Errorf("error %v, want ErrHalted", err)
+		}
+		again := newCrawl(t, web, store)
+		again.Archive = fullDisk{until: time.Now().Add(time.Hour)}
+		if err := again.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if urls, _ := visited(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}) {
+			t.Errorf("visits %q, want robots.txt again before the page", urls)
+		}
+	})
+}
+
+type brokenArchive struct{}
+
+var errBrokenArchive = errors.New("broken archive")
+
+func (brokenArchive) Record(_ context.Context, v *crawler.Visit) error {
+	if v.Clearance.ForRobots() {
+		return nil
+	}
+	return errBrokenArchive
+}
+
+// An archive that fails stops the crawl, and what it failed to keep is neither
+// read nor done.
+func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := memory()
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Archive = brokenArchive{}
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+			t.Error("a page was read that is not archived")
+			return nil, nil
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, errBrokenArchive) {
+			t.Errorf("error %v, want that of the archive", err)
+		}
+		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 1 {
+			t.Errorf("%d URLs queued (%v), want the page", n.Queued, err)
+		}
+	})
+}
