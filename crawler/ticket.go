@@ -24,6 +24,7 @@ type stub struct {
 	etag      string                        // validators of the last visit to the same URL
 	modified  string
 	used      atomic.Bool
+	exchange  *decorum.Exchange // what the fetcher kept of it
 }
 
 // Reasons to refuse a ticket.
@@ -109,6 +110,15 @@ func (t Ticket) Connect(addr netip.Addr) error {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
 	}
 	return t.stub.permit.Bind(time.Now(), addr)
+}
+
+// Keep hands over the bytes of the ticket's exchange, for Visit.Exchange,
+// whether a whole answer came or not. It is called before Fetch returns, if at
+// all; nil is none.
+func (t Ticket) Keep(x *decorum.Exchange) {
+	if t.stub != nil {
+		t.stub.exchange = x
+	}
 }
 
 // Used reports whether the ticket has been spent.

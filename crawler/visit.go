@@ -27,6 +27,7 @@ type Visit struct {
 	Response  *decorum.Response // nil if no whole answer came
 	Err       error             // why not; or what the handler returned
 	Links     int               // how many links the handler returned
+	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
 	before    time.Time // end of the host's last visit when this one began; zero for its first
 	header    func() *extract.Document
@@ -129,8 +130,8 @@ type Hooks struct {
 	Acked   func(storage.Ack)
 }
 
-// A Recorder writes down each visit to a page, before the page is acked: a
-// crash may repeat a record and never misses one. It is called by many workers
+// A Recorder writes down visits, each before it is acked: a crash may repeat a
+// record and never misses one. It is called by many workers
 // at a time. One that cannot write for the moment (the disk is full) waits
 // until it can, or until ctx is done: the crawl pauses with it. Any other error
 // stops the crawl.

@@ -216,7 +216,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
 	v.Response, v.Err = c.Fetcher.Fetch(ctx, t)
-	v.End = time.Now()
+	v.End, v.Exchange = time.Now(), t.stub.exchange
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}

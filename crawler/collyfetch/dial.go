@@ -75,7 +75,7 @@ func newTransport(cfg Config) *http.Transport {
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			return guard(ctx, address, cfg.AllowPrivate)
 		}}
-	return &http.Transport{
+	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, port, err := net.SplitHostPort(addr)
 			if err != nil {
@@ -91,6 +91,10 @@ func newTransport(cfg Config) *http.Transport {
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
+	if cfg.Capture {
+		tap(t)
+	}
+	return t
 }
 
 // guard refuses a connection to an address that is not public, unless private

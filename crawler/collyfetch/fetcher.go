@@ -33,9 +33,13 @@ type Config struct {
 	// that are not public. They are refused otherwise, after the name has been
 	// resolved.
 	AllowPrivate bool
+	// Capture keeps the bytes of each exchange, for crawler.Visit.Exchange, as
+	// many as of a body again. Requests are then made by HTTP/1.1 alone.
+	Capture bool
 	// Transport sends the requests; nil: one made from the fields above. One
 	// that is given must not follow redirects and is not guarded by
-	// AllowPrivate and ConnectTo. It is for tests without a network.
+	// AllowPrivate and ConnectTo, nor does Capture see what passes through it.
+	// It is for tests without a network.
 	Transport http.RoundTripper
 }
 
@@ -104,9 +108,15 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, errTimeout(f.cfg.Timeout))
 	defer cancel()
 	visit := &passage{ticket: t}
+	if f.cfg.Capture {
+		visit.tape = newTape(f.cfg.bodyLimit(t))
+	}
 	c := f.engine.Clone()
 	c.Context = context.WithValue(ctx, passageKey{}, visit)
 	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, nil)
+	if visit.tape != nil {
+		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
+	}
 	if visit.response != nil {
 		return visit.response, nil // colly's own view of it does not matter
 	}

@@ -27,6 +27,7 @@ type passage struct {
 	addr      netip.AddrPort
 	connected bool
 	refused   error // why nothing may be sent over the connection
+	tape      *tape // nil: the exchange is not kept
 }
 
 type passageKey struct{}
@@ -109,6 +110,7 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 		}
 		p.connected = true
 		addr, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
+		record(info.Conn, p.tape, addr)
 		if err != nil {
 			return // no address that hosts could share
 		}
@@ -147,15 +149,10 @@ func overHTTP2(c net.Conn) bool {
 
 // read returns the body as far as it is wanted.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
-	limit := t.cfg.MaxBody
-	switch {
-	case ticket.ForRobots():
-		limit = max(limit, robotsBody)
-	case ticket.Errand():
-		limit = max(limit, sitemapBody)
-	case !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")):
+	if !ticket.Errand() && !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")) {
 		return nil, true, nil
 	}
+	limit := t.cfg.bodyLimit(ticket)
 	if n := res.ContentLength; n > 0 && n <= limit {
 		body = make([]byte, 0, n+bytes.MinRead)
 	}
@@ -168,6 +165,17 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 		return buf.Bytes()[:limit], true, nil
 	}
 	return buf.Bytes(), false, nil
+}
+
+// bodyLimit returns how many bytes are kept of the body that a ticket gets.
+func (cfg *Config) bodyLimit(t crawler.Ticket) int64 {
+	switch {
+	case t.ForRobots():
+		return max(cfg.MaxBody, robotsBody)
+	case t.Errand():
+		return max(cfg.MaxBody, sitemapBody)
+	}
+	return cfg.MaxBody
 }
 
 // wanted reports whether a body of this content type is read. A response

@@ -1,0 +1,4 @@
+package collyfetch
+
+// NewTransport is for tests that put certificates into it.
+var NewTransport = newTransport

@@ -1,0 +1,189 @@
+package collyfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A tape keeps the bytes of one exchange. What is read or written after stop
+// leaves no trace on it.
+type tape struct {
+	mu       sync.Mutex
+	exchange decorum.Exchange
+	room     int64 // bytes of the response that still fit
+	full     bool
+	stopped  bool
+}
+
+// around is what a response may take on the wire beyond the limit of its body:
+// headers, interim answers, the sizes of chunks.
+const around = 1 << 20
+
+// newTape returns a tape for a response with a body of at most so many bytes.
+func newTape(body int64) *tape { return &tape{room: min(body, math.MaxInt64-around) + around} }
+
+func (t *tape) sends(b []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stopped {
+		t.exchange.Request = append(t.exchange.Request, b...)
+	}
+}
+
+// unsent takes back the last n bytes of the request.
+func (t *tape) unsent(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stopped {
+		t.exchange.Request = t.exchange.Request[:len(t.exchange.Request)-n]
+	}
+}
+
+func (t *tape) received(b []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return
+	}
+	if int64(len(b)) > t.room {
+		b, t.full = b[:t.room], true
+	}
+	t.room -= int64(len(b))
+	t.exchange.Response = append(t.exchange.Response, b...)
+}
+
+// stop ends the recording and returns what is on the tape, nil if nothing was
+// sent. The tape lets go of it: a connection that is kept open keeps its tape.
+func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.exchange
+	t.exchange, t.stopped = decorum.Exchange{}, true
+	if len(x.Request) == 0 {
+		return nil
+	}
+	if x.Cut = cut; t.full {
+		x.Cut = decorum.CutByLength
+	}
+	return &x
+}
+
+// cut says how the reading of a visit's answer ended: err is why there is none.
+func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
+	var (
+		limit  errTimeout
+		slow   net.Error
+		broken *net.OpError
+	)
+	switch {
+	case p.response != nil && !p.response.Truncated:
+		return decorum.NotCut
+	case p.response != nil && len(p.response.Body) > 0:
+		return decorum.CutByLength
+	case p.response != nil:
+		return decorum.CutOtherwise // its type is not wanted
+	case errors.As(context.Cause(ctx), &limit), errors.As(err, &slow) && slow.Timeout():
+		return decorum.CutByTime
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &broken):
+		return decorum.Disconnected
+	}
+	return decorum.CutOtherwise
+}
+
+// A tapped connection writes what passes through it onto the tape that is in.
+type tapped struct {
+	net.Conn
+	tape atomic.Pointer[tape]
+}
+
+// record puts a tape in, if c is tapped. A connection over which bytes pass
+// that are not the exchange's own, as those of TLS, is not.
+func record(c net.Conn, t *tape, server netip.AddrPort) {
+	if c, ok := c.(*tapped); ok && t != nil {
+		t.exchange.Addr = server
+		c.tape.Store(t)
+	}
+}
+
+// Read is part of net.Conn.
+func (c *tapped) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if t := c.tape.Load(); t != nil {
+		t.received(b[:n])
+	}
+	return n, err
+}
+
+// Write is part of net.Conn. It notes what it sends before it does: the answer
+// may be there, and the visit over, before it returns.
+func (c *tapped) Write(b []byte) (int, error) {
+	t := c.tape.Load()
+	if t != nil {
+		t.sends(b)
+	}
+	n, err := c.Conn.Write(b)
+	if t != nil && n < len(b) {
+		t.unsent(len(b) - n)
+	}
+	return n, err
+}
+
+// tap makes all connections of t tapped, inside of TLS. They speak HTTP/1.1: the
+// frames of HTTP/2 are no message that could be kept.
+func tap(t *http.Transport) {
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &tapped{Conn: c}, nil
+	}
+	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		secure, err := shakeHands(ctx, t, c, addr)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return &tapped{Conn: secure}, nil
+	}
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+}
+
+// shakeHands returns c with TLS, as t would speak it to addr.
+func shakeHands(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &tls.Config{}
+	if t.TLSClientConfig != nil {
+		cfg = t.TLSClientConfig.Clone()
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = host
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	if t.TLSHandshakeTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+		defer cancel()
+	}
+	secure := tls.Client(c, cfg)
+	return secure, secure.HandshakeContext(ctx)
+}

@@ -1,0 +1,286 @@
+package collyfetch_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A spoken is how a page of a wire is answered: these bytes, and then the
+// server hangs up, or says no more.
+type spoken struct {
+	bytes        string
+	close, stall bool
+}
+
+// A wire is a server of bytes, which remembers those that it was sent.
+type wire struct {
+	net.Listener
+	pages map[string]spoken
+
+	mu    sync.Mutex
+	asked map[string]string // by path
+	conns int
+}
+
+// listen starts a wire, with TLS if there is a configuration.
+func listen(t *testing.T, pages map[string]spoken, secure *tls.Config) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secure != nil {
+		l = tls.NewListener(l, secure)
+	}
+	w := &wire{Listener: l, pages: pages, asked: map[string]string{}}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { w.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return w
+}
+
+func (w *wire) serve(c net.Conn) {
+	defer c.Close()
+	w.mu.Lock()
+	w.conns++
+	w.mu.Unlock()
+	for in := bufio.NewReader(c); ; {
+		var request strings.Builder
+		for !strings.HasSuffix(request.String(), "\r\n\r\n") {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			request.WriteString(line)
+		}
+		path := strings.Fields(request.String())[1]
+		w.mu.Lock()
+		w.asked[path] = request.String()
+		w.mu.Unlock()
+		page := w.pages[path]
+		for part := []byte(page.bytes); len(part) > 0; { // in pieces, so that many are read
+			n := min(len(part), 700)
+			if _, err := c.Write(part[:n]); err != nil {
+				return
+			}
+			part = part[n:]
+		}
+		if page.stall {
+			_, _ = in.ReadByte() // until the other side hangs up
+		}
+		if page.close || page.stall {
+			return
+		}
+	}
+}
+
+// request returns what was sent for a path.
+func (w *wire) request(path string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked[path]
+}
+
+// kept is an Archive that keeps exchanges in memory.
+type kept struct {
+	mu        sync.Mutex
+	exchanges map[string]*decorum.Exchange // by URL
+}
+
+func (k *kept) Record(_ context.Context, v *crawler.Visit) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.exchanges[v.URL().String()] = v.Exchange
+	return nil
+}
+
+// capture crawls the pages of a wire and returns what was kept of them by path.
+func capture(t *testing.T, site string, w *wire, cfg collyfetch.Config) map[string]*decorum.Exchange {
+	t.Helper()
+	to, err := collyfetch.ParseConnectTo("::" + w.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnectTo, cfg.AllowPrivate, cfg.Capture = []collyfetch.ConnectTo{to}, true, true
+	transport := trusting(cfg)
+	defer transport.CloseIdleConnections()
+	cfg.Transport = transport
+	crawl, _ := begin(t, cfg)
+	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
+	crawl.Policy.Delay, crawl.Policy.Adaptive = time.Millisecond, -1
+	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
+	archive := &kept{exchanges: map[string]*decorum.Exchange{}}
+	crawl.Archive = archive
+	for path := range w.pages {
+		if path == "/robots.txt" {
+			continue
+		}
+		seed, err := decorum.ParseURL(site + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+		t.Fatal(err)
+	}
+	byPath := map[string]*decorum.Exchange{}
+	for url, x := range archive.exchanges {
+		byPath[strings.TrimPrefix(url, site)] = x
+	}
+	return byPath
+}
+
+var certificate = sync.OnceValue(func() *httptest.Server {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	s.Close()
+	return s
+})
+
+// trusting returns a transport that trusts the certificate.
+func trusting(cfg collyfetch.Config) *http.Transport {
+	t := collyfetch.NewTransport(cfg)
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate().Certificate())
+	t.TLSClientConfig = &tls.Config{RootCAs: roots}
+	return t
+}
+
+func packed(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, s)
+	z.Close()
+	return b.String()
+}
+
+func sized(header, body string) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
+}
+
+// What is captured is what went over the wire, byte for byte, with TLS and
+// without, on connections that are used many times.
+func TestCaptureByteForByte(t *testing.T) {
+	long := strings.Repeat("0123456789", 2000)
+	pages := map[string]spoken{
+		"/robots.txt":  {bytes: sized("Content-Type: text/plain\r\n", "User-agent: *\nDisallow:\n")},
+		"/spacing":     {bytes: "HTTP/1.1 200  Fine by me\r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
+		"/linefeeds":   {bytes: "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"},
+		"/long":        {bytes: sized("", long)},
+		"/gzip":        {bytes: sized("Content-Encoding: gzip\r\n", packed(long))},
+		"/chunked":     {bytes: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
+		"/chunkedgzip": {bytes: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(packed(long)), packed(long))},
+		"/nolength":    {bytes: "HTTP/1.0 200 OK\r\n\r\n" + long, close: true},
+		"/early":       {bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + sized("", "hi")},
+		"/missing":     {bytes: strings.Replace(sized("", "not here"), "200 OK", "404 No", 1)},
+		"/moved":       {bytes: "HTTP/1.1 302 Over There\r\nLocation: /spacing\r\nContent-Length: 0\r\n\r\n"},
+	}
+	for _, tt := range []struct {
+		site   string
+		secure *tls.Config
+	}{
+		{"http://example.com", nil},
+		{"https://example.com", &tls.Config{Certificates: certificate().TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}},
+	} {
+		t.Run(tt.site, func(t *testing.T) {
+			w := listen(t, pages, tt.secure)
+			got := capture(t, tt.site, w, collyfetch.Config{})
+			for path, page := range pages {
+				x := got[path]
+				if x == nil {
+					t.Errorf("%s was not captured (asked: %q)", path, w.request(path))
+					continue
+				}
+				if string(x.Response) != page.bytes || x.Cut != decorum.NotCut {
+					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.Response, x.Cut, page.bytes)
+				}
+				if string(x.Request) != w.request(path) || len(x.Request) == 0 {
+					t.Errorf("%s: request %q, want %q", path, x.Request, w.request(path))
+				}
+				if x.Addr.String() != w.Addr().String() {
+					t.Errorf("%s: address %v, want %v", path, x.Addr, w.Addr())
+				}
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.conns > 3 {
+				t.Errorf("%d connections: they were not kept open", w.conns)
+			}
+		})
+	}
+}
+
+// Why an answer was not read to its end.
+func TestCaptureSaysWhyItWasCut(t *testing.T) {
+	const limit = 1000
+	for path, tt := range map[string]struct {
+		spoken
+		cut decorum.Cut
+	}{
+		"/long":       {spoken{bytes: sized("", strings.Repeat("x", 50*limit))}, decorum.CutByLength},
+		"/slow":       {spoken{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.CutByTime},
+		"/silent":     {spoken{stall: true}, decorum.CutByTime},
+		"/hangs-up":   {spoken{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.Disconnected},
+		"/at-once":    {spoken{close: true}, decorum.Disconnected},
+		"/unwanted":   {spoken{bytes: sized("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.CutOtherwise},
+		"/bad-chunks": {spoken{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.CutOtherwise},
+	} {
+		t.Run(path, func(t *testing.T) {
+			w := listen(t, map[string]spoken{"/robots.txt": {bytes: sized("", "")}, path: tt.spoken}, nil)
+			x := capture(t, "http://example.com", w, collyfetch.Config{MaxBody: limit, Timeout: 300 * time.Millisecond, ContentTypes: []string{"text/html"}})[path]
+			if x == nil {
+				t.Fatal("nothing was captured")
+			}
+			if x.Cut != tt.cut || !strings.HasPrefix(tt.bytes, string(x.Response)) {
+				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.Response, x.Cut, tt.bytes, tt.cut)
+			}
+			if string(x.Request) != w.request(path) {
+				t.Errorf("request %q, want %q", x.Request, w.request(path))
+			}
+		})
+	}
+}
+
+// What never ends on the wire, and never becomes a body, does not fill the
+// memory: of a stream of empty blocks no more is kept than of a body.
+func TestCaptureIsBounded(t *testing.T) {
+	const limit = 1000
+	empty := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + strings.Repeat("\x00\x00\x00\xff\xff", 2<<20/5)
+	w := listen(t, map[string]spoken{"/robots.txt": {bytes: sized("", "")},
+		"/": {bytes: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + empty, close: true}}, nil)
+	x := capture(t, "http://example.com", w, collyfetch.Config{MaxBody: limit})["/"]
+	if x == nil || x.Cut != decorum.CutByLength || len(x.Response) != limit+1<<20 {
+		t.Errorf("%d bytes, %v; want %d", len(x.Response), x.Cut, limit+1<<20)
+	}
+}
