@@ -26,13 +26,14 @@ var plan = map[string][]string{
 	"storage/storagetest":       {".", "storage"},
 	"storage/bolt":              {".", "storage", "storage/internal/schedule"},
 	"storage/internal/schedule": {"."},
+	"storage/warc":              {"."},
 	"frontier":                  {".", "storage"},
 	"frontier/sitemap":          {"."},
 	"crawler/extract":           {"."},
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/collyfetch":        {".", "storage", "frontier", "crawler"},
 	"crawler/crawltest":         {"."},
-	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "frontier/sitemap",
+	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/crawltest"},
 	"cmd/decorum": {"crawler/daemon"},
 }
@@ -43,6 +44,7 @@ var plan = map[string][]string{
 var thirdParty = map[string][]string{
 	"storage/bolt":        {"go.etcd.io/bbolt"},
 	"storage/storagetest": {"github.com/google/go-cmp"},
+	"storage/warc":        {"github.com/klauspost/compress/gzip"},
 	"crawler/collyfetch":  {"github.com/gocolly/colly/v2"},
 	"crawler/daemon":      {"github.com/spf13/", "github.com/goccy/go-yaml"},
 }

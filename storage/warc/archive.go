@@ -1,0 +1,208 @@
+package warc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Endings of names. A file that is being written has both.
+const (
+	ending     = ".warc.gz"
+	openEnding = ".open"
+)
+
+// DefaultMaxSize is Config.MaxSize where it is 0: 1 GiB.
+const DefaultMaxSize = 1 << 30
+
+// Config says where an Archive is, and who writes it.
+type Config struct {
+	// Dir is the directory; it is made if there is none. One Archive at a time
+	// may have it open.
+	Dir string
+	// Prefix begins the names of files: letters, digits, "_" and "-".
+	// Default "decorum".
+	Prefix string
+	// MaxSize is how many bytes a file may grow to. A visit is never divided, so
+	// that one which is larger alone has a larger file. Default DefaultMaxSize.
+	MaxSize int64
+	// Info are the lines of each file's warcinfo record (6.1), beyond format and
+	// conformsTo.
+	Info []Field
+	// Recovered is told of each file that a crash left open and that has been
+	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
+	Recovered func(file string, cut int64)
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	cfg.Prefix = cmp.Or(cfg.Prefix, "decorum")
+	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
+	switch {
+	case cfg.Dir == "":
+		return cfg, errors.New("an archive needs a directory")
+	case cfg.MaxSize < 0:
+		return cfg, fmt.Errorf("files of %d bytes at most", cfg.MaxSize)
+	case plain(cfg.Prefix) != cfg.Prefix:
+		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _ and -", cfg.Prefix)
+	}
+	return cfg, nil
+}
+
+// plain puts a "_" in the place of what a part of a file's name does not have.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// An Archive is a directory of WARC files. All methods may be called at the
+// same time.
+type Archive struct {
+	cfg  Config
+	host string
+
+	mu     sync.Mutex
+	file   *file // nil: none is open
+	serial int
+	broken error // why nothing may be written any more
+}
+
+// Open opens the archive in a directory. Files that a crash left open are
+// closed first. A file is begun when there is something to write.
+func Open(cfg Config) (*Archive, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("warc: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("warc: %w", err)
+	}
+	if err := recoverAll(cfg); err != nil {
+		return nil, fmt.Errorf("warc: cannot close what a crash left open: %w", err)
+	}
+	return &Archive{cfg: cfg, host: plain(host)}, nil
+}
+
+// Write archives a visit, and says what later visits to its URL may refer to;
+// what is zero has no date. When it returns the records are with the operating
+// system. It fails with ErrNoAnswer where there is nothing to archive. After any
+// other error nothing of the visit is in the archive, and Write may be called
+// again; but after Sync has failed, it will fail as well.
+func (a *Archive) Write(v *Visit) (Kept, error) {
+	b, kept, err := v.records()
+	if err != nil {
+		return Kept{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.write(b.Bytes()); err != nil {
+		return Kept{}, err
+	}
+	return kept, nil
+}
+
+func (a *Archive) write(records []byte) error {
+	if a.broken != nil {
+		return a.broken
+	}
+	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxSize {
+		if err := a.closeFile(); err != nil {
+			return err
+		}
+	}
+	if a.file == nil {
+		f, err := a.newFile(time.Now())
+		if err != nil {
+			return fmt.Errorf("warc: cannot begin a file: %w", err)
+		}
+		a.file = f
+	}
+	if err := a.file.append(records); err != nil {
+		return fmt.Errorf("warc: %w", err)
+	}
+	return nil
+}
+
+// newFile begins the next file.
+func (a *Archive) newFile(now time.Time) (*file, error) {
+	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
+	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.Prefix, stamp, a.serial, a.host, ending)
+	f, err := createFile(filepath.Join(a.cfg.Dir, name), a.cfg.Info, now)
+	if err == nil {
+		a.serial++
+	}
+	return f, err
+}
+
+// closeFile gives the present file its final name. If that fails, what is in
+// the file may not be on the disk, and nothing more is written.
+func (a *Archive) closeFile() error {
+	f := a.file
+	a.file = nil
+	if err := f.close(); err != nil {
+		a.fail(err)
+		return a.broken
+	}
+	return nil
+}
+
+// Sync returns when all that was written before is on the disk. When it has
+// failed, the archive takes no more: what the system has lost by then is not
+// known, and asking again would not tell. What was not synced must be written
+// anew, to the archive opened again.
+func (a *Archive) Sync() error {
+	a.mu.Lock()
+	f, broken := a.file, a.broken
+	a.mu.Unlock()
+	if f == nil || broken != nil {
+		return broken
+	}
+	err := f.sync()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil && !errors.Is(err, fs.ErrClosed) { // who closed it has synced it, or failed
+		a.fail(err)
+	}
+	return a.broken
+}
+
+// fail notes why nothing may be written any more. The cause is not wrapped: that
+// of a full disk would pass, this does not.
+func (a *Archive) fail(err error) {
+	if a.broken == nil {
+		a.broken = fmt.Errorf("warc: what was written may not be on the disk: %v; look after the disk, and open the archive again", err)
+	}
+}
+
+// Close closes the archive and gives its file the final name; not if Sync has
+// failed: then the next Open sees what is left of it.
+func (a *Archive) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := a.broken
+	switch {
+	case a.file == nil:
+	case err == nil:
+		err = a.closeFile()
+	default:
+		err = errors.Join(err, a.file.File.Close())
+		a.file = nil
+	}
+	if a.broken == nil {
+		a.broken = fmt.Errorf("warc: %w", fs.ErrClosed)
+	}
+	return err
+}

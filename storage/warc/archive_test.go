@@ -1,0 +1,459 @@
+package warc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha1"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const askFor = "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n"
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
+
+// answered returns a visit that got these bytes.
+func answered(received string) *Visit {
+	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.Exchange{
+		Request: []byte(askFor), Response: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
+	}}
+}
+
+func open(t *testing.T, cfg Config) *Archive {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	a, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+// A found is a record with its block in memory.
+type found struct {
+	*Record
+	block string
+}
+
+// read reads all of a file, and checks what every record must have.
+func read(t *testing.T, file io.Reader) []found {
+	t.Helper()
+	var all []found
+	for r := NewReader(file); ; {
+		record, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, err := io.ReadAll(record.Block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := record.Header.Get("WARC-Block-Digest"), sumOf(string(block)); got != want {
+			t.Errorf("block digest %s, want %s", got, want)
+		}
+		if record.Version != "WARC/1.1" {
+			t.Errorf("version %q", record.Version)
+		}
+		all = append(all, found{record, string(block)})
+	}
+}
+
+// sumOf labels a digest without the code under test.
+func sumOf(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+}
+
+// files returns the names of the files in a directory.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// readDir closes the archive and reads its one file.
+func readDir(t *testing.T, a *Archive) []found {
+	t.Helper()
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := files(t, a.cfg.Dir)
+	if len(names) != 1 || !strings.HasSuffix(names[0], ".warc.gz") {
+		t.Fatalf("files %q, want one", names)
+	}
+	f, err := os.Open(filepath.Join(a.cfg.Dir, names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return read(t, f)
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, s)
+	z.Close()
+	return b.String()
+}
+
+// The block of a response is what the server sent, byte for byte, and its
+// payload is the body without transfer coding.
+func TestResponseIsKeptAsItCame(t *testing.T) {
+	packed := zipped("hello, world")
+	for _, tt := range []struct {
+		name, received, block, payload string
+		cut                            decorum.Cut
+		truncated                      string
+	}{
+		{name: "plain", received: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", payload: "hello"},
+		{name: "spacing, case, order, duplicates", payload: "hi",
+			received: "HTTP/1.1 200  Fine \r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
+		{name: "bare line feeds", received: "HTTP/1.0 200 OK\nContent-Length: 2\n\nhi", payload: "hi"},
+		{name: "empty", received: "HTTP/1.1 204 No Content\r\n\r\n", payload: ""},
+		{name: "no length", received: "HTTP/1.0 200 OK\r\n\r\nto the end", payload: "to the end"},
+		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed), payload: packed},
+		{name: "chunked with extensions and trailers", payload: "hello, world",
+			received: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
+		{name: "what comes after is not part of it", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
+			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
+		{name: "interim answers are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
+		{name: "cut by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.CutByLength, truncated: "length"},
+		{name: "cut by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.CutByTime, truncated: "time"},
+		{name: "hung up", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.Disconnected, truncated: "disconnect"},
+		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", cut: decorum.CutOtherwise, truncated: "unspecified"},
+		{name: "without length, and cut", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.CutByTime, truncated: "time"},
+		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", cut: decorum.CutOtherwise, payload: "hi"},
+		{name: "ended early without a word", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", truncated: "disconnect"},
+		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.CutOtherwise, truncated: "unspecified"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := open(t, Config{})
+			v := answered(tt.received)
+			v.Exchange.Cut = tt.cut
+			kept, err := a.Write(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records := readDir(t, a)
+			if len(records) != 3 {
+				t.Fatalf("%d records, want warcinfo, response and request", len(records))
+			}
+			response, request := records[1], records[2]
+			if tt.block == "" {
+				tt.block = tt.received
+			}
+			if response.block != tt.block {
+				t.Errorf("response %q, want %q", response.block, tt.block)
+			}
+			if request.block != askFor {
+				t.Errorf("request %q", request.block)
+			}
+			payload := sumOf(tt.payload)
+			if tt.truncated != "" {
+				payload = ""
+			}
+			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || kept.Payload != payload {
+				t.Errorf("payload digest %q, kept %q, want %q", got, kept.Payload, payload)
+			}
+			if got := response.Header.Get("WARC-Truncated"); got != tt.truncated {
+				t.Errorf("truncated %q, want %q", got, tt.truncated)
+			}
+		})
+	}
+}
+
+// What is no answer of HTTP/1.1 is not archived, and leaves no file.
+func TestNoAnswer(t *testing.T) {
+	for _, received := range []string{"", "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 200 OK\r\nContent-", "HTTP/1.1  200 Fine",
+		strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 200)} {
+		a := open(t, Config{})
+		if _, err := a.Write(answered(received)); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("%.30q: %v, want ErrNoAnswer", received, err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+		if names := files(t, a.cfg.Dir); len(names) > 0 {
+			t.Errorf("%.30q left %q", received, names)
+		}
+	}
+}
+
+// The fields of all records of a visit.
+func TestFields(t *testing.T) {
+	a := open(t, Config{Prefix: "books", Info: []Field{{"operator", "mailto:a@example.com"}}})
+	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	v.Metadata = []Field{{"source", "link"}, {"robots_rule", "Allow: /\r\nWARC-Type: evil"}}
+	if _, err := a.Write(v); err != nil {
+		t.Fatal(err)
+	}
+	records := readDir(t, a)
+	id := records[1].Header.Get("WARC-Record-ID")
+	common := func(kind string) []string {
+		return []string{"WARC-Type: " + kind, "WARC-Date: 2026-11-22T12:00:00.123Z", "WARC-Target-URI: https://example.com/a",
+			"WARC-IP-Address: 192.0.2.1"}
+	}
+	for i, want := range [][]string{
+		{"WARC-Type: warcinfo", "Content-Type: application/warc-fields", "WARC-Filename: " + files(t, a.cfg.Dir)[0]},
+		append(common("response"), "Content-Type: application/http;msgtype=response", "WARC-Payload-Digest: "+sumOf("hi"), "Content-Length: 40"),
+		append(common("request"), "Content-Type: application/http;msgtype=request", "WARC-Concurrent-To: "+id),
+		append(common("metadata"), "Content-Type: application/warc-fields", "WARC-Concurrent-To: "+id),
+	} {
+		for _, f := range want {
+			name, value, _ := strings.Cut(f, ": ")
+			if got := records[i].Header.Get(name); got != value {
+				t.Errorf("record %d: %s is %q, want %q", i, name, got, value)
+			}
+		}
+	}
+	if got, want := records[0].block, "operator: mailto:a@example.com\r\n"; !strings.HasPrefix(got, "format: WARC File Format 1.1\r\n") || !strings.HasSuffix(got, want) {
+		t.Errorf("warcinfo %q", got)
+	}
+	if got, want := records[3].block, "source: link\r\nrobots_rule: Allow: /  WARC-Type: evil\r\n"; got != want {
+		t.Errorf("metadata %q, want %q", got, want)
+	}
+	ids := map[string]bool{}
+	for _, r := range records {
+		ids[r.Header.Get("WARC-Record-ID")] = true
+	}
+	if len(ids) != 4 {
+		t.Errorf("%d ids for 4 records", len(ids))
+	}
+}
+
+// An answer that brings nothing new refers to the one that has the body.
+func TestRevisits(t *testing.T) {
+	first := &Kept{Date: noon.Add(-time.Hour), Payload: sumOf("hi")}
+	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+	for _, tt := range []struct {
+		name, received string
+		before         *Kept
+		block, profile string
+		kept           Kept
+	}{
+		{"the same payload", header + "hi", first, header, sameDigest, *first},
+		{"another payload", header + "ho", first, header + "ho", "", Kept{noon, sumOf("ho")}},
+		{"the first time", header + "hi", nil, header + "hi", "", Kept{noon, sumOf("hi")}},
+		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, *first},
+		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, Kept{}},
+		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Kept{noon, sumOf("")},
+			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Kept{noon, sumOf("")}},
+		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &Kept{Date: noon},
+			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", Kept{Date: noon}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := open(t, Config{})
+			v := answered(tt.received)
+			v.Before = tt.before
+			kept, err := a.Write(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.kept, kept); diff != "" {
+				t.Errorf("kept (-want +got)\n%s", diff)
+			}
+			r := readDir(t, a)[1]
+			want := map[string]string{"WARC-Type": Response, "WARC-Profile": tt.profile}
+			if tt.profile != "" {
+				want["WARC-Type"], want["WARC-Refers-To-Target-URI"] = Revisit, "https://example.com/a"
+				if tt.before != nil {
+					want["WARC-Refers-To-Date"], want["WARC-Payload-Digest"] = "2026-11-22T11:00:00.123Z", sumOf("hi")
+				}
+			}
+			for name, value := range want {
+				if got := r.Header.Get(name); got != value {
+					t.Errorf("%s is %q, want %q", name, got, value)
+				}
+			}
+			if r.block != tt.block {
+				t.Errorf("block %q, want %q", r.block, tt.block)
+			}
+		})
+	}
+}
+
+// Files are closed before they grow too large, and none is lost of what many
+// wrote at a time. A visit is never divided.
+func TestRotation(t *testing.T) {
+	const visits, workers, most = 40, 4, 8 << 10
+	a := open(t, Config{Prefix: "many", MaxSize: most})
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range visits / workers {
+				v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+				v.URL = fmt.Sprintf("https://example.com/%d-%d", w, i)
+				if _, err := a.Write(v); err != nil {
+					t.Error(err)
+				}
+				if err := a.Sync(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := files(t, a.cfg.Dir)
+	if len(names) < 3 {
+		t.Fatalf("files %q, want several", names)
+	}
+	seen := map[string]int{}
+	for i, name := range names {
+		var serial int
+		if !strings.HasPrefix(name, "many-") || !strings.HasSuffix(name, ".warc.gz") {
+			t.Errorf("name %q", name)
+		}
+		if _, err := fmt.Sscanf(strings.Split(name, "-")[2], "%05d", &serial); err != nil || serial != i {
+			t.Errorf("%s: serial %d, want %d (%v)", name, serial, i, err)
+		}
+		b, err := os.ReadFile(filepath.Join(a.cfg.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) > most {
+			t.Errorf("%s has %d bytes, more than %d", name, len(b), most)
+		}
+		records := read(t, bytes.NewReader(b))
+		if records[0].Type() != Info || records[0].Header.Get("WARC-Filename") != name {
+			t.Errorf("%s begins with %v", name, records[0].Header)
+		}
+		for j := 1; j < len(records); j += 2 {
+			if records[j].Type() != Response || records[j+1].Type() != Request {
+				t.Errorf("%s: a visit is divided", name)
+			}
+			seen[records[j].Header.Get("WARC-Target-URI")]++
+		}
+	}
+	if len(seen) != visits {
+		t.Errorf("%d visits in the files, want %d", len(seen), visits)
+	}
+}
+
+// After a failed write the archive goes on as if it had not been tried.
+func TestWriteCanBeRepeated(t *testing.T) {
+	a := open(t, Config{})
+	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	if _, err := a.Write(v); err != nil {
+		t.Fatal(err)
+	}
+	// Half of a write that failed stands at the end.
+	if _, err := a.file.WriteAt(bytes.Repeat([]byte{0x1f}, 1000), a.file.size); err != nil {
+		t.Fatal(err)
+	}
+	good := a.file.File
+	readOnly, err := os.Open(good.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.file.File = readOnly
+	if _, err := a.Write(v); err == nil {
+		t.Fatal("no error of a file that cannot be written")
+	}
+	a.file.File = good
+	if err := readOnly.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Write(v); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readDir(t, a)); n != 5 {
+		t.Errorf("%d records, want 5", n)
+	}
+}
+
+// After Sync has failed nothing is written any more, and the file stays open
+// for the next Open to see what is left of it.
+func TestNothingAfterAFailedSync(t *testing.T) {
+	a := open(t, Config{})
+	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	if _, err := a.Write(v); err != nil {
+		t.Fatal(err)
+	}
+	good := a.file.File
+	r, w, err := os.Pipe() // cannot be synced
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a.file.File = w
+	if err := a.Sync(); err == nil {
+		t.Fatal("a pipe was synced")
+	}
+	if err := good.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Write(v); err == nil {
+		t.Error("a visit was written after Sync had failed")
+	}
+	if err := a.Close(); err == nil {
+		t.Error("closed as if nothing had happened")
+	}
+	if names := files(t, a.cfg.Dir); len(names) != 1 || !strings.HasSuffix(names[0], ".open") {
+		t.Fatalf("files %q, want the open one", names)
+	}
+	if n := len(readDir(t, open(t, Config{Dir: a.cfg.Dir}))); n != 3 {
+		t.Errorf("%d records after another Open, want 3", n)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, cfg := range []Config{{}, {Dir: "x", Prefix: "a/b"}, {Dir: "x", MaxSize: -1}} {
+		if a, err := Open(cfg); err == nil {
+			t.Errorf("%+v was opened", cfg)
+			a.Close()
+		}
+	}
+	if slices.Contains(files(t, "."), "x") {
+		t.Error("a refused archive has made its directory")
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	page := strings.Repeat("<p class=text>lorem ipsum dolor sit amet <a href=/page/1>page</a></p>\n", 300)[:20<<10]
+	v := answered(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))
+	v.Metadata = []Field{{"source", "link"}, {"referrer", "https://example.com/"}}
+	a, err := Open(Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	b.SetBytes(int64(len(page)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.Write(v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

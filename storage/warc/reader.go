@@ -1,0 +1,248 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// DefaultMaxHeader is Reader.MaxHeader where it is 0: 64 KiB.
+const DefaultMaxHeader = 64 << 10
+
+// A Record is one record of a file.
+type Record struct {
+	Version string // as in WARC/1.1
+	Header  Header
+	// Offset is where the record begins in the file; where a gzip member holds
+	// more than one record, where the member does.
+	Offset int64
+	// Block is the record's content, Content-Length bytes. It can be read until
+	// Next is called. Its end without all of them is io.ErrUnexpectedEOF.
+	Block io.Reader
+}
+
+// Type returns the WARC-Type.
+func (r *Record) Type() string { return r.Header.Get("WARC-Type") }
+
+// A SyntaxError says where a file is no WARC file, or no longer one.
+type SyntaxError struct {
+	Offset int64 // of the record
+	Err    error
+}
+
+// Error says it.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("warc: record at byte %d: %v", e.Offset, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// A Reader reads the records of a WARC file, of any version, one after the
+// other. It holds one header in memory and no block.
+type Reader struct {
+	// MaxHeader is how many bytes the header of a record may have. Default
+	// DefaultMaxHeader.
+	MaxHeader int
+
+	file  *counter
+	zip   *gzip.Reader  // nil: the file is plain
+	in    *bufio.Reader // of the file, or of the gzip member
+	start int64         // of the member
+	at    int64         // where the last record begins
+	block *block        // its block
+	err   error         // of the last Next, if it failed
+}
+
+// NewReader returns a Reader of a file, plain or of gzip members.
+func NewReader(file io.Reader) *Reader { return &Reader{file: newCounter(file)} }
+
+// Next returns the next record, passing by what is left of the last one's
+// block, and io.EOF at the end of the file. All else that is wrong with the file
+// is a *SyntaxError, and an error of reading it is wrapped in one; after it,
+// Next returns it again.
+func (r *Reader) Next() (*Record, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	err := r.skip()
+	if err == nil {
+		r.at, err = r.find()
+	}
+	var record *Record
+	if err == nil {
+		record, err = r.read()
+	}
+	if err != nil && err != io.EOF {
+		err = &SyntaxError{r.at, err}
+	}
+	r.err = err
+	return record, err
+}
+
+// skip reads the last record to its end.
+func (r *Reader) skip() error {
+	if r.block == nil {
+		return nil
+	}
+	_, err := io.Copy(io.Discard, r.block)
+	return err
+}
+
+func (r *Reader) offset() int64 {
+	if r.zip != nil || r.in == nil {
+		return r.start
+	}
+	return r.file.n - int64(r.in.Buffered())
+}
+
+// find goes to where the next record begins, past the ends of lines that stand
+// there, and returns its offset.
+func (r *Reader) find() (int64, error) {
+	if r.in == nil {
+		if err := r.open(); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		c, err := r.in.ReadByte()
+		switch {
+		case err == io.EOF && r.zip != nil:
+			if err := r.nextMember(); err != nil {
+				return r.start, err
+			}
+		case err != nil:
+			return r.offset(), err
+		case c != '\r' && c != '\n':
+			err := r.in.UnreadByte()
+			return r.offset(), err
+		}
+	}
+}
+
+// open finds out what kind of file it is.
+func (r *Reader) open() error {
+	magic, err := r.file.Peek(2)
+	if err != nil && len(magic) == 0 {
+		return err
+	}
+	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		r.in = bufio.NewReader(r.file)
+		return nil
+	}
+	r.in, r.zip = bufio.NewReader(nil), new(gzip.Reader)
+	return r.nextMember()
+}
+
+// nextMember goes to the next gzip member; io.EOF if there is none.
+func (r *Reader) nextMember() error {
+	r.start = r.file.n
+	if _, err := r.file.Peek(1); err != nil {
+		return err
+	}
+	if err := r.zip.Reset(r.file); err != nil {
+		return noEOF(err)
+	}
+	r.zip.Multistream(false)
+	r.in.Reset(r.zip)
+	return nil
+}
+
+// noEOF returns err, and io.ErrUnexpectedEOF where it is an end.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *Reader) read() (*Record, error) {
+	room := r.MaxHeader
+	if room == 0 {
+		room = DefaultMaxHeader
+	}
+	version, err := readLine(r.in, &room)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(version, "WARC/") {
+		return nil, fmt.Errorf("begins with %.20q, not with WARC/", version)
+	}
+	header, err := readHeader(r.in, &room)
+	if err != nil {
+		return nil, err
+	}
+	length, ok := header.length()
+	if !ok {
+		return nil, fmt.Errorf("Content-Length %q is no length", header.Get("Content-Length"))
+	}
+	r.block = &block{in: r.in, left: length}
+	return &Record{Version: version, Header: header, Offset: r.at, Block: r.block}, nil
+}
+
+// readHeader reads named fields up to the empty line.
+func readHeader(in *bufio.Reader, room *int) (Header, error) {
+	var h Header
+	for {
+		line, err := readLine(in, room)
+		if err != nil || line == "" {
+			return h, err
+		}
+		if line[0] == ' ' || line[0] == '\t' { // the field goes on (RFC 822, 3.1.1)
+			if len(h) == 0 {
+				return nil, fmt.Errorf("%.20q goes on with no field", line)
+			}
+			h[len(h)-1].Value += " " + strings.Trim(line, " \t")
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, fmt.Errorf("%.40q is no named field", line)
+		}
+		h = append(h, Field{name, strings.Trim(value, " \t")})
+	}
+}
+
+var errLongHeader = errors.New("the header is longer than Reader.MaxHeader")
+
+// readLine returns a line without its end, and takes its length off room.
+func readLine(in *bufio.Reader, room *int) (string, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if *room -= len(part); *room < 0 {
+			return "", errLongHeader
+		}
+		line = append(line, part...)
+		switch err {
+		case nil:
+			return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
+		case bufio.ErrBufferFull:
+		default:
+			return "", noEOF(err)
+		}
+	}
+}
+
+// A block reads the content of a record.
+type block struct {
+	in   io.Reader
+	left int64
+}
+
+// Read is part of io.Reader.
+func (b *block) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); b.left > 0 {
+		return n, noEOF(err)
+	}
+	return n, nil
+}

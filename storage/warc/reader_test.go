@@ -1,0 +1,202 @@
+package warc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Files of other software are read: their records, the offsets of them and
+// their blocks.
+func TestReadsWget(t *testing.T) {
+	for _, tt := range []struct {
+		file  string
+		types string
+	}{
+		{"testdata/wget.warc", "warcinfo request response metadata resource resource"},
+		{"testdata/wget.warc.gz", "warcinfo request response request response metadata resource resource"},
+	} {
+		b, err := os.ReadFile(tt.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var types []string
+		for r := NewReader(bytes.NewReader(b)); ; {
+			record, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tt.file, err)
+			}
+			types = append(types, record.Type())
+			block, err := io.ReadAll(record.Block)
+			if want := record.Header.Get("WARC-Block-Digest"); err != nil || sumOf(string(block)) != want {
+				t.Errorf("%s: block digest %s, want %s (%v)", tt.file, sumOf(string(block)), want, err)
+			}
+			again, err := NewReader(bytes.NewReader(b[record.Offset:])).Next()
+			if err != nil || again.Header.Get("WARC-Record-ID") != record.Header.Get("WARC-Record-ID") {
+				t.Errorf("%s: another record at byte %d (%v)", tt.file, record.Offset, err)
+			}
+		}
+		if got := strings.Join(types, " "); got != tt.types {
+			t.Errorf("%s holds %s, want %s", tt.file, got, tt.types)
+		}
+	}
+}
+
+const small = "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 5\r\n\r\nhello\r\n\r\n"
+
+// What archives are like that were not written by the book.
+func TestReadsWhatIsOdd(t *testing.T) {
+	unix := strings.ReplaceAll(small, "\r\n", "\n")
+	for _, tt := range []struct {
+		name, file string
+		offsets    []int64
+	}{
+		{"nothing", "", nil},
+		{"only ends of lines", "\r\n\r\n", nil},
+		{"two records", small + small, []int64{0, int64(len(small))}},
+		{"bare line feeds", unix + unix, []int64{0, int64(len(unix))}},
+		{"no end of line after the last block", strings.TrimSpace(small), []int64{0}},
+		{"too many ends of lines", "\r\n" + small + "\r\n\r\n" + small, []int64{2, int64(len(small)) + 6}},
+		{"gzip members", zipped(small) + zipped(small), []int64{0, int64(len(zipped(small)))}},
+		{"one gzip member for all", zipped(small + small), []int64{0, 0}},
+		{"an empty gzip member", zipped("") + zipped(small), []int64{int64(len(zipped("")))}},
+		{"a long name and a value that goes on", strings.Replace(small, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var offsets []int64
+			r := NewReader(strings.NewReader(tt.file))
+			for {
+				record, err := r.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				offsets = append(offsets, record.Offset)
+				if got := record.Type(); got != "response" {
+					t.Errorf("type %q", got)
+				}
+				if len(offsets)%2 == 0 {
+					continue // Next passes it by
+				}
+				if block, err := io.ReadAll(record.Block); err != nil || string(block) != "hello" {
+					t.Errorf("block %q, %v", block, err)
+				}
+			}
+			if diff := cmp.Diff(tt.offsets, offsets); diff != "" {
+				t.Errorf("offsets (-want +got)\n%s", diff)
+			}
+			if _, err := r.Next(); err != io.EOF {
+				t.Errorf("after the end: %v", err)
+			}
+		})
+	}
+}
+
+// What is wrong is said, with the offset of the record.
+func TestReaderSaysWhatIsWrong(t *testing.T) {
+	torn := zipped(small)
+	for _, tt := range []struct {
+		name, file string
+		offset     int64
+		says       string
+	}{
+		{"no WARC file", "<!doctype html><title>x</title>\n", 0, `begins with "<!doctype html><titl`},
+		{"one byte", "W", 0, "unexpected EOF"},
+		{"a length that is too short", strings.Replace(small, ": 5", ": 3", 1) + small, int64(len(small)) - 6, `begins with "lo"`},
+		{"a length that is too long", strings.Replace(small, ": 5", ": 500", 1), 0, "unexpected EOF"},
+		{"no length", strings.Replace(small, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is no length`},
+		{"a negative length", strings.Replace(small, ": 5", ": -5", 1), 0, `Content-Length "-5" is no length`},
+		{"a huge length", strings.Replace(small, ": 5", ": 99999999999999999999", 1), 0, "is no length"},
+		{"no field", strings.Replace(small, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is no named field`},
+		{"goes on with nothing", strings.Replace(small, "WARC-Type", " WARC-Type", 1), 0, "goes on with no field"},
+		{"a header without end", "WARC/1.1\r\n" + strings.Repeat("A: b\r\n", 1<<16), 0, "longer than Reader.MaxHeader"},
+		{"a line without end", "WARC/1.1\r\nA: " + strings.Repeat("b", 1<<17), 0, "longer than Reader.MaxHeader"},
+		{"header cut", small + small[:20], int64(len(small)), "unexpected EOF"},
+		{"a torn member", torn + torn[:len(torn)-9], int64(len(torn)), "unexpected EOF"},
+		{"a damaged member", torn + torn[:len(torn)-6] + "xxxxxx", int64(len(torn)), "checksum"},
+		{"more than members", torn + "and more of it", int64(len(torn)), "gzip: invalid header"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReader(strings.NewReader(tt.file))
+			var err error
+			for err == nil {
+				_, err = r.Next()
+			}
+			var wrong *SyntaxError
+			if !errors.As(err, &wrong) || wrong.Offset != tt.offset || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %q at byte %d", err, tt.says, tt.offset)
+			}
+			if _, again := r.Next(); again != err {
+				t.Errorf("then %v", again)
+			}
+		})
+	}
+}
+
+// A block that ends early says so to who reads it.
+func TestBlockEndsEarly(t *testing.T) {
+	record, err := NewReader(strings.NewReader(small[:len(small)-5])).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(record.Block); err != io.ErrUnexpectedEOF || string(b) != "hell" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// FuzzReader: whatever the file, the reader comes to an end, offsets grow, and
+// blocks are as long as they say.
+func FuzzReader(f *testing.F) {
+	for _, s := range []string{small, small + small, zipped(small), zipped(small+small) + zipped(small), small[:30], zipped(small)[:40]} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		r := NewReader(bytes.NewReader(file))
+		for last := int64(0); ; {
+			record, err := r.Next()
+			if err != nil {
+				return
+			}
+			if record.Offset < last || record.Offset >= int64(len(file)) {
+				t.Fatalf("record at byte %d after one at %d, of %d", record.Offset, last, len(file))
+			}
+			last = record.Offset
+			n, err := io.Copy(io.Discard, record.Block)
+			if want, _ := record.Header.length(); err == nil && n != want {
+				t.Fatalf("%d bytes, want %d", n, want)
+			}
+		}
+	})
+}
+
+// FuzzMessage: whatever a server sends, what is archived of it is a part of
+// it, and reading that again finds the same.
+func FuzzMessage(f *testing.F) {
+	for _, s := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!", "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 304 N\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nA: b\r\n\r\nmore", "HTTP/1.0 200 OK\r\n\r\nhi"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, received []byte) {
+		m, err := readMessage(received, false)
+		if err != nil {
+			return
+		}
+		if !bytes.Contains(received, m.raw) || m.head > len(m.raw) {
+			t.Fatalf("%q is not in what was received, or its header of %d bytes is not in it", m.raw, m.head)
+		}
+		again, err := readMessage(m.raw, false)
+		if err != nil || again.payload != m.payload || !bytes.Equal(again.raw, m.raw) {
+			t.Fatalf("read again: %v, payload %s, was %s", err, again.payload, m.payload)
+		}
+	})
+}

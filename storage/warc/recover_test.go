@@ -1,0 +1,209 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asWriter in the environment makes the test binary write to the archive that
+// it names until it is killed.
+const asWriter = "DECORUM_TEST_WARC_WRITER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(asWriter); dir != "" {
+		writeOn(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// writeOn writes visits of all sizes, and says of each when it is written.
+func writeOn(dir string) {
+	a, err := Open(Config{Dir: dir, MaxSize: 1 << 20})
+	for i := 0; err == nil; i++ {
+		body := make([]byte, rand.N(200<<10))
+		for j := range body {
+			body[j] = byte(rand.Uint32())
+		}
+		v := answered(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		v.URL = fmt.Sprintf("https://example.com/%d-%d", os.Getpid(), i)
+		if _, err = a.Write(v); err == nil {
+			fmt.Println(v.URL)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// A writer that is killed in the middle leaves files that can be read, with
+// every visit in them of which Write had returned.
+func TestKilledWriter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the writers that are killed are processes of their own")
+	}
+	dir := t.TempDir()
+	var written []string
+	for range 8 {
+		written = append(written, killWriter(t, dir)...)
+	}
+	cuts := 0
+	a := open(t, Config{Dir: dir, Recovered: func(string, int64) { cuts++ }})
+	if cuts != 1 {
+		t.Errorf("%d files were open at the end, want that of the last writer", cuts)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, name := range files(t, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range read(t, bytes.NewReader(b)) {
+			if r.Type() == Request { // the last record of a visit
+				there[r.Header.Get("WARC-Target-URI")] = true
+			}
+		}
+	}
+	for _, url := range written {
+		if !there[url] {
+			t.Errorf("%s was written, and is not there", url)
+		}
+	}
+	t.Logf("%d visits by 8 writers", len(written))
+}
+
+// killWriter starts a writer, kills it, and returns what it said it had written.
+func killWriter(t *testing.T, dir string) (written []string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), asWriter+"="+dir)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if written = append(written, lines.Text()); len(written) == 10 {
+			go func() { // and it writes on meanwhile
+				time.Sleep(rand.N(20 * time.Millisecond))
+				_ = c.Process.Kill()
+			}()
+		}
+	}
+	var exit *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &exit) || exit.Exited() {
+		t.Fatalf("the writer ended with %v\n%s", err, &stderr)
+	}
+	return written
+}
+
+// Wherever a crash cuts a file, all records before the cut are there afterwards.
+func TestRecovery(t *testing.T) {
+	a := open(t, Config{})
+	var ends []int64 // of visits
+	for range 3 {
+		if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, a.file.size)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := files(t, a.cfg.Dir)[0]
+	whole, err := os.ReadFile(filepath.Join(a.cfg.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range cuts(ends, len(whole)) {
+		for _, rest := range []string{"", strings.Repeat("\x00", 100)} { // as file systems leave it
+			least := 0
+			for _, end := range ends {
+				if int64(cut) >= end {
+					least += 2
+				}
+			}
+			testRecovery(t, name, append(whole[:cut:cut], rest...), least)
+		}
+	}
+}
+
+// cuts returns places to cut a file at: every so often, and about the ends of
+// visits.
+func cuts(ends []int64, size int) []int {
+	var at []int
+	for cut := 0; cut <= size; cut += 41 {
+		at = append(at, cut)
+	}
+	for _, end := range ends {
+		at = append(at, int(end)-1, int(end), min(int(end)+1, size))
+	}
+	return at
+}
+
+func testRecovery(t *testing.T, name string, left []byte, least int) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name+".open"), left, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var cut int64
+	a := open(t, Config{Dir: dir, Recovered: func(_ string, n int64) { cut = n }})
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := files(t, dir)
+	if len(names) == 0 {
+		if least > 0 || cut != int64(len(left)) {
+			t.Errorf("of %d bytes with %d records none was kept", len(left), least)
+		}
+		return
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, names[0]))
+	if err != nil || names[0] != name || len(names) > 1 {
+		t.Fatalf("%q, %v; want %s alone", names, err, name)
+	}
+	if records := len(read(t, bytes.NewReader(kept))) - 1; records < least {
+		t.Errorf("of %d bytes %d records are left, want %d", len(left), records, least)
+	}
+	if int64(len(left)-len(kept)) != cut || !bytes.HasPrefix(left, kept) {
+		t.Errorf("%d of %d bytes are left, %d were cut", len(kept), len(left), cut)
+	}
+}
+
+// A file in the way of a recovered one is not written over.
+func TestRecoveryWritesOverNothing(t *testing.T) {
+	a := open(t, Config{})
+	if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(a.file.name, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := Open(Config{Dir: a.cfg.Dir}); err == nil {
+		other.Close()
+		t.Error("opened over a file that is in the way")
+	}
+	if b, err := os.ReadFile(a.file.name); err != nil || string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
