@@ -63,6 +63,9 @@ func (s *Store) commit() (well, more bool) {
 					return err
 				}
 			}
+			if err := s.opts.Before(); err != nil {
+				return err
+			}
 			return update(w.apply)
 		})
 	}

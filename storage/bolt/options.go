@@ -24,6 +24,11 @@ type Options struct {
 	// Cached is how many URLs are kept in memory that are in the file too, of
 	// all queues together. 0 means 131,072.
 	Cached int
+	// Before is called each time before changes are written, and must put on
+	// the disk all that has to be there when the changes are, of what was done
+	// before the calls that made them. If it fails, they are not written, as if
+	// the file could not be. It must not call the store. nil: there is nothing.
+	Before func() error
 	// Stalled is told when a write has failed, why, and what to do about it,
 	// and nil when the store can write again: once each time, and once more if
 	// the file turns out to be damaged meanwhile. It must not call
@@ -61,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.foldPages == 0 {
 		o.foldPages = foldPages
+	}
+	if o.Before == nil {
+		o.Before = func() error { return nil }
 	}
 	if o.Stalled == nil {
 		o.Stalled = func(error) {}

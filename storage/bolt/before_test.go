@@ -1,0 +1,51 @@
+package bolt
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// What must be on the disk before the changes is put there before they are
+// written; while that fails they are not, and then they are.
+func TestBefore(t *testing.T) {
+	dir := t.TempDir()
+	var broken atomic.Bool
+	var calls, writes atomic.Int64
+	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true, Before: func() error {
+		if calls.Add(1) != writes.Load()+1 {
+			t.Error("Before was not called before each write")
+		}
+		if broken.Load() {
+			writes.Add(1) // this one is not made
+			return errors.New("the archive is broken")
+		}
+		return nil
+	}})
+	update := s.update
+	s.setUpdate(func(write func(*bbolt.Tx) error) error { writes.Add(1); return update(write) })
+	add(t, s, entry(t, "https://a.example/1"))
+	must(t, s.Flush(t.Context()))
+
+	broken.Store(true)
+	add(t, s, entry(t, "https://a.example/2"))
+	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrStalled) {
+		t.Errorf("Flush: %v, want ErrStalled", err)
+	}
+	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrStalled) {
+		t.Errorf("Lease: %v, want ErrStalled", err)
+	}
+	broken.Store(false)
+	must(t, s.Flush(t.Context()))
+	crash(t, s, true)
+	s = open(t, dir, Options{noSync: true})
+	defer s.Close()
+	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 2 {
+		t.Errorf("counts %+v (%v), want 2 queued", c, err)
+	}
+}
