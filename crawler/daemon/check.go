@@ -25,7 +25,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch,
+		checkAgent, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch, checkOutput,
 	} {
 		if f := room(p); f != nil {
 			return f
@@ -185,6 +185,7 @@ func checkNumbers(p *Project) *fault {
 		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
 		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
+		{"output.warc_max_size", float64(p.Output.WARCMaxSize), 1 << 10, 1 << 40},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
@@ -237,6 +238,15 @@ func checkFetch(p *Project) *fault {
 	}
 	if p.Store.Path == "" {
 		return faulty("store.path", "expected the name of a directory")
+	}
+	return nil
+}
+
+// checkOutput refuses what a WARC file could not tell the truth of: through a
+// proxy, the bytes of an exchange are those between the proxy and us.
+func checkOutput(p *Project) *fault {
+	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
+		return faulty("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}
 	return nil
 }

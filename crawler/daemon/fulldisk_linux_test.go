@@ -113,8 +113,8 @@ func until(t *testing.T, what string, said fmt.Stringer, ok func() bool) {
 }
 
 // TestFullDisk: a crawl whose disk is full in the middle says so and pauses;
-// when there is room it goes on by itself, every page has its line once, and
-// the server has seen nothing wrong. One that is killed meanwhile has lost
+// when there is room it goes on by itself, every page has its line once and is
+// archived, and the server has seen nothing wrong. One that is killed meanwhile has lost
 // nothing either.
 func TestFullDisk(t *testing.T) {
 	for _, s := range shortages {
@@ -134,7 +134,8 @@ func testFullDisk(t *testing.T, s shortage) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--contact=mailto:bot@example.com", "--allow-private",
+	archive := filepath.Join(dir, "warc")
+	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
 	run := func(args ...string) (*exec.Cmd, *watched) {
 		var said watched
@@ -177,6 +178,7 @@ func testFullDisk(t *testing.T, s shortage) {
 	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
+	inArchive(t, archive, got)
 	if report := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: restarts}); !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}

@@ -65,8 +65,8 @@ type sum struct {
 }
 
 // TestKill: crawls that are killed at random moments and go on, several at a
-// time. The output of all runs of a crawl together covers every page; the
-// server sees no gap that is too short and no page that is closed, across the
+// time. The output of all runs of a crawl together covers every page, and so do
+// its WARC files, all of which can be read; the server sees no gap that is too short and no page that is closed, across the
 // restarts too; and no page is asked for again but those that were in hand or
 // had been visited in the moment that the store had not written yet.
 func TestKill(t *testing.T) {
@@ -121,10 +121,13 @@ func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error
 	return len(v.kills), nil
 }
 
+// archive is where the victim's WARC files are.
+func (v *victim) archive() string { return v.data + "-warc" }
+
 // run starts the crawl, or goes on with it, and reports whether it came to its
 // end: it may be killed before.
 func (v *victim) run(kill bool) (ended bool, err error) {
-	args := []string{"crawl", "--data", v.data, "--contact=mailto:bot@example.com", "--allow-private",
+	args := []string{"crawl", "--data", v.data, "--warc", v.archive(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	if holds, err := stateDir(v.data).holdsCrawl(); err != nil {
 		return false, err
@@ -169,6 +172,7 @@ func (v *victim) examine(total *sum) {
 	if diff := cmp.Diff(v.web.Reachable(), got); diff != "" {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
+	inArchive(v.t, v.archive(), got)
 	report := v.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum",
 		Restarts: v.starts[1:], Unflushed: unflushed})
 	if !report.OK() {

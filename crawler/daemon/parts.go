@@ -177,7 +177,7 @@ func compile(patterns []string) ([]*regexp.Regexp, error) {
 func (p *Project) fetchConfig() (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.userAgent(), Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody),
-		ContentTypes: p.Fetch.ContentTypes, AllowPrivate: p.Fetch.AllowPrivate,
+		ContentTypes: p.Fetch.ContentTypes, AllowPrivate: p.Fetch.AllowPrivate, Capture: p.Output.WARC != "",
 	}
 	for _, rule := range p.Fetch.ConnectTo {
 		to, err := collyfetch.ParseConnectTo(rule)

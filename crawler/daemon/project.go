@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
 // A Project is one crawl as its owner describes it: the project file, field by
@@ -166,10 +167,11 @@ type Redis struct {
 
 // Output says what is written down of each visit.
 type Output struct {
-	JSONL  string `yaml:"jsonl"` // "-": standard output; empty: pages.jsonl in the store's directory
-	WARC   string `yaml:"warc"`
-	Bodies bool   `yaml:"bodies"`
-	Ledger bool   `yaml:"ledger"`
+	JSONL       string `yaml:"jsonl"`         // "-": standard output; empty: pages.jsonl in the store's directory
+	WARC        string `yaml:"warc"`          // directory for WARC files; empty: none are written
+	WARCMaxSize Size   `yaml:"warc_max_size"` // of each WARC file
+	Bodies      bool   `yaml:"bodies"`
+	Ledger      bool   `yaml:"ledger"`
 }
 
 // judgesAs reports whether p decides as q does which URLs may be visited: scope
@@ -204,6 +206,7 @@ func DefaultProject() Project {
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},
-		Store: Store{Path: "decorum-data"},
+		Store:  Store{Path: "decorum-data"},
+		Output: Output{WARCMaxSize: warc.DefaultMaxSize},
 	}
 }

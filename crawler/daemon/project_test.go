@@ -255,10 +255,14 @@ p.yaml:5:27: politeness.hosts.a.example.adaptive: -1 is out of range: expected 0
 p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write it as 2027-01-31
   5 |     a.example: {expires: 31.1.2027}
     |                          ^`},
-		{"not yet supported", least + "output:\n  jsonl: p.jsonl\n  warc: archive\n", `
-p.yaml:5:9: output.warc is not yet supported: visits are written to output.jsonl
-  5 |   warc: archive
-    |         ^`},
+		{"not yet supported", least + "output:\n  jsonl: p.jsonl\n  ledger: true\n", `
+p.yaml:5:11: output.ledger is not yet supported: visits are written to output.jsonl
+  5 |   ledger: true
+    |           ^`},
+		{"WARC files too small", least + "output: {warc: a, warc_max_size: 1B}\n", `
+p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 1099511627776
+  3 | output: {warc: a, warc_max_size: 1B}
+    |                                  ^`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := write(t, "p.yaml", tt.text)
@@ -295,7 +299,8 @@ var supported = []string{
 	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
-	"discover", "revisit", "store.path", "output.jsonl",
+	"discover", "revisit", "store.path",
+	"output.jsonl", "output.warc", "output.warc_max_size",
 }
 
 // The sample of the documentation has every field: each is read, and either
@@ -337,7 +342,6 @@ func TestNotYet(t *testing.T) {
 		"fetch.cookies": "fetch: {cookies: true}",
 		"fetch.proxy":   "fetch: {proxy: 'http://proxy.example:3128'}",
 		"store.redis":   "store: {redis: {addresses: ['127.0.0.1:7000']}}",
-		"output.warc":   "output: {warc: archive}",
 		"output.bodies": "output: {bodies: true}",
 		"output.ledger": "output: {ledger: true}",
 	}

@@ -27,13 +27,24 @@ func passing(err error) bool {
 // and goes on from where it came to, until ctx is done. It returns how much of
 // b is left, with the reason.
 func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Logger) (left int, err error) {
-	for paused := false; ; paused = true {
+	err = whenPossible(ctx, log, func() error {
 		n, err := w.Write(b)
-		if b = b[n:]; err == nil || !passing(err) || ctx.Err() != nil {
+		b = b[n:]
+		return err
+	})
+	return len(b), err
+}
+
+// whenPossible calls write, and while that fails for lack of room waits and
+// calls it again, until ctx is done.
+func whenPossible(ctx context.Context, log *slog.Logger, write func() error) error {
+	for paused := false; ; paused = true {
+		err := write()
+		if err == nil || !passing(err) || ctx.Err() != nil {
 			if paused && err == nil {
 				log.Info("the crawl goes on: the output can be written again")
 			}
-			return len(b), err
+			return err
 		}
 		if !paused {
 			log.Error("the crawl pauses: the output cannot be written; it goes on by itself when there is room", "error", err)

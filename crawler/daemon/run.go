@@ -32,7 +32,7 @@ type job struct {
 	robots   storage.Store // the gate's notes
 	frontier *frontier.Frontier
 	crawler  *crawler.Crawler
-	output   *output
+	archive  *archive // nil: none
 	hosts    hostSet
 	outside  outside
 	goesOn   bool // an earlier run has left something
@@ -58,8 +58,8 @@ func (h *hostSet) count() int {
 }
 
 // openJob puts the rooms together.
-func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *job, err error) {
-	j := &job{project: p, output: out, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
+func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive, s start) (_ *job, err error) {
+	j := &job{project: p, archive: arc, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, j.closeStores())
@@ -110,6 +110,10 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 		Settings: settings, Log: a.log,
 	}
 	j.crawler.Handler = a.handlers.handler(p, j.frontier)
+	if arc != nil {
+		arc.notes, arc.revisits = j.frontier, settings.Revisit.Wanted()
+		j.crawler.Archive = arc
+	}
 	return j, nil
 }
 
@@ -118,6 +122,9 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 func (j *job) openStores(p Project, a *app) (err error) {
 	dir := stateDir(p.Store.Path)
 	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Stalled: a.stalled, Damaged: a.damaged}
+	if j.archive != nil {
+		opts.Before = j.archive.files.Sync
+	}
 	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
 		return err
 	}
@@ -179,6 +186,11 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	arc, err := a.openArchive(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, arc.Close()) }()
 	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
@@ -186,7 +198,7 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 			return err
 		}
 	}
-	j, err := a.openJob(p, roots, out, s)
+	j, err := a.openJob(p, roots, out, arc, s)
 	if err != nil {
 		return err
 	}
@@ -234,10 +246,11 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	if out != nil {
-		out.token, out.log = p.Agent.Product, a.log
+	if out == nil {
+		return nil, err
 	}
-	return out, err
+	out.token, out.log = p.Agent.Product, a.log
+	return out, nil
 }
 
 // runJob plants the seeds and crawls until the end, a limit or a signal. All

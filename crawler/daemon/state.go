@@ -33,15 +33,22 @@ func (d stateDir) lock() (*os.File, error) {
 	if err := os.MkdirAll(string(d), 0o755); err != nil {
 		return nil, usage("cannot make the data directory: %w", err)
 	}
-	f, err := os.OpenFile(d.path(lockFile), os.O_RDWR|os.O_CREATE, 0o644)
+	return holdFile(d.path(lockFile), "the data directory", "--data")
+}
+
+// holdFile keeps others from a directory until the file, which is in it, is
+// closed. what and flag name the directory.
+func holdFile(name, what, flag string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, usage("cannot use the data directory: %w", err)
+		return nil, usage("cannot use %s: %w", what, err)
 	}
 	switch ours, err := tryLock(f); {
 	case err != nil:
-		return nil, errors.Join(fmt.Errorf("cannot lock the data directory: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), f.Close())
 	case !ours:
-		return nil, errors.Join(fmt.Errorf("in use by %s: %s; stop it first, or name another directory with --data", holder(f), d), f.Close())
+		return nil, errors.Join(fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s",
+			holder(f), filepath.Dir(name), flag), f.Close())
 	}
 	noteHolder(f)
 	return f, nil
@@ -147,7 +154,7 @@ func (d stateDir) save(p Project) error {
 		err = errors.Join(err, e)
 		return full
 	}
-	p.Store.Path, p.Output.JSONL = abs(p.Store.Path), abs(p.Output.JSONL)
+	p.Store.Path, p.Output.JSONL, p.Output.WARC = abs(p.Store.Path), abs(p.Output.JSONL), abs(p.Output.WARC)
 	files := make([]string, len(p.SeedFiles))
 	for i, name := range p.SeedFiles {
 		files[i] = abs(name)

@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/warc"
+)
+
+// An archive is the crawl's Archive: WARC files of every exchange, robots.txt
+// and sitemaps too. What was written is with the operating system before the
+// visit is acked, and on the disk before its ack is (see bolt.Options.Before).
+type archive struct {
+	files    *warc.Archive
+	lock     *os.File
+	log      *slog.Logger
+	notes    notes // where it is kept what was archived of URLs that come again
+	revisits bool  // pages come again
+	waiting  sync.Mutex
+}
+
+// Notes are kept with the state of the crawl, in order with its acks.
+type notes interface {
+	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
+}
+
+// archiveLock is held by the process that writes WARC files to a directory.
+const archiveLock = "warc.lock"
+
+// openArchive opens the archive of a project, nil if it has none.
+func (a *app) openArchive(p Project) (*archive, error) {
+	if p.Output.WARC == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(p.Output.WARC, 0o755); err != nil {
+		return nil, usage("cannot make the directory for WARC files: %w", err)
+	}
+	lock, err := holdFile(filepath.Join(p.Output.WARC, archiveLock), "the directory for WARC files", "--warc")
+	if err != nil {
+		return nil, err
+	}
+	files, err := warc.Open(p.warcConfig(a.log))
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &archive{files: files, lock: lock, log: a.log}, nil
+}
+
+// warcConfig returns where and how WARC files are written.
+func (p *Project) warcConfig(log *slog.Logger) warc.Config {
+	info := []warc.Field{
+		{Name: "software", Value: "decorum/" + Version() + " (https://" + modulePath + ")"},
+		{Name: "operator", Value: p.Agent.Contact},
+		{Name: "http-header-user-agent", Value: p.userAgent()},
+		{Name: "robots", Value: "obeyed (RFC 9309, dialect " + p.Robots.Dialect + ")"},
+	}
+	if p.Name != "" {
+		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
+	}
+	return warc.Config{
+		Dir: p.Output.WARC, Prefix: p.Name, MaxSize: int64(p.Output.WARCMaxSize), Info: info,
+		Recovered: func(file string, cut int64) {
+			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", cut)
+		},
+	}
+}
+
+// Record writes the records of one visit. While there is no room for them it
+// waits, and so do others.
+func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
+	switch {
+	case v.Exchange == nil && v.Response == nil:
+		return nil // nothing was sent
+	case v.Exchange == nil:
+		return errors.New("the bytes of its answer were not captured")
+	}
+	before, err := a.before(ctx, v)
+	if err != nil {
+		return err
+	}
+	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, Metadata: warcMetadata(v), Before: before}
+	var kept warc.Kept
+	write := func() (err error) { kept, err = a.files.Write(visit); return err }
+	if err = write(); passing(err) {
+		a.waiting.Lock()
+		defer a.waiting.Unlock()
+		err = whenPossible(ctx, a.log, write)
+	}
+	if errors.Is(err, warc.ErrNoAnswer) {
+		a.log.Debug("not archived", "url", v.URL(), "why", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.remember(ctx, v, before, kept)
+}
+
+// comesAgain reports whether the URL of a visit is asked for more than once as a
+// matter of course.
+func (a *archive) comesAgain(v *crawler.Visit) bool {
+	return a.notes != nil && (a.revisits || v.Clearance.ForRobots())
+}
+
+// warcNote is the key of the note that says what was archived of a URL.
+func warcNote(u decorum.URL) string {
+	sum := sha256.Sum256([]byte(u.String()))
+	return "warc " + hex.EncodeToString(sum[:16])
+}
+
+// before returns what was archived of the URL before, nil if nothing is known.
+func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Kept, error) {
+	if !a.comesAgain(v) {
+		return nil, nil
+	}
+	note, err := a.notes.Note(ctx, v.URL().Origin(), warcNote(v.URL()))
+	if err != nil {
+		return nil, err
+	}
+	date, payload, _ := strings.Cut(string(note), " ")
+	at, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		return nil, nil // no note, or none of ours: the page is archived whole
+	}
+	return &warc.Kept{Date: at, Payload: payload}, nil
+}
+
+// remember notes what was archived of a URL, unless that is known.
+func (a *archive) remember(ctx context.Context, v *crawler.Visit, before *warc.Kept, kept warc.Kept) error {
+	if !a.comesAgain(v) || kept.Date.IsZero() || before != nil && kept == *before {
+		return nil
+	}
+	note := kept.Date.UTC().Format(time.RFC3339Nano) + " " + kept.Payload
+	return a.notes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), warcNote(v.URL()), []byte(note))
+}
+
+// warcMetadata returns what is known of a visit beyond its bytes, under the
+// names of a line of output; robots_ stands before those of its verdict.
+func warcMetadata(v *crawler.Visit) []warc.Field {
+	var fields []warc.Field
+	add := func(name, value string) {
+		if value != "" {
+			fields = append(fields, warc.Field{Name: name, Value: value})
+		}
+	}
+	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	source := v.Lease.Source
+	if v.Clearance.ForRobots() {
+		source = storage.Robots // not that of the page whose turn it was
+	}
+	add("source", source.String())
+	add("depth", strconv.Itoa(v.Lease.Depth))
+	add("referrer", v.Lease.Referrer)
+	if file := v.Clearance.File(); !v.Clearance.ForRobots() {
+		verdict := v.Clearance.Verdict()
+		add("robots_file_sha256", file.SHA256)
+		add("robots_rule", verdict.Rule)
+		add("robots_line", strconv.Itoa(verdict.Line))
+	}
+	add("delay_required_ms", ms(v.Required()))
+	add("delay_observed_ms", ms(v.Observed()))
+	add("duration_ms", ms(v.End.Sub(v.Start)))
+	if v.Err != nil {
+		add("error", v.Err.Error())
+	}
+	return fields
+}
+
+// Close closes the files. It comes after the state has been closed, which has
+// them synced.
+func (a *archive) Close() error {
+	if a == nil {
+		return nil
+	}
+	return errors.Join(a.files.Close(), a.lock.Close())
+}

@@ -1,0 +1,215 @@
+package daemon
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage/warc"
+)
+
+// An archived is a record of a WARC file, with its block.
+type archived struct {
+	warc.Header
+	block string
+}
+
+// archiveIn reads all WARC files of a directory, which must all be closed and
+// whole, with true digests.
+func archiveIn(t *testing.T, dir string) []archived {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []archived
+	for _, name := range names {
+		if filepath.Base(name) == archiveLock {
+			continue
+		}
+		if !strings.HasSuffix(name, ".warc.gz") {
+			t.Errorf("%s is left", name)
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, readWARC(t, name, b)...)
+	}
+	return all
+}
+
+func readWARC(t *testing.T, name string, file []byte) []archived {
+	t.Helper()
+	var all []archived
+	for r := warc.NewReader(bytes.NewReader(file)); ; {
+		record, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		var block []byte
+		if err == nil {
+			block, err = io.ReadAll(record.Block)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sum := sha1.Sum(block)
+		if want := "sha1:" + base32.StdEncoding.EncodeToString(sum[:]); record.Header.Get("WARC-Block-Digest") != want {
+			t.Errorf("%s: block digest %s, want %s", name, record.Header.Get("WARC-Block-Digest"), want)
+		}
+		all = append(all, archived{record.Header, string(block)})
+	}
+}
+
+// answersIn returns the URLs of responses and revisits, sorted.
+func answersIn(records []archived) []string {
+	var urls []string
+	for _, r := range records {
+		if kind := r.Get("WARC-Type"); kind == warc.Response || kind == warc.Revisit {
+			urls = append(urls, r.Get("WARC-Target-URI"))
+		}
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// inArchive checks that all of some URLs are archived.
+func inArchive(t *testing.T, dir string, urls []string) {
+	t.Helper()
+	answers := answersIn(archiveIn(t, dir))
+	for _, url := range urls {
+		if _, ok := slices.BinarySearch(answers, url); !ok {
+			t.Errorf("%s has a line of output, and is not archived", url)
+		}
+	}
+}
+
+// Every exchange of a crawl is archived, robots.txt and sitemaps too, and
+// nothing else; what is known of each stands beside it.
+func TestArchive(t *testing.T) {
+	v := visitTo(t, shop())
+	dir := filepath.Join(v.dir, "warc")
+	call(t, v.args("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	records := archiveIn(t, dir)
+	var asked []string
+	for _, x := range v.web.Log() {
+		asked = append(asked, x.URL)
+	}
+	slices.Sort(asked)
+	if diff := cmp.Diff(asked, answersIn(records)); diff != "" {
+		t.Errorf("requests that the server saw (-), and answers that are archived (+)\n%s", diff)
+	}
+	lines := map[string]Record{}
+	for _, r := range linesOf(t, v) {
+		lines[r.URL] = r
+	}
+	metadata := 0
+	for _, r := range records {
+		line, page := lines[r.Get("WARC-Target-URI")]
+		if r.Get("WARC-Type") != warc.Metadata || !page {
+			continue
+		}
+		metadata++
+		for _, want := range []string{"source: " + line.Source, "robots_file_sha256: " + line.Robots.FileSHA256, "delay_required_ms: "} {
+			if !strings.Contains(r.block, want) {
+				t.Errorf("%s: metadata %q, want %q in it", line.URL, r.block, want)
+			}
+		}
+		if r.Get("WARC-Date") != line.FetchedAt.Format("2006-01-02T15:04:05.000Z") {
+			t.Errorf("%s: date %s, the line of output says %v", line.URL, r.Get("WARC-Date"), line.FetchedAt)
+		}
+	}
+	if metadata != len(lines) {
+		t.Errorf("metadata of %d pages, want %d", metadata, len(lines))
+	}
+	if info := records[0].block; !strings.Contains(info, "operator: mailto:bot@example.com\r\n") ||
+		!strings.Contains(info, "http-header-user-agent: decorum/") || !strings.Contains(info, "robots: ") {
+		t.Errorf("warcinfo %q", info)
+	}
+}
+
+// linesOf returns the lines of output.
+func linesOf(t *testing.T, v *visit) []Record {
+	t.Helper()
+	return records(t, filepath.Join(v.data(), outputFile))
+}
+
+// twice is a site of two pages that never change: one has a validator.
+func twice() crawltest.Site {
+	same := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/tagged>x</a>") }}
+	tagged := crawltest.Changing{ETag: true, Answer: func(int) crawltest.Answer { return crawltest.HTML("tagged") }}
+	return crawltest.Site{Host: "shop.example", Others: same.Page, Pages: map[string]crawltest.Page{"/tagged": tagged.Page}}
+}
+
+// A page that is visited again and has not changed is archived as a revisit,
+// which names the response that has its body; over restarts too.
+func TestArchiveOfRevisits(t *testing.T) {
+	v := visitTo(t, twice())
+	dir := filepath.Join(v.dir, "warc")
+	project := write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 1s}\n")
+	call(t, v.args("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	for range 2 {
+		time.Sleep(1100 * time.Millisecond) // the pages rest for a second
+		call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
+	}
+	first, profiles := map[string]string{}, map[string]int{}
+	for _, r := range archiveIn(t, dir) {
+		url := r.Get("WARC-Target-URI")
+		switch r.Get("WARC-Type") {
+		case warc.Response:
+			if first[url] != "" {
+				t.Errorf("%s is archived whole twice", url)
+			}
+			first[url] = r.Get("WARC-Date") + " " + r.Get("WARC-Payload-Digest")
+		case warc.Revisit:
+			profiles[url+" "+r.Get("WARC-Profile")]++
+			if got := r.Get("WARC-Refers-To-Date") + " " + r.Get("WARC-Payload-Digest"); got != first[url] || r.Get("WARC-Refers-To-Target-URI") != url {
+				t.Errorf("%s refers to %q, want %q", url, got, first[url])
+			}
+			if !strings.HasSuffix(r.block, "\r\n\r\n") {
+				t.Errorf("%s: a revisit with a body: %q", url, r.block)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]int{
+		"http://shop.example/ http://netpreserve.org/warc/1.1/revisit/identical-payload-digest":  2,
+		"http://shop.example/tagged http://netpreserve.org/warc/1.1/revisit/server-not-modified": 2,
+	}, profiles); diff != "" {
+		t.Errorf("revisits (-want +got)\n%s", diff)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "books-*.warc.gz"))
+	if err != nil || len(names) != 3 {
+		t.Errorf("files %q (%v), want one of each run", names, err)
+	}
+}
+
+// A directory in which another crawl writes is refused.
+func TestArchiveInUse(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := holdFile(filepath.Join(dir, archiveLock), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	v := visitTo(t, shop())
+	call(t, v.args("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
+}
+
+func TestProxyAndWARC(t *testing.T) {
+	p := DefaultProject()
+	p.Output.WARC, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
+	if f := checkOutput(&p); f == nil || f.field != "output.warc" {
+		t.Errorf("%v, want a fault of output.warc", f)
+	}
+}
