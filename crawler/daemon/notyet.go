@@ -10,7 +10,6 @@ var notYet = []struct{ field, why string }{
 	{"fetch.cookies", "requests carry no cookies"},
 	{"fetch.proxy", "requests go straight to the host"},
 	{"store.redis", "the state is kept in store.path"},
-	{"output.bodies", "visits are written without bodies"},
 	{"output.ledger", "visits are written to output.jsonl"},
 }
 

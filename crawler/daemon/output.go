@@ -20,12 +20,13 @@ import (
 // killed leaves whole lines behind, and every visit whose ack is durable has
 // its line. It costs a few microseconds a page.
 type output struct {
-	mu    sync.Mutex
-	w     io.Writer
-	close func() error
-	token string
-	log   *slog.Logger // nil: slog.Default
-	err   error        // of the first write that failed: nothing is written after it
+	mu     sync.Mutex
+	w      io.Writer
+	close  func() error
+	token  string
+	bodies bodies       // empty: bodies are not kept
+	log    *slog.Logger // nil: slog.Default
+	err    error        // of the first write that failed: nothing is written after it
 }
 
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
@@ -94,11 +95,19 @@ func cutTornLine(f *os.File) error {
 // lineHead is how every line of ours begins.
 const lineHead = `{"url":`
 
-// Record writes the line of one visit. While there is no room for it it waits.
+// Record writes the line of one visit, and before it the body that it names.
+// While there is no room for them it waits.
 func (o *output) Record(ctx context.Context, v *crawler.Visit) error {
-	line, err := newRecord(v, o.token).line()
+	r := newRecord(v, o.token)
+	line, err := r.line()
 	if err != nil {
 		return err
+	}
+	if o.bodies != "" && r.SHA256 != "" {
+		keep := func() error { return o.bodies.keep(r.SHA256, v.Response.Body) }
+		if err := whenPossible(ctx, o.logger(), keep); err != nil {
+			return err
+		}
 	}
 	return o.write(ctx, line)
 }

@@ -170,7 +170,7 @@ type Output struct {
 	JSONL       string `yaml:"jsonl"`         // "-": standard output; empty: pages.jsonl in the store's directory
 	WARC        string `yaml:"warc"`          // directory for WARC files; empty: none are written
 	WARCMaxSize Size   `yaml:"warc_max_size"` // of each WARC file
-	Bodies      bool   `yaml:"bodies"`
+	Bodies      bool   `yaml:"bodies"`        // bodies of pages, as decoded, into bodies/ in the store's directory
 	Ledger      bool   `yaml:"ledger"`
 }
 

@@ -300,7 +300,7 @@ var supported = []string{
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
 	"discover", "revisit", "store.path",
-	"output.jsonl", "output.warc", "output.warc_max_size",
+	"output.jsonl", "output.warc", "output.warc_max_size", "output.bodies",
 }
 
 // The sample of the documentation has every field: each is read, and either
@@ -342,7 +342,6 @@ func TestNotYet(t *testing.T) {
 		"fetch.cookies": "fetch: {cookies: true}",
 		"fetch.proxy":   "fetch: {proxy: 'http://proxy.example:3128'}",
 		"store.redis":   "store: {redis: {addresses: ['127.0.0.1:7000']}}",
-		"output.bodies": "output: {bodies: true}",
 		"output.ledger": "output: {ledger: true}",
 	}
 	for _, f := range notYet {

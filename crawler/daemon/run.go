@@ -250,6 +250,11 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		return nil, err
 	}
 	out.token, out.log = p.Agent.Product, a.log
+	if p.Output.Bodies {
+		if out.bodies, err = openBodies(dir.path(bodiesDir)); err != nil {
+			return nil, errors.Join(err, out.Close())
+		}
+	}
 	return out, nil
 }
 

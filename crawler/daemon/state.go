@@ -19,6 +19,7 @@ const (
 	robotsFile  = "robots.db"   // what was learnt of robots.txt files, likewise
 	projectFile = "crawl.yaml"  // the project as it was started last: --resume needs no more
 	outputFile  = "pages.jsonl" // the output, if no other place is named
+	bodiesDir   = "bodies"      // the bodies of pages, if they are wanted
 	lockFile    = "lock"        // held by the process that crawls from here
 )
 
@@ -126,7 +127,7 @@ func (d stateDir) nothingHere() error {
 // new ones. Nothing is deleted.
 func (d stateDir) moveAside(now time.Time) error {
 	aside := ""
-	for _, file := range []string{storeFile, robotsFile, projectFile, outputFile} {
+	for _, file := range []string{storeFile, robotsFile, projectFile, outputFile, bodiesDir} {
 		if _, err := os.Lstat(d.path(file)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Bodies is the directory that keeps the bodies of pages, as decoded, each once
+// under its SHA-256: ab/cd/abcd….
+type bodies string
+
+// unfinished is where bodies are until they are whole.
+const unfinished = "new"
+
+// openBodies returns the directory, without what a crash left unfinished.
+func openBodies(dir string) (bodies, error) {
+	b := bodies(dir)
+	err := os.RemoveAll(b.path(unfinished))
+	return b, errors.Join(err, os.MkdirAll(b.path(unfinished), 0o755))
+}
+
+func (b bodies) path(parts ...string) string {
+	return filepath.Join(append([]string{string(b)}, parts...)...)
+}
+
+// keep writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
+// When it returns the body is on the disk.
+func (b bodies) keep(sum string, body []byte) error {
+	dir := b.path(sum[:2], sum[2:4])
+	name := filepath.Join(dir, sum)
+	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(b.path(unfinished), sum+"-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
