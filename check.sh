@@ -8,7 +8,7 @@ go tool -modfile=tools/go.mod staticcheck ./...
 go test -race -short ./... # without what runs in processes of its own
 for target in .:FuzzResolve .:FuzzNameFast ./robots:FuzzParse ./robots:FuzzMatch ./robots:FuzzOSS ./robots:FuzzClean \
   ./robots:FuzzHost ./robots:FuzzGateHeaders ./crawler:FuzzHostMemo ./crawler/extract:FuzzScan ./crawler/extract:FuzzSameAsDOM \
-  ./crawler/extract:FuzzScanHeader ./frontier/sitemap:FuzzRead; do
+  ./crawler/extract:FuzzScanHeader ./frontier/sitemap:FuzzRead ./storage/warc:FuzzReader ./storage/warc:FuzzMessage; do
   go test "${target%%:*}" -run '^$' -fuzz "^${target##*:}\$" -fuzztime 3s -fuzzminimizetime 10x >/dev/null ||
     { echo "fuzzing found something: $target"; exit 1; }
 done

@@ -1,0 +1,84 @@
+package warc_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage/warc"
+)
+
+// An archive is written, and the answers in it are read as net/http reads them
+// from a server.
+func Example() {
+	dir, err := os.MkdirTemp("", "warc-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: "books"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = archive.Write(&warc.Visit{
+		URL: "https://example.com/", Date: time.Now(),
+		Exchange: &decorum.Exchange{
+			Request:  []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"),
+			Response: []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+		},
+	})
+	if err == nil {
+		err = archive.Close()
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	names, err := filepath.Glob(filepath.Join(dir, "books-*.warc.gz"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range names {
+		if err := replay(name); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output: https://example.com/ 200 "hello"
+}
+
+// replay prints the answers of a file.
+func replay(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for r := warc.NewReader(f); ; {
+		record, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if record.Type() != warc.Response {
+			continue
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(record.Block), nil)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s %d %q\n", record.Header.Get("WARC-Target-URI"), answer.StatusCode, body)
+	}
+}
