@@ -110,12 +110,22 @@ func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) 
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.tally.panics.Add(1)
-			c.Log.Error("callback panicked", "url", v.URL(), "panic", p, "stack", string(debug.Stack()))
-			links, err = nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", p)}
+			links, err = nil, c.caught(p, v.URL())
 		}
 	}()
 	return c.Handler(ctx, v)
+}
+
+// caught logs and counts the panic of a callback, and returns it as an error. A
+// panic that was handed on from another goroutine knows where it was.
+func (c *Crawler) caught(p any, u decorum.URL) error {
+	c.tally.panics.Add(1)
+	stack := debug.Stack()
+	if elsewhere, ok := p.(interface{ Stack() []byte }); ok {
+		stack = elsewhere.Stack()
+	}
+	c.Log.Error("callback panicked", "url", u, "panic", p, "stack", string(stack))
+	return &decorum.Error{Op: "handle", URL: u.String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", p)}
 }
 
 // discover offers a page's links to the frontier, and its redirect's target.

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Ticket is what a Fetcher must be shown: robots.txt was asked, and the host
@@ -19,6 +20,7 @@ type Ticket struct{ stub *stub }
 type stub struct {
 	clearance robots.Clearance
 	permit    politeness.Permit
+	lease     storage.Lease
 	errand    bool
 	feed      func(contentType string) bool // nil: no answer is
 	etag      string                        // validators of the last visit to the same URL
@@ -67,6 +69,15 @@ func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.
 // reads feeds, and perhaps one. It is read whatever else is wanted.
 func (t Ticket) WantsFeed(contentType string) bool {
 	return t.stub != nil && t.stub.feed != nil && t.stub.feed(contentType)
+}
+
+// Lease returns what the hallway has in hand: the URL as it was queued, with its
+// depth and Context. It is zero if nothing is.
+func (t Ticket) Lease() storage.Lease {
+	if t.stub == nil {
+		return storage.Lease{}
+	}
+	return t.stub.lease
 }
 
 // Validators returns the ETag and the Last-Modified of the answer that the last

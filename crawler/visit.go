@@ -18,6 +18,13 @@ type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
 
+// A Finisher is a Fetcher that keeps something for the handler of a page. It is
+// told, by the ticket, when the visit is over and its handler has returned, if
+// one was called at all.
+type Finisher interface {
+	Finish(Ticket)
+}
+
 // A Visit is one request and what came of it.
 type Visit struct {
 	Lease     storage.Lease
@@ -49,9 +56,18 @@ func (v *Visit) Status() int {
 // Revisits reports whether the page had been visited before.
 func (v *Visit) Revisits() bool { return v.Lease.Page != nil }
 
-// unsent reports whether the request was refused on our side, and never left.
+// unsent reports whether the request was refused on our side, or by a callback,
+// and never left.
 func (v *Visit) unsent() bool {
-	return errors.Is(v.Err, decorum.Forbidden) || errors.Is(v.Err, decorum.Invalid) || errors.Is(v.Err, decorum.Unticketed)
+	if v.Response != nil {
+		return false
+	}
+	for _, k := range []decorum.Kind{decorum.Forbidden, decorum.Invalid, decorum.Unticketed, decorum.Dropped, decorum.Panicked} {
+		if errors.Is(v.Err, k) {
+			return true
+		}
+	}
+	return false
 }
 
 // OK reports whether the answer is a 2xx.

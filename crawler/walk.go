@@ -92,9 +92,12 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		c.Limits.Release(time.Now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	ticket.stub.errand = !isPage(l, clearance)
+	ticket.stub.lease, ticket.stub.errand = l, !isPage(l, clearance)
 	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	condition(ticket, l, clearance)
+	if f, ok := c.Fetcher.(Finisher); ok {
+		defer f.Finish(ticket)
+	}
 	v := c.fetch(ctx, l, clearance, ticket)
 	var busy *politeness.Busy
 	if v.Response == nil && errors.As(v.Err, &busy) {
@@ -215,13 +218,24 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
-	v.Response, v.Err = c.Fetcher.Fetch(ctx, t)
+	v.Response, v.Err = c.ask(ctx, t)
 	v.End, v.Exchange = time.Now(), t.stub.exchange
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
 	v.brokenOff = v.Response == nil && ctx.Err() != nil
 	return v
+}
+
+// ask lets the fetcher make the request, and catches a panic: of a callback, if
+// the fetcher calls any.
+func (c *Crawler) ask(ctx context.Context, t Ticket) (res *decorum.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = nil, c.caught(p, t.URL())
+		}
+	}()
+	return c.Fetcher.Fetch(ctx, t)
 }
 
 // rest says when the host may be visited again after v, and remembers it. If
