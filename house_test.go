@@ -31,7 +31,7 @@ var plan = map[string][]string{
 	"frontier/sitemap":          {"."},
 	"crawler/extract":           {"."},
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
-	"crawler/collyfetch":        {".", "storage", "frontier", "crawler"},
+	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler"},
 	"crawler/crawltest":         {"."},
 	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/crawltest"},

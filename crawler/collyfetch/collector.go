@@ -1,11 +1,12 @@
 package collyfetch
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
 
@@ -15,139 +16,187 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Collector carries colly callbacks, as colly.Collector does, for a crawl
-// that decorum runs. Register them before the crawl begins. A callback's
-// Request.Visit enqueues: it returns nil at once, and the page comes to the
-// callbacks when robots.txt allows it and its host is due, or never.
+// A Collector is a colly.Collector whose requests decorum makes. All of colly's
+// callbacks work; a request that one of them makes is enqueued: Visit returns
+// nil at once, and the page comes to the callbacks when robots.txt allows it and
+// its host is due, or never. Register callbacks before the crawl begins. What
+// becomes of each of colly's settings is told in docs/colly.md.
+//
+// A Collector is both Fetcher and, by Handle, Handler of its crawl: colly runs
+// the callbacks for a request, pauses while decorum does the accounts of the
+// answer, and goes on with the callbacks for the response.
 type Collector struct {
-	frontier *frontier.Frontier
-	engine   *colly.Collector
-	register []func(*colly.Collector, *reading)
+	*colly.Collector
+
+	frontier  *frontier.Frontier
+	fetcher   *Fetcher
+	log       *slog.Logger
+	members   map[string]*colly.Collector // by the name that their requests are queued under
+	onRequest []colly.RequestCallback
+	shut      context.Context
+
+	begun atomic.Bool // a page has been asked for: what is visited now was found by a callback
+
+	mu       sync.Mutex
+	readings map[uint64]*reading // the pages in hand, by the token of their lease
 }
 
-// NewCollector returns a Collector without callbacks for a crawl of f.
-func NewCollector(f *frontier.Frontier) *Collector {
-	return &Collector{frontier: f, engine: newEngine("", replay{})}
+var (
+	_ crawler.Fetcher  = (*Collector)(nil)
+	_ crawler.Finisher = (*Collector)(nil)
+)
+
+// NewCollector returns a Collector without callbacks, for a crawl of f whose
+// requests fetcher sends. It must be made the Fetcher of the Crawler, and its
+// Handle the Handler.
+func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
+	engine := newEngine(fetcher.cfg.UserAgent, nil)
+	engine.ParseHTTPErrorResponse, engine.AllowURLRevisit = false, false // errors are for OnError
+	c, err := newCollector(engine, f, fetcher, slog.Default())
+	if err != nil {
+		panic(err) // never: nothing is set that could be refused
+	}
+	return c
 }
 
-// Visit enqueues a URL as a seed, from anywhere. In a callback, the request's
-// own Visit is better: it counts the depth and names the referrer.
-func (c *Collector) Visit(url string) error {
-	u, err := decorum.ParseURL(url)
+func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
+	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, log: log, shut: shutContext(),
+		members: map[string]*colly.Collector{}, readings: map[uint64]*reading{}}
+	return c, c.join("", engine)
+}
+
+// Join makes the requests of another collector, such as a Clone, go the same
+// way. Its requests are queued under the name, which must be the same in the
+// next run, and answered to its callbacks. Call it before the crawl begins.
+func (c *Collector) Join(name string, other *colly.Collector) error {
+	if name == "" || c.members[name] != nil {
+		return errors.New("collyfetch: Join: each collector needs a name of its own")
+	}
+	return c.join(name, other)
+}
+
+func (c *Collector) join(name string, m *colly.Collector) error {
+	if m.AllowURLRevisit && m.Context != c.shut {
+		c.log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
+	}
+	if err := c.configure(m); err != nil {
+		return err
+	}
+	c.members[name] = m
+	m.SetClient(&http.Client{Transport: &door{c}})
+	m.OnRequest(func(r *colly.Request) { c.request(name, r) })
+	m.OnResponse(trueStatus)
+	return nil
+}
+
+// settle configures the collectors anew: the program may have set their fields.
+func (c *Collector) settle() error {
+	for _, m := range c.members {
+		if err := c.configure(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnRequest registers a callback that is called right before a request is sent,
+// whose headers it may change and which it may Abort. (One that is registered
+// on the colly.Collector itself is also called when a link is queued.)
+func (c *Collector) OnRequest(f colly.RequestCallback) { c.onRequest = append(c.onRequest, f) }
+
+// Fetch is the crawler.Fetcher of the crawl: it lets colly make the request of a
+// page, which calls the callbacks for requests, sends it, and leaves colly
+// waiting for Handle. The crawl's own errands go past the callbacks.
+func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	if t.Errand() || t.URL().IsZero() {
+		return c.fetcher.Fetch(ctx, t)
+	}
+	c.begun.Store(true)
+	r, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
+	}
+	if !r.resume() {
+		return nil, r.failure()
+	}
+	if _, redirects := r.response.Location(); redirects || r.response.Status == http.StatusNotModified {
+		c.Finish(t) // there is nothing to read
+	}
+	return r.response, nil
+}
+
+// errNotFetched is of a Crawler that was put together wrongly.
+var errNotFetched = errors.New("the callbacks do not know the page: is the Collector the Fetcher of the Crawler, and Handle called at most once for a page?")
+
+// Handle is the crawler.Handler that runs the callbacks for a response. What
+// they visit it returns as links. A Handler may wrap it.
+func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+	r := c.reading(v.Lease.Token)
+	if r == nil {
+		if _, redirects := v.Response.Location(); redirects {
+			return nil, nil
+		}
+		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}
+	}
+	r.open()
+	r.resume()
+	links := r.close()
+	switch {
+	case r.again:
+		return links, errAgain
+	case r.err != nil && v.OK():
+		// A page that cannot be parsed today cannot be parsed tomorrow.
+		return links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: r.err}
+	}
+	return links, nil
+}
+
+// errAgain is the verdict of callbacks that called Request.Retry.
+var errAgain = errors.New("a callback asks for the page again")
+
+// request is called for every request of a collector, before it is sent: that
+// for a page lets it pass, any other is queued. Where that cannot be, the door
+// refuses it, so that whoever asked gets the error.
+func (c *Collector) request(name string, r *colly.Request) {
+	if own := c.reading(tokenIn(*r.Headers)); own != nil && own.page == nil {
+		own.page = r
+		for _, f := range c.onRequest {
+			f(r)
+		}
+		return
+	}
+	if r.IsAbort() || r.Method != http.MethodGet {
+		return
+	}
+	if err := c.enqueue(name, r); err != nil {
+		r.Headers.Set(refusalHeader, err.Error())
+		return
+	}
+	r.Abort()
+}
+
+// enqueue queues the request as a link of the page that it was made for, or of
+// none.
+func (c *Collector) enqueue(name string, r *colly.Request) error {
+	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
 		return err
 	}
-	_, err = c.frontier.Discover(context.Background(), storage.Entry{URL: u, Source: storage.Seed, Class: storage.Early})
+	parent := c.parent(r.Ctx)
+	if parent.retries(r) {
+		return nil
+	}
+	baggage, err := pack(name, r, c.members[name])
+	if err != nil || parent.add(crawler.Link{URL: u, Context: baggage}) {
+		return err
+	}
+	e := storage.Entry{URL: u, Source: storage.Seed, Depth: max(r.Depth-1, 0), Context: baggage}
+	if c.begun.Load() { // limits against made-up URLs hold, which do not for seeds
+		e.Source = storage.Link
+	}
+	if parent != nil {
+		e.Referrer = parent.ticket.URL().String()
+	}
+	_, err = c.frontier.Discover(context.Background(), e)
 	return err
-}
-
-// OnRequest registers a callback for each page, called before those for its
-// response. decorum has made the request by then: to change it comes too late.
-func (c *Collector) OnRequest(f colly.RequestCallback) {
-	c.register = append(c.register, func(e *colly.Collector, reading *reading) {
-		e.OnRequest(func(r *colly.Request) {
-			if r == reading.page {
-				f(r)
-			}
-		})
-	})
-}
-
-// OnResponse registers a callback for each page that was answered with 2xx.
-func (c *Collector) OnResponse(f colly.ResponseCallback) {
-	c.on(func(e *colly.Collector) { e.OnResponse(f) })
-}
-
-// OnHTML registers a callback for each element of an HTML page that matches
-// the goquery selector.
-func (c *Collector) OnHTML(selector string, f colly.HTMLCallback) {
-	c.on(func(e *colly.Collector) { e.OnHTML(selector, f) })
-}
-
-// OnXML registers a callback for each element of an XML or HTML page that
-// matches the XPath query.
-func (c *Collector) OnXML(xpath string, f colly.XMLCallback) {
-	c.on(func(e *colly.Collector) { e.OnXML(xpath, f) })
-}
-
-// OnError registers a callback for each page that was answered with another
-// status than 2xx, redirects apart.
-func (c *Collector) OnError(f colly.ErrorCallback) {
-	c.on(func(e *colly.Collector) { e.OnError(f) })
-}
-
-// OnScraped registers a callback for each page, called after all the others.
-func (c *Collector) OnScraped(f colly.ScrapedCallback) {
-	c.on(func(e *colly.Collector) { e.OnScraped(f) })
-}
-
-func (c *Collector) on(register func(*colly.Collector)) {
-	c.register = append(c.register, func(e *colly.Collector, _ *reading) { register(e) })
-}
-
-// A reading is one page on its way through the callbacks.
-type reading struct {
-	visit *crawler.Visit
-	page  *colly.Request // the page's own request; all others are links
-	links []crawler.Link
-}
-
-type readingKey struct{}
-
-// Handle is the crawler.Handler that runs the callbacks. colly is handed the
-// page as if it had just come over the network; whatever the callbacks visit
-// is returned as links.
-func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
-	if _, redirects := v.Response.Location(); redirects {
-		return nil, nil // the target comes to the callbacks as a page of its own
-	}
-	reading := &reading{visit: v}
-	e := c.engine.Clone()
-	e.ParseHTTPErrorResponse = v.OK() // colly takes 203 and above for errors
-	e.Context = context.WithValue(ctx, readingKey{}, reading)
-	e.OnRequest(reading.request)
-	for _, register := range c.register {
-		register(e, reading)
-	}
-	err := e.Request(http.MethodGet, v.URL().String(), nil, nil, nil)
-	if err == nil || !v.OK() {
-		return reading.links, nil
-	}
-	// A page that cannot be parsed today cannot be parsed tomorrow.
-	return reading.links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: err}
-}
-
-// request lets the page itself pass, and turns every other request of a
-// callback into a link.
-func (r *reading) request(req *colly.Request) {
-	switch {
-	case r.page == nil:
-		r.page = req
-	case req.Method == http.MethodGet:
-		if u, err := decorum.ParseURL(req.URL.String()); err == nil {
-			r.links = append(r.links, crawler.Link{URL: u})
-		}
-		req.Abort()
-	}
-	// Anything else is refused by the transport, with an error for the callback.
-}
-
-// replay is a transport that hands colly the page that has been fetched.
-type replay struct{}
-
-// errNotGet refuses what cannot be enqueued.
-var errNotGet = errors.New("only GET can be enqueued")
-
-// RoundTrip implements http.RoundTripper.
-func (replay) RoundTrip(req *http.Request) (*http.Response, error) {
-	r, _ := req.Context().Value(readingKey{}).(*reading)
-	if r == nil || req.Method != http.MethodGet {
-		return nil, &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: errNotGet}
-	}
-	res := r.visit.Response
-	return &http.Response{
-		Status: http.StatusText(res.Status), StatusCode: res.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: res.Header.Clone(), Request: req, Uncompressed: true,
-		Body: io.NopCloser(bytes.NewReader(res.Body)), ContentLength: int64(len(res.Body)),
-	}, nil
 }

@@ -41,11 +41,11 @@ func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.C
 	}
 	store := storage.NewMemory(storage.Config{})
 	f := frontier.New(store, frontier.Config{})
-	c := collyfetch.NewCollector(f)
+	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
 		Frontier: f, Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limits: politeness.NewLimits(politeness.LimitsConfig{}),
-		Fetcher: fetcher, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
+		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, c
 }
@@ -155,7 +155,7 @@ func TestCallbacks(t *testing.T) {
 		}
 		want := []string{
 			"request /", "response /", "html One /", "xml One /", "scraped /",
-			"request /gone", "error Gone /gone",
+			"request /gone", "error Gone /gone", "request /moved",
 			"request /two", "response /two", "html Zwölf /two", "xml Zwölf /two", "scraped /two",
 		}
 		if !slices.Equal(got, want) {

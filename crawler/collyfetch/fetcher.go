@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -113,7 +114,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	}
 	c := f.engine.Clone()
 	c.Context = context.WithValue(ctx, passageKey{}, visit)
-	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, nil)
+	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, headerFor(ctx, c))
 	if visit.tape != nil {
 		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
 	}
@@ -127,6 +128,21 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		err = cause
 	}
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
+}
+
+// extraKey is the key of a context for the headers that a callback has set.
+type extraKey struct{}
+
+// headerFor returns the headers of a request of c, nil for those that it has
+// anyway.
+func headerFor(ctx context.Context, c *colly.Collector) http.Header {
+	extra, _ := ctx.Value(extraKey{}).(http.Header)
+	if len(extra) == 0 {
+		return nil
+	}
+	h := headerOf(c)
+	maps.Copy(h, extra)
+	return h
 }
 
 // errScheme refuses what there is no fetcher for (LOC-18).

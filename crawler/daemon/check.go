@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"mime"
-	"net/mail"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -52,24 +50,10 @@ func checkAgent(p *Project) *fault {
 	switch {
 	case p.Agent.Contact == "":
 		return faulty("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
-	case !isContact(p.Agent.Contact):
+	case !collyfetch.IsContact(p.Agent.Contact):
 		return faulty("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com", p.Agent.Contact)
 	}
 	return nil
-}
-
-// isContact reports whether s is a web page or a mail address, and may stand
-// in the comment of a User-Agent header.
-func isContact(s string) bool {
-	if strings.ContainsAny(s, "()\\ \t\r\n") {
-		return false
-	}
-	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
-		a, err := mail.ParseAddress(address)
-		return err == nil && a.Address == address
-	}
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 func checkSeeds(p *Project) *fault {

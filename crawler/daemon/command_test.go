@@ -158,15 +158,3 @@ func TestZeroIsNone(t *testing.T) {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
 	}
 }
-
-func TestContact(t *testing.T) {
-	for contact, want := range map[string]bool{
-		"https://example.com/bot": true, "http://example.com": true, "mailto:bot@example.com": true,
-		"bot@example.com": false, "mailto:": false, "mailto:Bot <bot@example.com>": false, "https://": false,
-		"ftp://example.com/": false, "https://example.com/ (x)": false, "https://example.com/)\r\nX: y": false, "": false,
-	} {
-		if got := isContact(contact); got != want {
-			t.Errorf("%q: %v, want %v", contact, got, want)
-		}
-	}
-}

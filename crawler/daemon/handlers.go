@@ -7,7 +7,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
-	"github.com/decorum-crawler/decorum/frontier"
 )
 
 // Handlers are the callbacks of a program, by the name that a project's handler
@@ -27,14 +26,14 @@ func (h Handlers) unknown(name string) *fault {
 	return faulty("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
-// handler returns what reads the pages of p: its callbacks, or what follows what
-// is to be discovered.
-func (h Handlers) handler(p Project, f *frontier.Frontier) crawler.Handler {
+// attach gives the crawl of p its callbacks, if it has any: without, the crawler
+// follows what is to be discovered.
+func (h Handlers) attach(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
 	register := h[p.Handler]
 	if register == nil {
-		return nil // crawler.FollowLinks
+		return
 	}
-	c := collyfetch.NewCollector(f)
-	register(c)
-	return c.Handle
+	callbacks := collyfetch.NewCollector(c.Frontier, fetcher)
+	register(callbacks)
+	c.Fetcher, c.Handler = callbacks, callbacks.Handle
 }

@@ -109,7 +109,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
 		Settings: settings, Log: a.log,
 	}
-	j.crawler.Handler = a.handlers.handler(p, j.frontier)
+	a.handlers.attach(j.crawler, p, fetcher)
 	if arc != nil {
 		arc.notes, arc.revisits = j.frontier, settings.Revisit.Wanted()
 		j.crawler.Archive = arc

@@ -1,0 +1,121 @@
+package collyfetch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Baggage is what a request takes along through the queue and over restarts:
+// the JSON of it is the Context of its storage.Entry.
+type baggage struct {
+	Collector string         `json:"collector,omitempty"` // as it joined; empty: the first
+	Values    map[string]any `json:"values,omitempty"`    // of the colly.Context
+	Ints      []string       `json:"ints,omitempty"`      // those of Values that are int, for which JSON has no type
+	Header    http.Header    `json:"header,omitempty"`    // beyond the collector's own
+}
+
+// pack returns the baggage of a request of m, nil if it has none. It returns an
+// error if it holds a value that would not come back as it was, or too much.
+func pack(name string, r *colly.Request, m *colly.Collector) ([]byte, error) {
+	b := baggage{Collector: name, Values: map[string]any{}, Header: extraHeader(*r.Headers)}
+	r.Ctx.ForEach(func(k string, v any) any {
+		if k != tokenHeader {
+			b.Values[k] = v
+		}
+		return nil
+	})
+	for k, v := range b.Values {
+		if _, isInt := v.(int); isInt {
+			b.Ints = append(b.Ints, k)
+		}
+	}
+	slices.Sort(b.Ints)
+	own := headerOf(m)
+	maps.DeleteFunc(b.Header, func(k string, v []string) bool { return slices.Equal(own[k], v) })
+	if b.Collector == "" && len(b.Values) == 0 && len(b.Header) == 0 {
+		return nil, nil
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("the context of the request cannot be kept: %w", err)
+	}
+	if len(data) > storage.MaxContext {
+		return nil, fmt.Errorf("the context of the request has %d bytes as JSON; at most %d are kept", len(data), storage.MaxContext)
+	}
+	return data, b.returns(data)
+}
+
+// returns reports whether what was packed comes back as it was.
+func (b *baggage) returns(data []byte) error {
+	back, err := unpack(data)
+	if err != nil {
+		return err
+	}
+	for k, v := range b.Values {
+		if !reflect.DeepEqual(back.Values[k], v) {
+			return fmt.Errorf("the context value %q is a %T, which cannot be kept in the queue: put strings, numbers (int, float64), bools, []any or map[string]any", k, v)
+		}
+	}
+	return nil
+}
+
+// unpack returns the baggage that pack made; none, with an error, if it did not.
+func unpack(data []byte) (baggage, error) {
+	var b baggage
+	if len(data) == 0 {
+		return b, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b); err != nil {
+		return baggage{}, err
+	}
+	for _, k := range b.Ints {
+		if f, ok := b.Values[k].(float64); ok {
+			b.Values[k] = int(f)
+		}
+	}
+	return b, nil
+}
+
+// context returns the colly.Context that was packed.
+func (b *baggage) context() *colly.Context {
+	ctx := colly.NewContext()
+	for k, v := range b.Values {
+		ctx.Put(k, v)
+	}
+	return ctx
+}
+
+// headerOf returns the headers that every request of m has.
+func headerOf(m *colly.Collector) http.Header {
+	if m.Headers == nil {
+		return http.Header{}
+	}
+	return m.Headers.Clone()
+}
+
+// reservedHeaders are those that are decorum's to set, or nobody's: who asks,
+// for what, in which form, and how the connection is used.
+var reservedHeaders = []string{"User-Agent", "Host", "From", "Cookie", "Accept-Encoding", "Range", "Connection",
+	"Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Content-Length", "Expect", tokenHeader, refusalHeader}
+
+// extraHeader returns what of the headers of a request is the user's to set.
+func extraHeader(h http.Header) http.Header {
+	extra := h.Clone()
+	maps.DeleteFunc(extra, func(k string, v []string) bool {
+		return slices.Contains(reservedHeaders, k) || strings.HasPrefix(k, "If-") || k == "Accept" && slices.Equal(v, []string{"*/*"})
+	})
+	return extra
+}

@@ -1,0 +1,136 @@
+package collyfetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A door is the transport under a collector with callbacks. It lets out the
+// pages in hand, by the Fetcher and with their tickets, and nothing else.
+type door struct{ collector *Collector }
+
+// Reasons to refuse a request.
+var (
+	errNotGet   = errors.New("only GET can be enqueued: after a crash a visit is made again, which other methods do not allow (RFC 9110, section 9.2.2)")
+	errStranger = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
+	errIdentity = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
+	errReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
+)
+
+// RoundTrip implements http.RoundTripper.
+func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := d.collector.reading(tokenIn(req.Header))
+	if r == nil {
+		return nil, refusal(req)
+	}
+	delete(req.Header, tokenHeader) // callbacks see the same map
+	r.arrived = true
+	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
+		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errIdentity}
+	}
+	ctx := httptrace.WithClientTrace(context.WithValue(r.ctx, extraKey{}, extraHeader(req.Header)), traceOf(req))
+	res, err := d.collector.fetcher.Fetch(ctx, r.ticket)
+	switch {
+	case errors.Is(err, decorum.NotDue) || err != nil && r.ctx.Err() != nil:
+		r.err = err
+		panic(errQuit) // no news of the page: it will be asked for again
+	case err != nil:
+		return nil, err
+	}
+	r.response = res
+	if !r.pause(struct{}{}) {
+		panic(errQuit)
+	}
+	return replay(req, res), nil
+}
+
+// refusal says why a request is not let out that is for no page in hand.
+func refusal(req *http.Request) error {
+	err := errStranger
+	switch why := req.Header[refusalHeader]; {
+	case len(why) > 0:
+		err = errors.New(why[0])
+	case req.Method != http.MethodGet:
+		err = errNotGet
+	}
+	return &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: err}
+}
+
+// statusHeader keeps a status that colly would take for an error.
+const statusHeader = "decorum status"
+
+// replay returns the answer for colly. It has been decoded, whatever its header
+// says of gzip. A status of 203 to 299, which colly would take for an error, is
+// shown as 200 until trueStatus sees it.
+func replay(req *http.Request, res *decorum.Response) *http.Response {
+	h, status := res.Header.Clone(), res.Status
+	if status/100 == 2 && status >= http.StatusNonAuthoritativeInfo {
+		h[statusHeader] = []string{strconv.Itoa(status)}
+		status = http.StatusOK
+	}
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Request: req, Uncompressed: true,
+		Body: io.NopCloser(bytes.NewReader(res.Body)), ContentLength: int64(len(res.Body)),
+	}
+}
+
+// trueStatus is the first callback for a response: it gives the status back
+// that replay took.
+func trueStatus(r *colly.Response) {
+	if kept := (*r.Headers)[statusHeader]; len(kept) > 0 {
+		r.StatusCode, _ = strconv.Atoi(kept[0])
+		delete(*r.Headers, statusHeader)
+	}
+}
+
+// shutContext returns the context of every request of a collector with
+// callbacks, and of its Clones. It is done: whatever transport a program puts in
+// the place of the door, it sends nothing. The door knows the context of the visit.
+func shutContext() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errReplaced})
+	return ctx
+}
+
+// configure turns off in m what decorum decides. It returns an error if m is
+// set to what cannot be had.
+func (c *Collector) configure(m *colly.Collector) error {
+	own := c.fetcher.cfg.UserAgent
+	switch {
+	case m.CheckHead:
+		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")
+	case m.CacheDir != "":
+		return errors.New("collyfetch: CacheDir: the crawl remembers what it has visited, and asks with If-None-Match where it visits again")
+	case m.UserAgent != own && m.UserAgent != collyAgent && m.UserAgent != "":
+		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, own)
+	}
+	m.UserAgent = own
+	m.IgnoreRobotsTxt = true // decorum's own gate is asked
+	m.AllowURLRevisit = true // decorum's seen set is asked
+	m.Async = false          // decorum has workers, and catches their panics
+	m.MaxRequests = 0        // decorum counts pages
+	m.Context = c.shut
+	return nil
+}
+
+// collyAgent is the User-Agent of a collector that was given none.
+const collyAgent = "colly - https://github.com/gocolly/colly"
+
+// traceOf returns what colly traces a request with, if it does.
+func traceOf(req *http.Request) *httptrace.ClientTrace {
+	if t := httptrace.ContextClientTrace(req.Context()); t != nil {
+		return t
+	}
+	return &httptrace.ClientTrace{}
+}

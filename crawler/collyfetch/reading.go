@@ -1,0 +1,214 @@
+package collyfetch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// A reading is one page on its way through colly and its callbacks. It runs as
+// a coroutine, so that colly can wait between request and response.
+type reading struct {
+	collector *Collector
+	ctx       context.Context // of the visit
+	ticket    crawler.Ticket
+	request   *colly.Request // as colly is asked for it
+	page      *colly.Request // as the callbacks see it
+	pause     func(struct{}) bool
+	next      func() (struct{}, bool)
+	stop      func()
+	arrived   bool // at the door
+	response  *decorum.Response
+	err       error // of the fetch; then of colly's reading
+	again     bool  // a callback called Retry
+
+	mu    sync.Mutex
+	takes bool // links, which Handle will return
+	links []crawler.Link
+}
+
+// Headers that lead from a request of colly to what it is for. Their names are
+// no HTTP: nobody meets them by chance, and net/http sends no request with them.
+const (
+	tokenHeader   = "decorum token"
+	refusalHeader = "decorum refusal"
+)
+
+// tokenIn returns the token of the page that a request is for, 0 if for none.
+func tokenIn(h http.Header) uint64 {
+	if len(h[tokenHeader]) == 0 {
+		return 0
+	}
+	token, _ := strconv.ParseUint(h[tokenHeader][0], 10, 64)
+	return token
+}
+
+// begin returns the reading of the page that t is for.
+func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, error) {
+	lease := t.Lease()
+	b, err := unpack(lease.Context)
+	if err != nil {
+		c.log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
+	}
+	member := c.members[b.Collector]
+	if member == nil {
+		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
+	}
+	r := &reading{collector: c, ctx: ctx, ticket: t}
+	if r.request, err = newRequest(member, t.URL(), lease.Depth+1); err != nil {
+		return nil, err
+	}
+	r.request.Ctx = b.context()
+	r.request.Ctx.Put(tokenHeader, lease.Token)
+	h := headerOf(member)
+	for name, values := range b.Header {
+		h[name] = values
+	}
+	h[tokenHeader] = []string{strconv.FormatUint(lease.Token, 10)}
+	r.request.Headers = &h
+	r.next, r.stop = iter.Pull(r.run)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readings[lease.Token] = r
+	return r, nil
+}
+
+// newRequest returns a request of m that is so deep; only colly can make one.
+func newRequest(m *colly.Collector, u decorum.URL, depth int) (*colly.Request, error) {
+	form, err := json.Marshal(map[string]any{"URL": u.String(), "Method": http.MethodGet, "Depth": depth})
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.UnmarshalRequest(form)
+	if err == nil {
+		r.Body = nil
+	}
+	return r, err
+}
+
+// run is the coroutine: colly's whole way with a page.
+func (r *reading) run(pause func(struct{}) bool) {
+	r.pause = pause
+	defer func() {
+		switch p := recover(); p {
+		case nil, errQuit:
+		default:
+			panic(&crash{p, debug.Stack()})
+		}
+	}()
+	r.err = r.request.Do()
+}
+
+// errQuit ends a coroutine in silence, past callbacks that it does not concern.
+var errQuit = errors.New("quit")
+
+// A crash is a panic of a callback, with where it was.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// String returns what the callback panicked with.
+func (c *crash) String() string { return fmt.Sprint(c.value) }
+
+// Stack returns where the callback panicked.
+func (c *crash) Stack() []byte { return c.stack }
+
+// resume lets colly go on, and reports whether it waits again.
+func (r *reading) resume() bool {
+	_, waits := r.next()
+	return waits
+}
+
+// Finish ends the way of a page, wherever it is: it is the crawler.Finisher of
+// the crawl.
+func (c *Collector) Finish(t crawler.Ticket) {
+	token := t.Lease().Token
+	if r := c.reading(token); r != nil {
+		r.stop()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.readings, token)
+}
+
+// errAborted is why a page is not visited that OnRequest aborted.
+var errAborted = errors.New("a callback aborted the request")
+
+// failure returns why colly ended before there was an answer.
+func (r *reading) failure() error {
+	url := r.ticket.URL().String()
+	if why := r.err; why != nil && !r.arrived && r.page != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
+		r.collector.log.Error("a request was kept from going past the crawl", "url", url, "why", errReplaced)
+		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errReplaced}
+	}
+	var known *decorum.Error
+	if errors.As(r.err, &known) {
+		return known
+	}
+	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.err, errAborted)}
+}
+
+// open makes the reading take links, for Handle to return.
+func (r *reading) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes = true
+}
+
+// add takes a link, if it can be returned by Handle.
+func (r *reading) add(l crawler.Link) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.takes {
+		r.links = append(r.links, l)
+	}
+	return r.takes
+}
+
+// close returns the links. Who visits from now on, from a goroutine that a
+// callback has left behind, is on their own.
+func (r *reading) close() []crawler.Link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes = false
+	return r.links
+}
+
+// retries notes that a callback asks for the page itself again, by Retry: a
+// Visit would be one deeper.
+func (r *reading) retries(req *colly.Request) bool {
+	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() {
+		return false
+	}
+	r.again = true
+	return true
+}
+
+// reading returns the page in hand of the token, nil if there is none.
+func (c *Collector) reading(token uint64) *reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readings[token]
+}
+
+// parent returns the page whose callback made a request, nil if it is not known.
+func (c *Collector) parent(ctx *colly.Context) *reading {
+	token, _ := ctx.GetAny(tokenHeader).(uint64)
+	return c.reading(token)
+}

@@ -1,0 +1,235 @@
+package collyfetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// Options are how a wrapped collector crawls. Agent and Contact are compulsory;
+// the zero value of anything else is its room's default.
+type Options struct {
+	// Agent is the product token that robots.txt is searched for, or
+	// product/version. Letters, "_" and "-" only (RFC 9309, section 2.2.1).
+	Agent string
+	// Contact is a URL or mailto: that a site's owner can reach you by. It is
+	// part of the User-Agent header.
+	Contact string
+	// Dir keeps the state of the crawl, so that a program that was stopped, or
+	// killed, goes on where it was when it is started again. It holds
+	// frontier.db and robots.db; delete it to start anew. Empty: the state is
+	// in memory, and ends with the process.
+	Dir string
+
+	Policy   politeness.Policy       // how long hosts rest
+	Limits   politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
+	Robots   robots.GateConfig       // how robots.txt is read; Agent is set from Agent
+	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
+	Fetch    Config                  // how requests are sent; UserAgent is set from Agent and Contact
+	Settings crawler.Settings        // workers and limits of a run; sitemaps are not read: the callbacks say what is visited
+
+	Hooks    crawler.Hooks
+	Recorder crawler.Recorder // nil: none
+	Log      *slog.Logger     // nil: slog.Default
+}
+
+// A Crawl is a collector that a crawl of its own was built around.
+type Crawl struct {
+	*Collector
+
+	crawler *crawler.Crawler
+	stores  []storage.Store // the gate's notes first
+	ctx     context.Context // of colly.StdlibContext
+	async   bool            // of colly.Async
+	resumed bool            // the state is of an earlier process, and has not been looked at yet
+	running atomic.Bool
+}
+
+// Wrap makes a collector polite, persistent and resumable: from now on what it
+// visits is enqueued, and requested when robots.txt allows it and its host is
+// due. Callbacks that it has, and will get, work as before. The Crawl is the
+// collector too: where it takes its place, the rest of a program stays as it
+// was, and ends with Visit, or, where Async is set, with Wait. Close it at the
+// end.
+//
+// Wrap returns an error for settings of the collector that cannot be had, and
+// for Options that make no sense. docs/colly.md tells of each.
+func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
+	crawl := &Crawl{ctx: c.Context, async: c.Async}
+	product, userAgent, err := identity(o.Agent, o.Contact)
+	if err != nil {
+		return nil, fmt.Errorf("collyfetch: %w", err)
+	}
+	if o.Robots.Agent, err = robots.NewAgent(product); err != nil {
+		return nil, fmt.Errorf("collyfetch: agent: %w", err)
+	}
+	o.Fetch.UserAgent, o.Settings.Token = userAgent, product
+	o = o.withDefaults(c)
+	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
+		return nil, fmt.Errorf("collyfetch: %w", err)
+	}
+	fetcher, err := New(o.Fetch)
+	if err != nil {
+		return nil, err
+	}
+	if err := crawl.openStores(o); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, crawl.Close())
+		}
+	}()
+	crawl.assemble(o, fetcher)
+	if crawl.Collector, err = newCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
+		return nil, err
+	}
+	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle
+	return crawl, nil
+}
+
+// withDefaults sets what the Options leave open, by the collector's own
+// settings where it has them.
+func (o Options) withDefaults(c *colly.Collector) Options {
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Limits.IPConcurrency = cmp.Or(o.Limits.IPConcurrency, 2)
+	o.Settings.NoSitemaps = true
+	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
+	o.Fetch.MaxBody = cmp.Or(o.Fetch.MaxBody, int64(c.MaxBodySize))
+	if o.Frontier.Scope == nil { // MaxDepth is the collector's own affair
+		scope := frontier.ScopeConfig{Within: frontier.Any, MaxDepth: math.MaxInt, Year: time.Now().Year()}
+		o.Frontier.Scope = frontier.NewScope(scope, nil)
+	}
+	return o
+}
+
+// openStores opens the state of the crawl.
+func (c *Crawl) openStores(o Options) error {
+	if o.Dir == "" {
+		c.stores = []storage.Store{storage.NewMemory(storage.Config{})}
+		return nil
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
+	}
+	opts := bolt.Options{RestartDelay: o.Policy.WithDefaults().Delay,
+		Stalled: func(err error) {
+			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
+		},
+		Damaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
+	for _, name := range []string{"robots.db", "frontier.db"} {
+		s, err := bolt.Open(filepath.Join(o.Dir, name), opts)
+		if err != nil {
+			return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
+		}
+		c.stores = append(c.stores, s)
+	}
+	c.resumed = true
+	return nil
+}
+
+// assemble puts the rooms of the house together.
+func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
+	if c.resumed {
+		o.Limits.Restarted = time.Now()
+	}
+	limits := politeness.NewLimits(o.Limits)
+	gate := robots.NewGate(o.Robots, c.stores[0])
+	o.Frontier.Clean, o.Frontier.Budget = gate.Clean, limits
+	c.crawler = &crawler.Crawler{
+		Frontier: frontier.New(c.stores[len(c.stores)-1], o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
+		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
+	}
+}
+
+// errRunning refuses to run a crawl twice at a time.
+var errRunning = errors.New("collyfetch: the crawl is running")
+
+// Run crawls until nothing is left to visit, and returns what crawler.Run does.
+// It may be called again when there is more to visit.
+func (c *Crawl) Run(ctx context.Context) error {
+	if !c.running.CompareAndSwap(false, true) {
+		return errRunning
+	}
+	defer c.running.Store(false)
+	if err := c.settle(); err != nil {
+		return err
+	}
+	if c.resumed {
+		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillAside); err != nil {
+			return err
+		}
+		c.resumed = false
+	}
+	defer c.begun.Store(false)
+	return c.crawler.Run(ctx)
+}
+
+// Visit enqueues a URL. Like colly's, it returns when all that follows from it
+// has been visited, unless the collector is Async, or Visit is called by a
+// callback. What follows from earlier visits that were cut short is visited as
+// well. Origins that do not answer are logged, and no error.
+func (c *Crawl) Visit(url string) error {
+	if c.running.Load() || c.async {
+		return c.Collector.Visit(url)
+	}
+	if err := c.settle(); err != nil { // Async may have been set since
+		return err
+	}
+	if err := c.Collector.Visit(url); err != nil || c.async {
+		return err
+	}
+	return c.runAll()
+}
+
+// Wait crawls until nothing is left to visit, as colly's Wait returns when the
+// requests of an Async collector have ended. Use Run to get its error, which
+// Wait logs.
+func (c *Crawl) Wait() {
+	if err := c.runAll(); err != nil && !errors.Is(err, errRunning) {
+		c.log.Error("the crawl ended early", "error", err)
+	}
+}
+
+// runAll is Run with the context of colly.StdlibContext.
+func (c *Crawl) runAll() error {
+	err := c.Run(c.ctx)
+	if errors.Is(err, frontier.ErrDormant) {
+		c.log.Warn("not all was visited", "why", err)
+		return nil
+	}
+	return err
+}
+
+// settle looks at what the program has set since the last time.
+func (c *Crawl) settle() error {
+	c.async = c.async || c.Async
+	return c.Collector.settle()
+}
+
+// Stats returns what the crawl has done so far.
+func (c *Crawl) Stats() crawler.Stats { return c.crawler.Stats() }
+
+// Close makes all of the crawl durable, and closes its files.
+func (c *Crawl) Close() (err error) {
+	for _, s := range c.stores {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}

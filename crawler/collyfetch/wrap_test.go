@@ -1,0 +1,479 @@
+package collyfetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/extensions"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// quiet are Options for a web in memory.
+func quiet(web http.RoundTripper) collyfetch.Options {
+	return collyfetch.Options{
+		Agent: "testbot/1.0", Contact: "https://bot.test/", Policy: politeness.Policy{Delay: 2 * time.Second},
+		Fetch: collyfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+}
+
+// wrap wraps c, for the length of the test.
+func wrap(t *testing.T, c *colly.Collector, o collyfetch.Options) *collyfetch.Crawl {
+	t.Helper()
+	crawl, err := collyfetch.Wrap(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := crawl.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return crawl
+}
+
+// must fails the test for an error that it does not expect.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// village is a site of four pages, one of which robots.txt closes.
+func village() *crawltest.Web { return villageWith(3 * time.Second) }
+
+// villageWith is village with another Crawl-delay.
+func villageWith(delay time.Duration) *crawltest.Web {
+	pages := map[string]crawltest.Page{}
+	for path, body := range map[string]string{
+		"/":       "<h1>Village</h1><a href=/church>x</a><a href=/mill>y</a><a href=/private>z</a>",
+		"/church": "<h1>Church</h1><a href=/>home</a>", "/mill": "<h1>Mill</h1><a href=/>home</a>", "/private": "<h1>Private</h1>",
+	} {
+		pages[path] = crawltest.Always(crawltest.HTML(body))
+	}
+	closed := func(p string) bool { return p == "/private" }
+	return crawltest.New(crawltest.Site{Host: "a.test", Pages: pages, Robots: crawltest.Lasting(
+		crawltest.Robots{Answer: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), Delay: delay, Disallow: closed})})
+}
+
+// judged fails the test if the server saw anything impolite.
+func judged(t *testing.T, web *crawltest.Web) {
+	t.Helper()
+	if report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 2 * time.Second}); !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
+
+// TestWrap: a program of colly's kind, sync and Async, with the crawl in the
+// place of the collector. The callbacks see what they would of colly; the server
+// sees robots.txt kept and the pace.
+func TestWrap(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			web := village()
+			c := wrap(t, colly.NewCollector(colly.Async(async)), quiet(web))
+			var asked, titles []string
+			c.OnRequest(func(r *colly.Request) { asked = append(asked, r.URL.Path) })
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+				if err := e.Request.Visit(e.Attr("href")); err != nil {
+					t.Error(err)
+				}
+			})
+			c.OnHTML("h1", func(e *colly.HTMLElement) { titles = append(titles, e.Text) })
+			must(t, c.Visit("http://a.test/"))
+			if async == (len(titles) > 0) {
+				t.Errorf("async=%v: when Visit returned there were %q", async, titles)
+			}
+			c.Wait()
+			if want := []string{"Village", "Church", "Mill"}; !slices.Equal(titles, want) {
+				t.Errorf("async=%v: titles %q, want %q", async, titles, want)
+			}
+			if want := []string{"/", "/church", "/mill"}; !slices.Equal(asked, want) {
+				t.Errorf("async=%v: OnRequest was called for %q, want %q", async, asked, want)
+			}
+			judged(t, web)
+		})
+	}
+}
+
+// TestNoWayPastTheDoor: whatever a program puts under the collector, nothing is
+// sent without a ticket, and whoever asked is told.
+func TestNoWayPastTheDoor(t *testing.T) {
+	web := village()
+	server, err := web.Start("")
+	must(t, err)
+	defer server.Close()
+	address := "http://" + server.Addr + "/"
+	proxy := func(*http.Request) (*url.URL, error) { return url.Parse(address) }
+	for name, undermine := range map[string]func(*colly.Collector) *colly.Collector{
+		"Clone":                   func(c *colly.Collector) *colly.Collector { return c.Clone() },
+		"WithTransport":           func(c *colly.Collector) *colly.Collector { c.WithTransport(http.DefaultTransport); return c },
+		"SetClient":               func(c *colly.Collector) *colly.Collector { c.SetClient(http.DefaultClient); return c },
+		"SetProxyFunc":            func(c *colly.Collector) *colly.Collector { c.SetProxyFunc(proxy); return c },
+		"Clone and WithTransport": func(c *colly.Collector) *colly.Collector { c.WithTransport(http.DefaultTransport); return c.Clone() },
+		"Clone and SetClient":     func(c *colly.Collector) *colly.Collector { c.SetClient(&http.Client{}); return c.Clone() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := quiet(nil)
+			var log strings.Builder
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Fetch = collyfetch.Config{AllowPrivate: true}
+			o.Policy.Delay = time.Millisecond
+			c := colly.NewCollector()
+			crawl := wrap(t, c, o)
+			other := undermine(c)
+			var told error
+			other.OnError(func(_ *colly.Response, err error) { told = err })
+			before := len(web.Log())
+			err := errors.Join(other.Visit(address+"church"), crawl.Run(t.Context()))
+			if told == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the transport under the collector was replaced") {
+				t.Errorf("Visit and Run returned %v, OnError was told %v; want Unticketed, or why in the log:\n%s", err, told, &log)
+			}
+			for _, x := range web.Log()[before:] {
+				if !strings.HasSuffix(x.URL, "/robots.txt") {
+					t.Errorf("the server saw %s", x.URL)
+				}
+			}
+		})
+	}
+}
+
+// TestOnlyGet: other methods are refused, with an error, and nothing is sent.
+func TestOnlyGet(t *testing.T) {
+	web := village()
+	crawl := wrap(t, colly.NewCollector(), quiet(web))
+	for name, send := range map[string]func() error{
+		"Post":          func() error { return crawl.Post("http://a.test/", map[string]string{"a": "b"}) },
+		"PostRaw":       func() error { return crawl.PostRaw("http://a.test/", []byte("x")) },
+		"PostMultipart": func() error { return crawl.PostMultipart("http://a.test/", map[string][]byte{"a": nil}) },
+		"Head":          func() error { return crawl.Head("http://a.test/") },
+		"Request":       func() error { return crawl.Request("PUT", "http://a.test/", strings.NewReader("x"), nil, nil) },
+	} {
+		if err := send(); !errors.Is(err, decorum.Unticketed) || !strings.Contains(err.Error(), "only GET") {
+			t.Errorf("%s returned %v, want Unticketed and why", name, err)
+		}
+	}
+	must(t, crawl.Run(t.Context()))
+	if n := len(web.Log()); n != 0 {
+		t.Errorf("the server saw %d requests", n)
+	}
+}
+
+// TestWrapResumes: a crawl that was stopped goes on in another process, with
+// what the callbacks put into contexts, and visits nothing twice.
+func TestWrapResumes(t *testing.T) {
+	web := villageWith(50 * time.Millisecond)
+	server, err := web.Start("")
+	must(t, err)
+	defer server.Close()
+	o := quiet(server.Transport())
+	o.Policy, o.Settings.Workers = politeness.Policy{Delay: 50 * time.Millisecond}, 1
+	o.Dir = filepath.Join(t.TempDir(), "state")
+	var got []string
+	session := func(pages int64) error {
+		o.Settings.MaxPages = pages
+		crawl, err := collyfetch.Wrap(colly.NewCollector(), o)
+		must(t, err)
+		crawl.OnHTML("h1", func(e *colly.HTMLElement) {
+			got = append(got, e.Text+" from "+e.Request.Ctx.Get("from"))
+			e.Request.Ctx.Put("from", e.Text)
+			e.Request.Ctx.Put("n", 1)
+		})
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		return errors.Join(crawl.Visit("http://a.test/"), crawl.Close())
+	}
+	if err := session(2); !errors.Is(err, crawler.ErrPages) {
+		t.Fatalf("the first session ended with %v, want ErrPages", err)
+	}
+	must(t, session(0))
+	if want := []string{"Village from ", "Church from Village", "Mill from Village"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if report := web.Judge(crawltest.Options{Product: "testbot"}); !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
+
+// TestContext: what goes through the queue and comes back as it was, and what
+// is refused, where it is put.
+func TestContext(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		value any
+		error string
+	}{
+		{"string", "x", ""}, {"int", 7, ""}, {"float", 7.0, ""}, {"bool", true, ""}, {"list", []any{"a", 1.5}, ""},
+		{"map", map[string]any{"a": nil}, ""}, {"nothing", nil, ""},
+		{"struct", struct{ A int }{1}, "which cannot be kept"}, {"pointer", new(int), "which cannot be kept"},
+		{"func", func() {}, "cannot be kept"}, {"too long", strings.Repeat("x", 65<<10), "at most 65536 are kept"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				crawl := wrap(t, colly.NewCollector(), quiet(village()))
+				var came bool
+				crawl.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/mill" {
+						got := r.Ctx.GetAny("k")
+						came = true
+						if !reflect.DeepEqual(got, tt.value) {
+							t.Errorf("%T %v came back as %T %v", tt.value, tt.value, got, got)
+						}
+						return
+					}
+					r.Ctx.Put("k", tt.value)
+					err := r.Request.Visit("/mill")
+					if (err != nil) != (tt.error != "") || err != nil && !strings.Contains(err.Error(), tt.error) {
+						t.Errorf("Visit returned %v, want %q", err, tt.error)
+					}
+				})
+				must(t, crawl.Visit("http://a.test/"))
+				if came != (tt.error == "") {
+					t.Errorf("visited: %v", came)
+				}
+			})
+		})
+	}
+}
+
+// TestRequestCallbacks: OnRequest, and colly's extensions, may abort a request
+// and set its headers before it is sent; the crawl's identity they may not.
+func TestRequestCallbacks(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(*collyfetch.Crawl)
+		want []string // paths and Referers
+	}{
+		{"abort", func(c *collyfetch.Crawl) {
+			c.OnRequest(func(r *colly.Request) {
+				if r.URL.Path == "/church" {
+					r.Abort()
+				}
+			})
+		}, []string{"/robots.txt ", "/ ", "/mill "}},
+		{"Referer", func(c *collyfetch.Crawl) { extensions.Referer(c.Collector.Collector) },
+			[]string{"/robots.txt ", "/ ", "/church http://a.test/", "/mill http://a.test/"}},
+		{"URLLengthFilter", func(c *collyfetch.Crawl) {
+			extensions.URLLengthFilter(c.Collector.Collector, len("http://a.test/mill"))
+		},
+			[]string{"/robots.txt ", "/ ", "/mill "}},
+		{"RandomUserAgent", func(c *collyfetch.Crawl) { extensions.RandomUserAgent(c.Collector.Collector) }, []string{"/robots.txt "}},
+		{"a header that is not the user's", func(c *collyfetch.Crawl) {
+			c.OnRequest(func(r *colly.Request) { r.Headers.Set("Cookie", "a=b"); r.Headers.Set("If-None-Match", "x") })
+		}, []string{"/robots.txt ", "/ ", "/church ", "/mill "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := village()
+				var got []string
+				o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+					got = append(got, r.URL.Path+" "+r.Header.Get("Referer")+r.Header.Get("Cookie")+r.Header.Get("If-None-Match"))
+					for name := range r.Header {
+						if strings.HasPrefix(name, "decorum") {
+							t.Errorf("header %q left the process", name)
+						}
+					}
+					return web.RoundTrip(r)
+				}))
+				o.Settings.Workers = 1
+				crawl := wrap(t, colly.NewCollector(), o)
+				tt.set(crawl)
+				crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+				must(t, crawl.Visit("http://a.test/"))
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("the server was sent %q, want %q", got, tt.want)
+				}
+				judged(t, web)
+			})
+		})
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestPanicsOfCallbacks: wherever a callback panics, the crawl goes on, and the
+// panic is counted and logged with its URL and its place.
+func TestPanicsOfCallbacks(t *testing.T) {
+	for name, register := range map[string]func(*collyfetch.Crawl, func()){
+		"OnRequest":         func(c *collyfetch.Crawl, f func()) { c.OnRequest(func(*colly.Request) { f() }) },
+		"OnResponseHeaders": func(c *collyfetch.Crawl, f func()) { c.OnResponseHeaders(func(*colly.Response) { f() }) },
+		"OnHTML":            func(c *collyfetch.Crawl, f func()) { c.OnHTML("h1", func(*colly.HTMLElement) { f() }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				o := quiet(village())
+				o.Settings.Workers = 1
+				o.Log = slog.New(slog.NewTextHandler(&log, nil))
+				crawl := wrap(t, colly.NewCollector(), o)
+				register(crawl, func() { panic("oh dear") })
+				must(t, crawl.Visit("http://a.test/"))
+				must(t, crawl.Visit("http://a.test/mill"))
+				if n := crawl.Stats().Panics; n != 2 {
+					t.Errorf("%d panics were counted, want 2\n%s", n, &log)
+				}
+				for _, want := range []string{"oh dear", "url=http://a.test/mill", "TestPanicsOfCallbacks"} {
+					if !strings.Contains(log.String(), want) {
+						t.Errorf("the log does not say %q:\n%s", want, &log)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRetry: Request.Retry asks for the page again, after a rest, and so often
+// as the crawl allows.
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		o := quiet(web)
+		o.Settings.Attempts = 3
+		crawl := wrap(t, colly.NewCollector(), o)
+		var times []time.Time
+		crawl.OnResponse(func(r *colly.Response) {
+			times = append(times, time.Now())
+			must(t, r.Request.Retry())
+		})
+		must(t, crawl.Visit("http://a.test/mill"))
+		if len(times) != 3 {
+			t.Fatalf("%d visits, want 3", len(times))
+		}
+		for i, at := range times[1:] {
+			if gap := at.Sub(times[i]); gap < 3*time.Second {
+				t.Errorf("visit %d came %v after the one before", i+2, gap)
+			}
+		}
+	})
+}
+
+// TestErrorsReachOnError: what colly tells of by OnError is told, and an address
+// that is busy is not.
+func TestErrorsReachOnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}), "/gone": crawltest.Always(crawltest.Status(http.StatusGone))}})
+		o := quiet(web)
+		o.Settings.Attempts, o.Settings.Workers = 1, 1
+		crawl := wrap(t, colly.NewCollector(), o)
+		var got []string
+		crawl.OnError(func(r *colly.Response, err error) {
+			got = append(got, r.Request.URL.Path+" "+http.StatusText(r.StatusCode))
+			if r.StatusCode == 0 && !errors.Is(err, decorum.Unreachable) {
+				t.Errorf("%v, want Unreachable", err)
+			}
+			if r.Request.URL.Path == "/reset" {
+				must(t, r.Request.Visit("/gone")) // of a page that was not answered
+			}
+		})
+		must(t, crawl.Visit("http://a.test/reset"))
+		if want := []string{"/reset ", "/gone Gone"}; !slices.Equal(got, want) {
+			t.Errorf("OnError was called for %q, want %q", got, want)
+		}
+	})
+}
+
+// TestDetach: a callback that is detached is not called any more.
+func TestDetach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		crawl := wrap(t, colly.NewCollector(), quiet(village()))
+		calls := 0
+		crawl.OnHTML("h1", func(*colly.HTMLElement) { calls++; crawl.OnHTMLDetach("h1") })
+		crawl.OnXML("//h1", func(*colly.XMLElement) { calls++; crawl.OnXMLDetach("//h1") })
+		must(t, crawl.Visit("http://a.test/"))
+		must(t, crawl.Visit("http://a.test/mill"))
+		if calls != 2 {
+			t.Errorf("%d calls, want 2", calls)
+		}
+	})
+}
+
+// TestJoin: requests of a Clone come to its own callbacks, also after a restart,
+// and share the crawl's seen set.
+func TestJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		c := colly.NewCollector()
+		crawl := wrap(t, c, quiet(web))
+		detail := c.Clone()
+		must(t, crawl.Join("detail", detail))
+		if crawl.Join("detail", c.Clone()) == nil {
+			t.Error("a name was taken twice")
+		}
+		var got []string
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			must(t, detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))))
+		})
+		crawl.OnHTML("h1", func(e *colly.HTMLElement) { got = append(got, "list "+e.Text) })
+		detail.OnHTML("h1", func(e *colly.HTMLElement) { got = append(got, "detail "+e.Text) })
+		must(t, crawl.Visit("http://a.test/"))
+		if want := []string{"list Village", "detail Church", "detail Mill"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		judged(t, web)
+	})
+}
+
+// TestRefusedSettings: what a collector is set to and cannot have is refused by
+// name, whenever it is set.
+func TestRefusedSettings(t *testing.T) {
+	for name, set := range map[string]func(*colly.Collector){
+		"CheckHead": func(c *colly.Collector) { c.CheckHead = true },
+		"CacheDir":  func(c *colly.Collector) { c.CacheDir = "cache" },
+		"UserAgent": func(c *colly.Collector) { c.UserAgent = "Mozilla/5.0" },
+	} {
+		c := colly.NewCollector()
+		set(c)
+		if _, err := collyfetch.Wrap(c, quiet(village())); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Wrap returned %v, want an error that names %s", err, name)
+		}
+		c = colly.NewCollector()
+		crawl := wrap(t, c, quiet(village()))
+		set(c)
+		if err := crawl.Visit("http://a.test/"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Visit returned %v, want an error that names %s", err, name)
+		}
+	}
+	for name, o := range map[string]collyfetch.Options{
+		"contact": {Agent: "testbot"}, "product token": {Agent: "bot 7", Contact: "https://bot.test/"}, "agent": {Agent: "a/b/c", Contact: "https://bot.test/"},
+	} {
+		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Wrap returned %v, want an error that names %s", err, name)
+		}
+	}
+}
+
+// TestStdlibContext ends a crawl.
+func TestStdlibContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		crawl := wrap(t, colly.NewCollector(colly.StdlibContext(ctx)), quiet(village()))
+		crawl.OnResponse(func(*colly.Response) { cancel() })
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		if err := crawl.Visit("http://a.test/"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Visit returned %v, want Canceled", err)
+		}
+		if n := crawl.Stats().Pages; n != 1 {
+			t.Errorf("%d pages were visited, want 1", n)
+		}
+	})
+}
