@@ -92,6 +92,7 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 // settle configures the collectors anew: the program may have set their fields.
 func (c *Collector) settle() error {
 	for _, m := range c.members {
+		m.Wait() // where Async was set, colly still queues
 		if err := c.configure(m); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type Options struct {
 	Robots   robots.GateConfig       // how robots.txt is read; Agent is set from Agent
 	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
 	Fetch    Config                  // how requests are sent; UserAgent is set from Agent and Contact
-	Settings crawler.Settings        // workers and limits of a run; sitemaps are not read: the callbacks say what is visited
+	Settings crawler.Settings        // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
 	Recorder crawler.Recorder // nil: none
@@ -57,6 +57,7 @@ type Crawl struct {
 	stores  []storage.Store // the gate's notes first
 	ctx     context.Context // of colly.StdlibContext
 	async   bool            // of colly.Async
+	workers int             // as the Options say
 	resumed bool            // the state is of an earlier process, and has not been looked at yet
 	running atomic.Bool
 }
@@ -71,7 +72,7 @@ type Crawl struct {
 // Wrap returns an error for settings of the collector that cannot be had, and
 // for Options that make no sense. docs/colly.md tells of each.
 func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
-	crawl := &Crawl{ctx: c.Context, async: c.Async}
+	crawl := &Crawl{ctx: c.Context, async: c.Async, workers: o.Settings.Workers}
 	product, userAgent, err := identity(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -176,6 +177,10 @@ func (c *Crawl) Run(ctx context.Context) error {
 			return err
 		}
 		c.resumed = false
+	}
+	c.crawler.Settings.Workers = c.workers
+	if c.workers == 0 && !c.async {
+		c.crawler.Settings.Workers = 1 // the callbacks of a sync program do not expect each other
 	}
 	defer c.begun.Store(false)
 	return c.crawler.Run(ctx)

@@ -1,0 +1,250 @@
+package collyfetch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/debug"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A session is what a program of colly's kind is given: a collector, plain or
+// wrapped, and the few places where the two differ.
+type session struct {
+	*colly.Collector
+	join func(string, *colly.Collector) // nothing, for plain colly
+
+	mu    sync.Mutex
+	items map[string]bool
+}
+
+// found notes what a program has scraped.
+func (s *session) found(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items[fmt.Sprintf(format, args...)] = true
+}
+
+// programs do what colly's own examples of these names do, on a web that fits in
+// a test.
+var programs = map[string]func(*session){
+	"basic": func(s *session) {
+		s.AllowedDomains = []string{"wiki.test"}
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			s.found("link %q %s", e.Text, e.Attr("href"))
+			_ = s.Visit(e.Request.AbsoluteURL(e.Attr("href")))
+		})
+		_ = s.Visit("http://wiki.test/")
+	},
+	"max_depth": func(s *session) {
+		s.MaxDepth = 2
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			s.found("%d %s", e.Request.Depth, e.Attr("href"))
+			_ = e.Request.Visit(e.Attr("href"))
+		})
+		_ = s.Visit("http://wiki.test/tree")
+	},
+	"url_filter": func(s *session) {
+		s.URLFilters = []*regexp.Regexp{regexp.MustCompile(`^http://wiki\.test/(|b.+)$`), regexp.MustCompile(`^http://wiki\.test/c.+`)}
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = s.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
+		s.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s", e.Text) })
+		_ = s.Visit("http://wiki.test/")
+	},
+	"request_context": func(s *session) {
+		s.OnRequest(func(r *colly.Request) { r.Ctx.Put("url", r.URL.String()) })
+		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Ctx.Get("url")) })
+		_ = s.Visit("http://wiki.test/bees")
+	},
+	"parallel": func(s *session) {
+		s.MaxDepth, s.Async = 2, true
+		_ = s.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			s.found("%s", e.Attr("href"))
+			_ = e.Request.Visit(e.Attr("href"))
+		})
+		_ = s.Visit("http://wiki.test/tree")
+	},
+	"rate_limit": func(s *session) {
+		s.Async = true
+		s.SetDebugger(&debug.LogDebugger{Output: io.Discard})
+		_ = s.Limit(&colly.LimitRule{DomainGlob: "*wiki.*", Parallelism: 2})
+		s.OnResponse(func(r *colly.Response) { s.found("%s %d", r.Request.URL, r.StatusCode) })
+		for i := range 5 {
+			_ = s.Visit(fmt.Sprintf("http://wiki.test/bees?n=%d", i))
+		}
+	},
+	"random_delay": func(s *session) {
+		_ = s.Limit(&colly.LimitRule{DomainGlob: "*", RandomDelay: 5 * time.Second})
+		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Request.URL) })
+		for i := range 4 {
+			_ = s.Visit(fmt.Sprintf("http://wiki.test/bees?n=%d", i))
+		}
+	},
+	"queue": func(s *session) {
+		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
+		if err != nil {
+			panic(err)
+		}
+		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Request.URL) })
+		for i := range 5 {
+			_ = q.AddURL(fmt.Sprintf("http://wiki.test/bees?q=%d", i))
+		}
+		_ = q.Run(s.Collector)
+	},
+	"error_handling": func(s *session) {
+		s.OnHTML("*", func(e *colly.HTMLElement) { s.found("html of %s", e.Request.URL) })
+		s.OnError(func(r *colly.Response, err error) { s.found("%s: %d %v", r.Request.URL, r.StatusCode, err) })
+		_ = s.Visit("http://wiki.test/no-such-page")
+	},
+	"scraper_server": func(s *session) {
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) { s.found("link %s", e.Request.AbsoluteURL(e.Attr("href"))) })
+		s.OnResponse(func(r *colly.Response) { s.found("status %d", r.StatusCode) })
+		s.OnError(func(r *colly.Response, _ error) { s.found("status %d", r.StatusCode) })
+		_ = s.Visit("http://wiki.test/")
+	},
+	"shopify_sitemap": func(s *session) {
+		s.AllowedDomains = []string{"shop.test"}
+		s.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { s.found("%s", e.Text) })
+		_ = s.Visit("http://shop.test/sitemap.xml")
+	},
+	"xpath": func(s *session) {
+		s.OnXML("//a[@href]", func(e *colly.XMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		s.OnXML("//h1", func(e *colly.XMLElement) { s.found("%s", e.Text) })
+		_ = s.Visit("http://wiki.test/tree")
+	},
+	"xkcd_store": func(s *session) {
+		s.AllowedDomains = []string{"shop.test"}
+		s.OnHTML(".item", func(e *colly.HTMLElement) {
+			s.found("%s %s %s", e.ChildAttr("a", "title"), e.ChildText("span"), e.Request.AbsoluteURL(e.ChildAttr("a", "href")))
+		})
+		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		_ = s.Visit("http://shop.test/list/1")
+	},
+	"coursera_courses": func(s *session) {
+		detail := s.Clone()
+		s.join("detail", detail)
+		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		s.OnHTML(".item a[href]", func(e *colly.HTMLElement) { _ = detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
+		detail.OnHTML("#course", func(e *colly.HTMLElement) { s.found("%s: %s", e.ChildText("h1"), e.ChildText("p")) })
+		_ = s.Visit("http://shop.test/list/1")
+	},
+	"factba.se": func(s *session) {
+		detail := s.Clone()
+		s.join("detail", detail)
+		s.OnResponse(func(r *colly.Response) {
+			var listed []struct{ Slug, Date string }
+			if err := json.Unmarshal(r.Body, &listed); err != nil {
+				s.found("%v", err)
+			}
+			for _, l := range listed {
+				ctx := colly.NewContext()
+				ctx.Put("date", l.Date)
+				_ = detail.Request("GET", r.Request.AbsoluteURL(l.Slug), nil, ctx, nil)
+			}
+		})
+		detail.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s of %s", e.Text, e.Request.Ctx.Get("date")) })
+		_ = s.Visit("http://shop.test/api")
+	},
+	"hackernews_comments": func(s *session) {
+		type comment struct {
+			Author string `selector:".author"`
+			URL    string `selector:"a" attr:"href"`
+		}
+		s.OnHTML(".comment", func(e *colly.HTMLElement) {
+			var c comment
+			if err := e.Unmarshal(&c); err != nil {
+				s.found("%v", err)
+			}
+			s.found("%+v", c)
+		})
+		_ = s.Visit("http://wiki.test/talk")
+	},
+}
+
+// programWeb is the web that the programs run on. Two sites link to pages that
+// robots.txt closes, and to a host that no program is allowed to go to.
+func programWeb() *crawltest.Web {
+	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
+	closed := crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), Delay: 3 * time.Second,
+		Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})
+	wiki := map[string]crawltest.Page{
+		"/":     page("<h1>Wiki</h1><a href=/bees>Bees</a> <a href=bridges>Bridges</a> <a href=/caves>Caves</a> <a href=/dunes>Dunes</a> <a href=/private/x>Private</a> <a href=http://other.test/>Other</a>"),
+		"/bees": page("<h1>Bees</h1><a href=/>Wiki</a>"), "/bridges": page("<h1>Bridges</h1><a href=/caves>Caves</a>"),
+		"/caves": page("<h1>Caves</h1>"), "/dunes": page("<h1>Dunes</h1>"), "/private/x": page("closed"),
+		"/tree": page("<h1>Root</h1><a href=/tree/1>1</a><a href=/tree/2>2</a><a href=/private/x>x</a>"),
+		"/talk": page("<div class=comment><b class=author>Ada</b><a href=/bees>re</a></div><div class=comment><b class=author>Bo</b><a href=/caves>re</a></div>"),
+	}
+	for _, n := range []string{"1", "2"} {
+		wiki["/tree/"+n] = page(fmt.Sprintf("<h1>Branch %s</h1><a href=/tree/%s/1>a</a><a href=/tree/%s/2>b</a>", n, n, n))
+		wiki["/tree/"+n+"/1"], wiki["/tree/"+n+"/2"] = page("<h1>Leaf "+n+".1</h1>"), page("<h1>Leaf "+n+".2</h1>")
+	}
+	shop := map[string]crawltest.Page{
+		"/sitemap.xml": crawltest.Always(crawltest.Typed("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
+		"/api":         crawltest.Always(crawltest.Typed("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
+	}
+	for n := 1; n <= 3; n++ {
+		shop[fmt.Sprintf("/list/%d", n)] = page(fmt.Sprintf("<div class=item><a href=/p/%d title=Thing%d>x</a><span>$%d</span></div><div class=next><a href=/list/%d>next</a></div>", n, n, n*10, n%3+1))
+		shop[fmt.Sprintf("/p/%d", n)] = page(fmt.Sprintf("<div id=course><h1>Course %d</h1><p>About %d.</p></div>", n, n))
+	}
+	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop},
+		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.Page{"/": page("<h1>Other</h1>")}})
+}
+
+// TestPrograms runs each program twice, with plain colly and wrapped: both
+// scrape the same, and wrapped it is polite. That plain colly is not, by the same
+// judge, says that the judge looks.
+func TestPrograms(t *testing.T) {
+	impolite := 0
+	for name, program := range programs {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := programWeb()
+				want := runPlain(web, program)
+				if !web.Judge(crawltest.Options{}).OK() {
+					impolite++
+				}
+				web = programWeb()
+				got := runWrapped(t, web, program)
+				if len(want) == 0 || !slices.Equal(got, want) {
+					t.Errorf("wrapped it scraped\n%q\nplain\n%q", got, want)
+				}
+				judged(t, web)
+			})
+		})
+	}
+	if impolite < len(programs) {
+		t.Errorf("plain colly was impolite in %d programs of %d: the judge looks away", impolite, len(programs))
+	}
+}
+
+func runPlain(web http.RoundTripper, program func(*session)) []string {
+	c := colly.NewCollector()
+	c.WithTransport(web)
+	s := &session{Collector: c, join: func(string, *colly.Collector) {}, items: map[string]bool{}}
+	program(s)
+	c.Wait()
+	return slices.Sorted(maps.Keys(s.items))
+}
+
+func runWrapped(t *testing.T, web http.RoundTripper, program func(*session)) []string {
+	c := colly.NewCollector()
+	crawl := wrap(t, c, quiet(web))
+	s := &session{Collector: c, items: map[string]bool{},
+		join: func(name string, other *colly.Collector) { must(t, crawl.Join(name, other)) }}
+	program(s)
+	must(t, crawl.Run(t.Context()))
+	return slices.Sorted(maps.Keys(s.items))
+}
