@@ -1,0 +1,58 @@
+// Priority crawls what matters first: news before other pages, and archives
+// last. The order is the frontier's, within what is polite: which host is next is
+// not for a program to say, but which of its pages is.
+//
+//	go run ./examples/priority https://example.com/
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: priority URL")
+		os.Exit(2)
+	}
+	o := collyfetch.Options{Agent: "newsbot/1.0", Contact: "https://example.org/bot"} // yours
+	if err := crawl(context.Background(), os.Args[1], o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// newsFirst gives an entry its place among the URLs of its origin: by class, then
+// by rank, then as they were found.
+func newsFirst(e *storage.Entry) {
+	frontier.DefaultOrder(e)
+	switch path := e.URL.Path(); {
+	case strings.HasPrefix(path, "/news/"):
+		e.Class, e.Rank = storage.Early, 1 // after the seeds
+	case strings.HasPrefix(path, "/archive/"):
+		e.Class = storage.Late
+	}
+}
+
+// crawl prints the URLs of a site in the order of their visits.
+func crawl(ctx context.Context, url string, o collyfetch.Options, out io.Writer) (err error) {
+	o.Frontier.Order = newsFirst
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx)), o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	c.OnRequest(func(r *colly.Request) { fmt.Fprintln(out, r.URL) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+	return c.Visit(url)
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestPriority: a page that is found late goes before those that were found
+// early and matter less; and none of them before the host is due.
+func TestPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
+		web := crawltest.New(crawltest.Site{Host: "example.com", Others: page("end"), Pages: map[string]crawltest.Page{
+			"/":       page("<a href=/archive/1>1</a><a href=/about>2</a><a href=/news/1>3</a><a href=/imprint>4</a>"),
+			"/news/1": page("<a href=/news/2>next</a>"),
+		}})
+		var out strings.Builder
+		o := collyfetch.Options{Agent: "newsbot/1.0", Contact: "https://example.org/bot", Fetch: collyfetch.Config{Transport: web}}
+		if err := crawl(t.Context(), "http://example.com/", o, &out); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"/", "/news/1", "/news/2", "/about", "/imprint", "/archive/1"}
+		if got := strings.Fields(strings.ReplaceAll(out.String(), "http://example.com", "")); strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("visited %q, want %q", got, want)
+		}
+		if r := web.Judge(crawltest.Options{Product: "newsbot", MinDelay: time.Second}); !r.OK() {
+			t.Error(r)
+		}
+	})
+}

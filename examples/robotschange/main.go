@@ -1,0 +1,65 @@
+// Robotschange is a check for a site's owner: what a new robots.txt would open
+// and close to the crawlers that matter, of the URLs that matter. It exits with 3
+// if it closes one, so that it can stand before a deployment.
+//
+//	go run ./examples/robotschange old.txt new.txt urls.txt Googlebot Bingbot
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+func main() {
+	if len(os.Args) < 5 {
+		fmt.Fprintln(os.Stderr, "usage: robotschange OLD NEW URLS AGENT…")
+		os.Exit(2)
+	}
+	var text [3]string
+	for i, name := range os.Args[1:4] {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		text[i] = string(b)
+	}
+	closed, err := compare(os.Stdout, text[0], text[1], strings.Fields(text[2]), os.Args[4:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if closed > 0 {
+		os.Exit(3)
+	}
+}
+
+// compare writes what changes for each agent and URL, and returns how many URLs
+// are closed that were open.
+func compare(w io.Writer, before, after string, urls, agents []string) (closed int, err error) {
+	was, is := robots.Parse([]byte(before), robots.Google), robots.Parse([]byte(after), robots.Google)
+	for _, name := range agents {
+		agent := robots.Named(name)
+		old, now := was.For(agent), is.For(agent)
+		for _, s := range urls {
+			u, err := decorum.ParseURL(s)
+			if err != nil {
+				return closed, err
+			}
+			a, b := old.Check(u), now.Check(u)
+			switch {
+			case a.Allowed && !b.Allowed:
+				closed++
+				fmt.Fprintf(w, "closed to %s: %s, by line %d: %s\n", name, u, b.Line, b.Rule)
+			case !a.Allowed && b.Allowed:
+				fmt.Fprintf(w, "opened to %s: %s\n", name, u)
+			}
+		}
+	}
+	return closed, nil
+}

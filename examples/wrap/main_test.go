@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+const asCommand = "WRAP_TEST_SERVER"
+
+// TestMain runs the program itself, on the server that its parent has started.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(asCommand); addr != "" {
+		to, err := collyfetch.ParseConnectTo("::" + addr)
+		if err != nil {
+			panic(err)
+		}
+		options.Policy.Delay = 10 * time.Millisecond
+		options.Fetch = collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestWrap runs the program on a site of two pages, a link that is broken, one
+// that robots.txt closes, and one that leads away.
+func TestWrap(t *testing.T) {
+	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.Page{
+		"/":  page("<title>Home</title><a href=/a>a</a><a href=/private>p</a><a href=http://elsewhere.test/>e</a>"),
+		"/a": page("<title>A</title><a href=/broken>b</a><a href=/>home</a>"),
+	}, Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+		Disallow: func(p string) bool { return p == "/private" }})})
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "http://example.com/")
+	c.Env = append(os.Environ(), asCommand+"="+server.Addr)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "visiting http://example.com/\n  title: Home\nvisiting http://example.com/a\n  title: A\nvisiting http://example.com/broken\n  error: Not Found\n"
+	if string(out) != want {
+		t.Errorf("printed\n%swant\n%s", out, want)
+	}
+	if r := web.Judge(crawltest.Options{Product: "titlebot"}); !r.OK() {
+		t.Error(r)
+	}
+}
