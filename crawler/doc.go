@@ -11,4 +11,30 @@
 // A Fetcher gets pages, a Handler reads them, Hooks look on, a Recorder writes
 // down. Only this package makes Tickets, from a robots.Clearance and a
 // politeness.Permit, and a Fetcher refuses to send a request without one.
+//
+// # To run a crawl
+//
+// Fill in the parts of a Crawler, queue seeds with its Frontier, and Run it: see
+// the example of Handler. Package daemon does so from a project file, and
+// collyfetch.Wrap around a colly program.
+//
+// # What becomes of a page
+//
+// A Handler returns the links that it wants visited, and its verdict. They are
+// in the store before the page is acked: a crash repeats a visit, and loses
+// nothing. The verdict is an error:
+//
+//	nil                    the page is done; a status that passes (429, 5xx…) is tried again
+//	decorum.RetryAfter(d)  it is visited again, not before d has passed
+//	decorum.Drop(why)      it is given up
+//	anything else          it is visited again after a back-off
+//
+// Repeats end after Settings.Attempts. A panic is caught, logged with the URL and
+// the stack, and counted in Stats.Panics; the page is given up, for what panics
+// today will tomorrow.
+//
+// What goes around a Handler (timing, filtering, a transaction) is a function
+// that takes a Handler and returns one. Hooks only look on, and must not block:
+// they see every request, and each URL that was refused when its turn came.
+// frontier.Config has two more, for URLs that are found.
 package crawler

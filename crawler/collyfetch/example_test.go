@@ -1,0 +1,93 @@
+package collyfetch_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// library is a web of three pages, one of which robots.txt closes.
+func library() *crawltest.Web {
+	return crawltest.New(crawltest.Site{
+		Host: "library.example",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /staff\n"),
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/staff") }}),
+		Pages: map[string]crawltest.Page{
+			"/":        crawltest.Always(crawltest.HTML("<h1>Library</h1><a href=/hours>Hours</a><a href=/staff/rota>Rota</a>")),
+			"/hours":   crawltest.Always(crawltest.HTML("<h1>Hours</h1><a href=/>Home</a>")),
+			"/staff/a": crawltest.Always(crawltest.HTML("<h1>Rota</h1>")),
+		},
+	})
+}
+
+// A program for colly: only the line that makes the collector is another.
+func ExampleWrap() {
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.Options{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
+		Fetch:  collyfetch.Config{Transport: library()},         // likewise: the default is the network
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	c.OnRequest(func(r *colly.Request) { fmt.Println("visiting", r.URL) })
+	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println("found", e.Text) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		if err := e.Request.Visit(e.Attr("href")); err != nil {
+			fmt.Println(err)
+		}
+	})
+	if err := c.Visit("http://library.example/"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("closed by robots.txt:", c.Stats().Blocked)
+	// Output:
+	// visiting http://library.example/
+	// found Library
+	// visiting http://library.example/hours
+	// found Hours
+	// closed by robots.txt: 1
+}
+
+// A Clone has callbacks of its own, and joins the crawl under a name.
+func ExampleCollector_Join() {
+	list := colly.NewCollector()
+	c, err := collyfetch.Wrap(list, collyfetch.Options{
+		Agent: "examplebot/1.0", Contact: "mailto:bot@example.org",
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: library()},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	detail := list.Clone()
+	if err := c.Join("detail", detail); err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		ctx := colly.NewContext()
+		ctx.Put("label", e.Text) // goes through the queue with the URL
+		if err := detail.Request("GET", e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil); err != nil {
+			fmt.Println(err)
+		}
+	})
+	detail.OnHTML("h1", func(e *colly.HTMLElement) {
+		fmt.Printf("%s, found as %q\n", e.Request.URL, e.Request.Ctx.Get("label"))
+	})
+	if err := c.Visit("http://library.example/"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// http://library.example/hours, found as "Hours"
+}

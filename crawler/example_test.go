@@ -1,0 +1,93 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// assemble puts a crawl together, one room after the other. A real one keeps
+// its state in storage/bolt and leaves Transport and Delay as they are.
+func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
+	agent, err := robots.NewAgent("examplebot")
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
+	if err != nil {
+		return nil, err
+	}
+	store := storage.NewMemory(storage.Config{})
+	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
+	return &crawler.Crawler{
+		Frontier: frontier.New(store, frontier.Config{Clean: gate.Clean, Budget: limits}),
+		Gate:     gate, Limits: limits, Fetcher: fetcher,
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Settings: crawler.Settings{Workers: 1},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}, nil
+}
+
+// A Handler reads pages and returns links; what it returns as an error says
+// what becomes of the URL.
+func ExampleHandler() {
+	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
+		"/":      crawltest.Always(crawltest.HTML("<title>Home</title><a href=/login>x</a><a href=/today>y</a>")),
+		"/login": crawltest.Always(crawltest.HTML("<title>Log in</title>")),
+		"/today": crawltest.Always(crawltest.HTML("<title>Today</title>")),
+	}})
+	c, err := assemble(web)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read := func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		switch {
+		case v.URL().Path() == "/login":
+			return nil, decorum.Drop("a page for people")
+		case v.URL().Path() == "/today" && v.Lease.Attempt == 0:
+			return nil, decorum.RetryAfter(50 * time.Millisecond) // not ready: later again
+		}
+		fmt.Println(v.URL().Path(), v.Document().Title)
+		return c.FollowLinks(ctx, v)
+	}
+	// A Handler is a function: what goes around it is one too.
+	logged := func(next crawler.Handler) crawler.Handler {
+		return func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			links, err := next(ctx, v)
+			if err != nil {
+				fmt.Println(v.URL().Path(), err)
+			}
+			return links, err
+		}
+	}
+	c.Handler = logged(read)
+	seed, err := decorum.ParseURL("http://a.example/")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := c.Frontier.Discover(context.Background(), storage.Entry{URL: seed, Source: storage.Seed}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := c.Run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// / Home
+	// /login handle: dropped: a page for people
+	// /today retry after 50ms
+	// /today Today
+}

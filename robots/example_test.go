@@ -1,0 +1,57 @@
+package robots_test
+
+import (
+	"fmt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+const file = `User-agent: *
+Disallow: /cart
+Allow: /cart/help
+Crawl-delay: 2
+
+Sitemap: https://shop.example/sitemap.xml
+`
+
+// A file is parsed once, compiled once for an agent, and asked for every URL.
+func Example() {
+	agent, err := robots.NewAgent("examplebot")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f := robots.Parse([]byte(file), robots.Google)
+	rules := f.For(agent)
+	for _, s := range []string{"https://shop.example/", "https://shop.example/cart/7", "https://shop.example/cart/help"} {
+		u, err := decorum.ParseURL(s)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		v := rules.Check(u)
+		fmt.Printf("%s %v by line %d %q\n", u.Path(), v.Allowed, v.Line, v.Rule)
+	}
+	delay, _ := rules.CrawlDelay()
+	fmt.Println(delay, f.Sitemaps())
+	// Output:
+	// / true by line 0 ""
+	// /cart/7 false by line 2 "disallow: /cart"
+	// /cart/help true by line 3 "allow: /cart/help"
+	// 2s [https://shop.example/sitemap.xml]
+}
+
+// A site's owner asks what a new version changes.
+func ExampleDiff() {
+	before := robots.Parse([]byte(file), robots.Google)
+	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)
+	changes := robots.Diff(before, after)
+	for _, a := range changes.Agents {
+		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.Added, a.Removed, a.NewDelay, a.OldDelay)
+	}
+	fmt.Println("sitemaps removed:", changes.SitemapsRemoved)
+	// Output:
+	// *: [{disallow: /c 2}] added, [{disallow: /cart 2}] removed, delay 10s, before 2s
+	// sitemaps removed: [https://shop.example/sitemap.xml]
+}
