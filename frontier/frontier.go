@@ -69,7 +69,9 @@ type Config struct {
 	// are left: one that comes later is left as a dormant origin's is. 0: as long
 	// as it takes.
 	Longest time.Duration
-	// Discovered and Refused observe what Discover does with a URL; nil: nobody.
+	// Discovered observes what Discover has queued because it is new, Refused
+	// what it has not, for the reason given; nil: nobody. They are called by many
+	// at a time, and must not block.
 	Discovered func(storage.Entry)
 	Refused    func(storage.Entry, error)
 }
@@ -166,7 +168,20 @@ func (f *Frontier) admit(ctx context.Context, e *storage.Entry) (bool, error) {
 // addFree adds entries however many there are of their kind.
 func (f *Frontier) addFree(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	fates, err := f.store.Add(ctx, entries, 0)
+	f.tellAdded(entries, fates)
 	return storage.CountAdded(fates), err
+}
+
+// tellAdded tells who wants to know of the entries that were new.
+func (f *Frontier) tellAdded(entries []storage.Entry, fates []storage.Fate) {
+	if f.cfg.Discovered == nil {
+		return
+	}
+	for i, fate := range fates {
+		if fate == storage.Added {
+			f.cfg.Discovered(entries[i])
+		}
+	}
 }
 
 // prepare gives e the URL that it is queued under, and its place. The one that

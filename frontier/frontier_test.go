@@ -43,9 +43,10 @@ func done(t *testing.T, f *frontier.Frontier, l storage.Lease, rest time.Duratio
 }
 
 func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
-	var refused, reasons []string
+	var discovered, refused, reasons []string
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-		Scope: frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		Discovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
+		Scope:      frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		Clean: func(u decorum.URL) decorum.URL {
 			clean, _, _ := strings.Cut(u.String(), "?sid=")
 			return mustURL(t, clean)
@@ -78,8 +79,10 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 		got = append(got, l.URL.String())
 	}
 	slices.Sort(got)
-	if want := []string{"http://a.test/x", "http://cdn.test/sitemap.xml?sid=1"}; !slices.Equal(got, want) {
-		t.Errorf("leased %q, want %q", got, want)
+	slices.Sort(discovered)
+	want := []string{"http://a.test/x", "http://cdn.test/sitemap.xml?sid=1"}
+	if !slices.Equal(got, want) || !slices.Equal(discovered, want) {
+		t.Errorf("leased %q, and was told of %q; want %q", got, discovered, want)
 	}
 }
 
