@@ -11,7 +11,7 @@ import (
 
 // Handlers are the callbacks of a program, by the name that a project's handler
 // field calls them by. Each registers its callbacks on the Collector of one
-// crawl.
+// crawl, which may be called by many workers at a time.
 type Handlers map[string]func(*collyfetch.Collector)
 
 // unknown returns a fault if h has no callbacks of that name; the empty name
