@@ -27,10 +27,10 @@ import (
 // answer, and goes on with the callbacks for the response.
 type Collector struct {
 	*colly.Collector
+	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
 
 	frontier  *frontier.Frontier
 	fetcher   *Fetcher
-	log       *slog.Logger
 	members   map[string]*colly.Collector // by the name that their requests are queued under
 	onRequest []colly.RequestCallback
 	shut      context.Context
@@ -60,7 +60,7 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 }
 
 func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
-	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, log: log, shut: shutContext(),
+	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(),
 		members: map[string]*colly.Collector{}, readings: map[uint64]*reading{}}
 	return c, c.join("", engine)
 }
@@ -77,7 +77,7 @@ func (c *Collector) Join(name string, other *colly.Collector) error {
 
 func (c *Collector) join(name string, m *colly.Collector) error {
 	if m.AllowURLRevisit && m.Context != c.shut {
-		c.log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
+		c.Log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
 	}
 	if err := c.configure(m); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link,
 	switch {
 	case r.again:
 		return links, errAgain
-	case r.err != nil && v.OK():
+	case r.err != nil && v.OK() && !errors.Is(r.err, colly.ErrAbortedAfterHeaders):
 		// A page that cannot be parsed today cannot be parsed tomorrow.
 		return links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: r.err}
 	}
@@ -161,8 +161,10 @@ var errAgain = errors.New("a callback asks for the page again")
 func (c *Collector) request(name string, r *colly.Request) {
 	if own := c.reading(tokenIn(*r.Headers)); own != nil && own.page == nil {
 		own.page = r
-		for _, f := range c.onRequest {
-			f(r)
+		if name == "" { // those who joined have callbacks of their own
+			for _, f := range c.onRequest {
+				f(r)
+			}
 		}
 		return
 	}

@@ -60,7 +60,7 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	lease := t.Lease()
 	b, err := unpack(lease.Context)
 	if err != nil {
-		c.log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
+		c.Log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
 	}
 	member := c.members[b.Collector]
 	if member == nil {
@@ -151,7 +151,7 @@ var errAborted = errors.New("a callback aborted the request")
 func (r *reading) failure() error {
 	url := r.ticket.URL().String()
 	if why := r.err; why != nil && !r.arrived && r.page != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
-		r.collector.log.Error("a request was kept from going past the crawl", "url", url, "why", errReplaced)
+		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errReplaced)
 		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errReplaced}
 	}
 	var known *decorum.Error

@@ -56,7 +56,7 @@ type Crawl struct {
 	crawler *crawler.Crawler
 	stores  []storage.Store // the gate's notes first
 	ctx     context.Context // of colly.StdlibContext
-	async   bool            // of colly.Async
+	async   atomic.Bool     // of colly.Async
 	workers int             // as the Options say
 	resumed bool            // the state is of an earlier process, and has not been looked at yet
 	running atomic.Bool
@@ -72,7 +72,8 @@ type Crawl struct {
 // Wrap returns an error for settings of the collector that cannot be had, and
 // for Options that make no sense. docs/colly.md tells of each.
 func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
-	crawl := &Crawl{ctx: c.Context, async: c.Async, workers: o.Settings.Workers}
+	crawl := &Crawl{ctx: c.Context, workers: o.Settings.Workers}
+	crawl.async.Store(c.Async)
 	product, userAgent, err := identity(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -172,6 +173,11 @@ func (c *Crawl) Run(ctx context.Context) error {
 	if err := c.settle(); err != nil {
 		return err
 	}
+	return c.run(ctx)
+}
+
+// run is Run, by whom has set running and called settle.
+func (c *Crawl) run(ctx context.Context) error {
 	if c.resumed {
 		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillAside); err != nil {
 			return err
@@ -179,53 +185,56 @@ func (c *Crawl) Run(ctx context.Context) error {
 		c.resumed = false
 	}
 	c.crawler.Settings.Workers = c.workers
-	if c.workers == 0 && !c.async {
+	if c.workers == 0 && !c.async.Load() {
 		c.crawler.Settings.Workers = 1 // the callbacks of a sync program do not expect each other
 	}
 	defer c.begun.Store(false)
 	return c.crawler.Run(ctx)
 }
 
+// settle looks at what the program has set since the last time.
+func (c *Crawl) settle() error {
+	if c.Async {
+		c.async.Store(true)
+	}
+	return c.Collector.settle()
+}
+
 // Visit enqueues a URL. Like colly's, it returns when all that follows from it
-// has been visited, unless the collector is Async, or Visit is called by a
-// callback. What follows from earlier visits that were cut short is visited as
-// well. Origins that do not answer are logged, and no error.
+// has been visited, unless the collector is Async, or the crawl is running, as
+// it is for a callback. What follows from earlier visits that were cut short is
+// visited as well. Origins that do not answer are logged, and no error.
 func (c *Crawl) Visit(url string) error {
-	if c.running.Load() || c.async {
+	if c.async.Load() || !c.running.CompareAndSwap(false, true) {
 		return c.Collector.Visit(url)
 	}
-	if err := c.settle(); err != nil { // Async may have been set since
+	defer c.running.Store(false)
+	if err := c.settle(); err != nil { // Async may have been set
 		return err
 	}
-	if err := c.Collector.Visit(url); err != nil || c.async {
+	if err := c.Collector.Visit(url); err != nil || c.async.Load() {
 		return err
 	}
-	return c.runAll()
+	return c.tell(c.run(c.ctx))
 }
 
 // Wait crawls until nothing is left to visit, as colly's Wait returns when the
 // requests of an Async collector have ended. Use Run to get its error, which
 // Wait logs.
 func (c *Crawl) Wait() {
-	if err := c.runAll(); err != nil && !errors.Is(err, errRunning) {
-		c.log.Error("the crawl ended early", "error", err)
+	if err := c.tell(c.Run(c.ctx)); err != nil {
+		c.Log.Error("the crawl ended early", "error", err)
 	}
 }
 
-// runAll is Run with the context of colly.StdlibContext.
-func (c *Crawl) runAll() error {
-	err := c.Run(c.ctx)
+// tell logs an end of the crawl that colly's users expect to be none: origins
+// are left that do not answer.
+func (c *Crawl) tell(err error) error {
 	if errors.Is(err, frontier.ErrDormant) {
-		c.log.Warn("not all was visited", "why", err)
+		c.Log.Warn("not all was visited", "why", err)
 		return nil
 	}
 	return err
-}
-
-// settle looks at what the program has set since the last time.
-func (c *Crawl) settle() error {
-	c.async = c.async || c.Async
-	return c.Collector.settle()
 }
 
 // Stats returns what the crawl has done so far.

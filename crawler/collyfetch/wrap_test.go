@@ -24,6 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // quiet are Options for a web in memory.
@@ -407,6 +408,24 @@ func TestDetach(t *testing.T) {
 	})
 }
 
+// TestAbortAfterHeaders: the page counts as visited, and is not read.
+func TestAbortAfterHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		var acks []storage.Outcome
+		o := quiet(web)
+		o.Hooks.Acked = func(a storage.Ack) { acks = append(acks, a.Outcome) }
+		crawl := wrap(t, colly.NewCollector(), o)
+		crawl.OnResponseHeaders(func(r *colly.Response) { r.Request.Abort() })
+		crawl.OnResponse(func(*colly.Response) { t.Error("the page was read") })
+		must(t, crawl.Visit("http://a.test/mill"))
+		if want := []storage.Outcome{storage.Again, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
+			t.Errorf("acks %v, want %v", acks, want)
+		}
+		judged(t, web)
+	})
+}
+
 // TestJoin: requests of a Clone come to its own callbacks, also after a restart,
 // and share the crawl's seen set.
 func TestJoin(t *testing.T) {
@@ -423,10 +442,11 @@ func TestJoin(t *testing.T) {
 		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			must(t, detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))))
 		})
+		crawl.OnRequest(func(r *colly.Request) { got = append(got, "asks "+r.URL.Path) })
 		crawl.OnHTML("h1", func(e *colly.HTMLElement) { got = append(got, "list "+e.Text) })
 		detail.OnHTML("h1", func(e *colly.HTMLElement) { got = append(got, "detail "+e.Text) })
 		must(t, crawl.Visit("http://a.test/"))
-		if want := []string{"list Village", "detail Church", "detail Mill"}; !slices.Equal(got, want) {
+		if want := []string{"asks /", "list Village", "detail Church", "detail Mill"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		judged(t, web)

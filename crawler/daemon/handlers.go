@@ -34,6 +34,7 @@ func (h Handlers) attach(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetc
 		return
 	}
 	callbacks := collyfetch.NewCollector(c.Frontier, fetcher)
+	callbacks.Log = c.Log
 	register(callbacks)
 	c.Fetcher, c.Handler = callbacks, callbacks.Handle
 }
