@@ -115,6 +115,7 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 	c.begun.Store(true)
 	r, err := c.begin(ctx, t)
 	if err != nil {
+		c.Log.Error("a page is given up", "url", t.URL(), "why", err)
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	if !r.resume() {

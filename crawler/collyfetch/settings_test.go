@@ -1,0 +1,97 @@
+package collyfetch_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestHeadersAreKept: those of the collector, and those given with a request,
+// which wait in the queue with it.
+func TestHeadersAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		sent := map[string]string{}
+		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+			sent[r.URL.Path] = r.Header.Get("Accept-Language") + " " + r.Header.Get("X-Shelf") + " " + r.Header.Get("User-Agent")
+			return web.RoundTrip(r)
+		}))
+		c := colly.NewCollector(colly.Headers(map[string]string{"Accept-Language": "cs"}))
+		crawl := wrap(t, c, o)
+		must(t, crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"7"}}))
+		must(t, crawl.Visit("http://a.test/"))
+		for path, want := range map[string]string{"/": "cs ", "/mill": "cs 7"} {
+			if want += " " + userAgent; sent[path] != want {
+				t.Errorf("%s was asked for with %q, want %q", path, sent[path], want)
+			}
+		}
+	})
+}
+
+// TestMaxRequests ends a run, and leaves the rest for the next.
+func TestMaxRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		crawl := wrap(t, colly.NewCollector(colly.MaxRequests(2)), quiet(web))
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+		if err := crawl.Visit("http://a.test/"); !errors.Is(err, crawler.ErrPages) {
+			t.Errorf("Visit returned %v, want ErrPages", err)
+		}
+		if n := crawl.Stats().Pages; n != 2 {
+			t.Errorf("%d pages were visited, want 2", n)
+		}
+		must(t, crawl.Run(t.Context()))
+		if n := crawl.Stats().Pages; n != 3 {
+			t.Errorf("%d pages were visited after the second run, want 3", n)
+		}
+		judged(t, web)
+	})
+}
+
+// TestTraceHTTP: colly's trace sees the request that is sent.
+func TestTraceHTTP(t *testing.T) {
+	web := villageWith(10 * time.Millisecond)
+	o := quiet(nil)
+	o.Policy.Delay = 10 * time.Millisecond
+	o.Fetch = collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true}
+	crawl := wrap(t, colly.NewCollector(colly.TraceHTTP()), o)
+	var trace *colly.HTTPTrace
+	crawl.OnResponse(func(r *colly.Response) { trace = r.Trace })
+	must(t, crawl.Visit("http://a.test/"))
+	if trace == nil || trace.FirstByteDuration <= 0 {
+		t.Errorf("trace %+v, want the time of the first byte", trace)
+	}
+}
+
+// TestForeignContext: a URL that was queued with something else is visited, and
+// the log tells.
+func TestForeignContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		crawl, c := begin(t, collyfetch.Config{Transport: village()})
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		var visited int
+		c.OnResponse(func(r *colly.Response) { visited++ })
+		for _, e := range []struct{ path, context string }{{"/", "not JSON"}, {"/mill", `{"of": "another"}`}, {"/church", `{"collector": "gone"}`}} {
+			u, err := decorum.ParseURL("http://a.test" + e.path)
+			must(t, err)
+			_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Context: []byte(e.context)})
+			must(t, err)
+		}
+		must(t, crawl.Run(t.Context()))
+		if visited != 2 || strings.Count(log.String(), "is not of these callbacks") != 2 || !strings.Contains(log.String(), `no collector has joined as \"gone\"`) {
+			t.Errorf("%d pages were visited, want 2; the log:\n%s", visited, &log)
+		}
+	})
+}
