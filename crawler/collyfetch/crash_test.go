@@ -1,0 +1,118 @@
+package collyfetch_test
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+const asProgram = "COLLYFETCH_TEST_SERVER"
+
+// TestMain is, where the test asks for it, a colly program that was wrapped: it
+// prints the title of each page, and what its link said.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(asProgram); addr != "" {
+		if err := chain(addr, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func chain(addr, dir string) error {
+	to, err := collyfetch.ParseConnectTo("::" + addr)
+	if err != nil {
+		return err
+	}
+	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{
+		Agent: "testbot/1.0", Contact: "https://bot.test/", Dir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
+		Fetch: collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
+	if err != nil {
+		return err
+	}
+	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Text, e.Request.Ctx.Get("label")) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		e.Request.Ctx.Put("label", e.Text)
+		if err := e.Request.Visit(e.Attr("href")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	})
+	if err := c.Visit("http://a.test/0"); err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// TestKilled: a program that is killed loses no page and no context, and the
+// server sees its manners kept over the restart.
+func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs in processes of its own")
+	}
+	const pages = 25
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		var n int
+		fmt.Sscanf(r.Path, "/%d", &n)
+		body := fmt.Sprintf("<h1>Page %d</h1>", n)
+		if n+1 < pages {
+			body += fmt.Sprintf("<a href=/%d>label %d</a>", n+1, n+1)
+		}
+		return crawltest.HTML(body)
+	}})
+	server, err := web.Start("")
+	must(t, err)
+	defer server.Close()
+	self, err := os.Executable()
+	must(t, err)
+	dir, seen := filepath.Join(t.TempDir(), "state"), map[string]bool{}
+	start := func(until int) {
+		c := exec.Command(self, dir)
+		c.Env, c.Stderr = append(os.Environ(), asProgram+"="+server.Addr), os.Stderr
+		out, err := c.StdoutPipe()
+		must(t, err)
+		must(t, c.Start())
+		lines := 0
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			seen[scanner.Text()] = true
+			if lines++; lines == until {
+				must(t, c.Process.Kill())
+			}
+		}
+		if err := c.Wait(); (err != nil) != (until > 0) {
+			t.Errorf("the program ended with %v", err)
+		}
+	}
+	start(8)
+	restart := time.Now()
+	start(0)
+	for n := range pages {
+		want := fmt.Sprintf("Page %d label %d", n, n)
+		if n == 0 {
+			want = "Page 0 "
+		}
+		if !seen[want] {
+			t.Errorf("%q was not scraped", want)
+		}
+	}
+	if len(seen) != pages {
+		t.Errorf("%d lines were printed, want %d: %q", len(seen), pages, slices.Sorted(maps.Keys(seen)))
+	}
+	report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 20 * time.Millisecond, Restarts: []time.Time{restart}, Unflushed: time.Second})
+	if !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}
