@@ -43,7 +43,7 @@ var plan = map[string][]string{
 var thirdParty = map[string][]string{
 	"storage/bolt":        {"go.etcd.io/bbolt"},
 	"storage/storagetest": {"github.com/google/go-cmp"},
-	"crawler/collyfetch":  {"github.com/gocolly/colly/v2"},
+	"crawler/collyfetch":  {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
 	"crawler/daemon":      {"github.com/spf13/", "github.com/goccy/go-yaml"},
 }
 

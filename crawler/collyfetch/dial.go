@@ -89,7 +89,7 @@ func newTransport(cfg Config) *http.Transport {
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
+		MaxResponseHeaderBytes: cfg.MaxHeader,
 	}
 }
 

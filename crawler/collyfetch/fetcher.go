@@ -1,10 +1,9 @@
 package collyfetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"time"
@@ -21,7 +20,14 @@ type Config struct {
 	UserAgent string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
-	// MaxBody is how many bytes of a body, as decoded, are kept. Default 10 MiB.
+	// FirstByte bounds the first part of a visit, from dialling to the end of
+	// the answer's header. Default, and at most: Timeout.
+	FirstByte time.Duration
+	// MaxHeader is how many bytes the header of an answer may have, interim
+	// answers (1xx) included. An answer with a longer one fails. Default 64 KiB.
+	MaxHeader int64
+	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
+	// are read of it encoded. Default 10 MiB, at most 1 TiB.
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
 	MaxBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
@@ -40,13 +46,10 @@ type Config struct {
 }
 
 func (cfg Config) withDefaults() Config {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
-	}
-	if cfg.MaxBody == 0 {
-		cfg.MaxBody = 10 << 20
-	}
-	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.FirstByte = min(cmp.Or(cfg.FirstByte, cfg.Timeout), cfg.Timeout)
+	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 64<<10)
+	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg)
 	}
@@ -68,7 +71,7 @@ func New(cfg Config) (*Fetcher, error) {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
 	cfg = cfg.withDefaults()
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, &turnstile{next: cfg.Transport, cfg: cfg})}, nil
+	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, &turnstile{cfg.Transport, cfg, newDecoders()})}, nil
 }
 
 // newEngine returns a collector with everything off that decorum decides.
@@ -101,22 +104,30 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if err := sendable(t.URL()); err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, errTimeout(f.cfg.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slow{"whole answer", f.cfg.Timeout})
 	defer cancel()
 	visit := &passage{ticket: t}
 	c := f.engine.Clone()
 	c.Context = context.WithValue(ctx, passageKey{}, visit)
-	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, nil)
+	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, f.header())
 	if visit.response != nil {
 		return visit.response, nil // colly's own view of it does not matter
 	}
 	if err == nil {
-		err = errors.New("no answer")
+		err = errNoAnswer
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
+	if outer := new(url.Error); errors.As(err, &outer) {
+		err = outer.Err // it says the URL, as ours does
+	}
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
+}
+
+// header returns the header of a request; colly adds to it.
+func (f *Fetcher) header() http.Header {
+	return http.Header{"Accept-Encoding": {acceptEncoding}}
 }
 
 // errScheme refuses what there is no fetcher for (LOC-18).
@@ -141,8 +152,3 @@ func kind(err error) decorum.Kind {
 	}
 	return decorum.Unreachable
 }
-
-type errTimeout time.Duration
-
-// Error says how long was waited.
-func (e errTimeout) Error() string { return fmt.Sprintf("no whole answer within %v", time.Duration(e)) }
