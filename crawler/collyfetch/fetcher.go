@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -18,6 +21,9 @@ import (
 type Config struct {
 	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
 	UserAgent string
+	// From is the mail address of who runs the crawl, for the From header (RFC
+	// 9110, section 10.1.2); empty: none is sent.
+	From string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
 	// FirstByte bounds the first part of a visit, from dialling to the end of
@@ -33,15 +39,31 @@ type Config struct {
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt and sitemaps are always read.
 	ContentTypes []string
-	// ConnectTo sends connections elsewhere than to where the URL says.
+	// Headers go with every request. It may not hold what the crawl itself says:
+	// see CheckHeader.
+	Headers http.Header
+	// Cookies keeps cookies between the visits to pages; nil: they are ignored.
+	Cookies *Cookies
+	// Proxy has all requests sent through it: see ParseProxy. nil: none;
+	// variables of the environment do not count. Unless AllowPrivate, hosts are
+	// looked up here as well and refused if one of their addresses is not public;
+	// but a proxy other than socks5 looks them up again, and may be told otherwise.
+	Proxy *url.URL
+	// ConnectTo sends connections elsewhere than to where the URL says. It does
+	// nothing where there is a Proxy.
 	ConnectTo []ConnectTo
 	// AllowPrivate allows connections to loopback, private and other addresses
 	// that are not public. They are refused otherwise, after the name has been
 	// resolved.
 	AllowPrivate bool
+	// Resolver looks up hosts; nil: net.DefaultResolver. What it says is
+	// remembered for DNSTTL, default a minute, negative: not at all; that there is
+	// no such host for at most ten seconds.
+	Resolver *net.Resolver
+	DNSTTL   time.Duration
 	// Transport sends the requests; nil: one made from the fields above. One
-	// that is given must not follow redirects and is not guarded by
-	// AllowPrivate and ConnectTo. It is for tests without a network.
+	// that is given must not follow redirects, and nothing above applies to it
+	// from Proxy on. It is for tests without a network.
 	Transport http.RoundTripper
 }
 
@@ -50,9 +72,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.FirstByte = min(cmp.Or(cfg.FirstByte, cfg.Timeout), cfg.Timeout)
 	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 64<<10)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
-	if cfg.Transport == nil {
-		cfg.Transport = newTransport(cfg)
-	}
+	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	return cfg
 }
 
@@ -70,8 +90,23 @@ func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
+	for name, values := range cfg.Headers {
+		for _, value := range values {
+			if err := CheckHeader(name, value); err != nil {
+				return nil, fmt.Errorf("collyfetch: header %s: %w", name, err)
+			}
+		}
+	}
 	cfg = cfg.withDefaults()
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, &turnstile{cfg.Transport, cfg, newDecoders()})}, nil
+	return newFetcher(cfg, newNetwork(cfg)), nil
+}
+
+func newFetcher(cfg Config, n *network) *Fetcher {
+	way := &turnstile{next: cfg.Transport, cfg: cfg, decoders: newDecoders()}
+	if way.next == nil {
+		way.next, way.network = newTransport(n), n
+	}
+	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way)}
 }
 
 // newEngine returns a collector with everything off that decorum decides.
@@ -127,7 +162,13 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 
 // header returns the header of a request; colly adds to it.
 func (f *Fetcher) header() http.Header {
-	return http.Header{"Accept-Encoding": {acceptEncoding}}
+	h := make(http.Header, len(f.cfg.Headers)+4)
+	maps.Copy(h, f.cfg.Headers)
+	h["Accept-Encoding"] = []string{acceptEncoding}
+	if f.cfg.From != "" {
+		h["From"] = []string{f.cfg.From}
+	}
+	return h
 }
 
 // errScheme refuses what there is no fetcher for (LOC-18).

@@ -26,6 +26,7 @@ type passage struct {
 	ticket   crawler.Ticket
 	response *decorum.Response
 	addr     netip.AddrPort          // of the server
+	proxied  bool                    // it is not at the other end of conn
 	conn     net.Conn                // that the request was sent over
 	breakOff context.CancelCauseFunc // before anything more is sent
 }
@@ -46,6 +47,7 @@ const sitemapBody = 50<<20 + 1
 // and holds the bytes as they came.
 type turnstile struct {
 	next     http.RoundTripper
+	network  *network // of next; nil: it is not ours
 	cfg      Config
 	decoders *decoders
 }
@@ -68,10 +70,33 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := p.ticket.Use(shown); err != nil {
 		return nil, err
 	}
+	res, err := t.pass(req, own, p)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
+		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
+	}, nil
+}
+
+// pass makes the visit that the ticket has paid for, a request to u.
+func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.Response, err error) {
 	ctx, breakOff := context.WithCancelCause(req.Context())
 	defer breakOff(nil)
 	p.breakOff = breakOff
-	res, err := t.exchange(outgoing(req.WithContext(ctx), own, p), p)
+	if p.proxied = t.network != nil && t.cfg.Proxy != nil; p.proxied {
+		if p.addr, err = t.network.admit(ctx, p.ticket, u); err != nil {
+			return nil, err
+		}
+	}
+	req = outgoing(req.WithContext(ctx), u, p)
+	if t.cfg.Cookies != nil && !p.ticket.Errand() {
+		if err := t.cfg.Cookies.show(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	res, err = t.exchange(req, p)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		p.hangUp(cause)
 		return nil, cause
@@ -79,10 +104,10 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, t.explain(err)
 	}
-	return &http.Response{
-		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
-		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
-	}, nil
+	if t.cfg.Cookies != nil && !p.ticket.Errand() {
+		t.cfg.Cookies.take(ctx, u, res)
+	}
+	return res, nil
 }
 
 // exchange sends the request and reads the answer into p.
@@ -137,6 +162,9 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 			return
 		}
 		p.conn = info.Conn
+		if p.proxied {
+			return // it leads to the proxy, and the host has been asked about
+		}
 		addr, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
 		if err != nil {
 			return // no address that hosts could share
