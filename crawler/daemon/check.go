@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"math"
-	"mime"
 	"net/mail"
 	"net/url"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -175,6 +173,7 @@ func checkNumbers(p *Project) *fault {
 		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
 		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
+		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
@@ -210,23 +209,6 @@ func checkRevisit(p *Project) *fault {
 	}
 	if p.Revisit.Min > p.Revisit.Max {
 		return faulty("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.Min, p.Revisit.Max)
-	}
-	return nil
-}
-
-func checkFetch(p *Project) *fault {
-	for i, t := range p.Fetch.ContentTypes {
-		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return faulty(item("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
-		}
-	}
-	for i, rule := range p.Fetch.ConnectTo {
-		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return faulty(item("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
-		}
-	}
-	if p.Store.Path == "" {
-		return faulty("store.path", "expected the name of a directory")
 	}
 	return nil
 }
