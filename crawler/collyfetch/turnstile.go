@@ -97,12 +97,12 @@ func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.R
 		}
 	}
 	res, err = t.exchange(req, p)
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		p.hangUp(cause)
-		return nil, cause
-	}
 	if err != nil {
-		return nil, t.explain(err)
+		if err = t.explain(err); context.Cause(ctx) != nil {
+			err = context.Cause(ctx)
+		}
+		p.hangUp(err)
+		return nil, err
 	}
 	if t.cfg.Cookies != nil && !p.ticket.Errand() {
 		t.cfg.Cookies.take(ctx, u, res)
@@ -190,10 +190,12 @@ func (p *passage) refuse(conn net.Conn, why error) {
 	}
 }
 
-// hangUp closes an HTTP/2 connection on which an answer did not come in time, as
-// net/http does over HTTP/1.1: the next visit would wait as long for a dead one.
+// hangUp closes an HTTP/2 connection on which an answer did not come in time, or
+// was none, as net/http does over HTTP/1.1: it may be dead, or full of what nobody
+// waits for, and the next visit would fail on it as well.
 func (p *passage) hangUp(why error) {
-	if late := (slow{}); p.conn != nil && errors.As(why, &late) && overHTTP2(p.conn) {
+	late := slow{}
+	if p.conn != nil && (errors.As(why, &late) || errors.Is(why, decorum.Malformed)) && overHTTP2(p.conn) {
 		p.conn.Close()
 	}
 }
