@@ -109,7 +109,20 @@ func newTransport(n *network) *http.Transport {
 		MaxResponseHeaderBytes: n.cfg.MaxHeader,
 	}
 	n.throughProxy(t)
+	t.DialContext = n.within(t.DialContext)
 	return t
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// within bounds a dialler by the time of a visit: net/http lets it go on when
+// the request that it is for has ended.
+func (n *network) within(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
+		defer cancel()
+		return dial(ctx, network, addr)
+	}
 }
 
 // dial connects to addr, a host and a port, or to where ConnectTo sends it.
@@ -138,11 +151,8 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 // try connects to an address in its share of the time that is left, with so
 // many addresses still to be tried.
 func (n *network) try(ctx context.Context, network, address string, left int) (net.Conn, error) {
-	share := n.cfg.Timeout
-	if end, ok := ctx.Deadline(); ok {
-		share = time.Until(end)
-	}
-	ctx, cancel := context.WithTimeout(ctx, max(share/time.Duration(left), time.Second))
+	end, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(left), time.Second))
 	defer cancel()
 	return n.dialer.DialContext(ctx, network, address)
 }

@@ -3,6 +3,7 @@ package collyfetch_test
 import (
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -166,5 +167,39 @@ func TestNames(t *testing.T) {
 	}
 	if err := fetch("moves.test"); err != nil {
 		t.Errorf("a host that has moved: %v", err)
+	}
+}
+
+// TestSilentProxy: a proxy that accepts and says nothing holds a visit up for no
+// longer than any server would, and is hung up on. With an http proxy that takes
+// net/http the minute that it gives to a CONNECT.
+func TestSilentProxy(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			l := listen(t, "127.0.0.1:0")
+			closed := make(chan error, 1)
+			go func() {
+				c, err := l.Accept()
+				if err == nil {
+					_, err = io.Copy(io.Discard, c)
+					c.Close()
+				}
+				closed <- err
+			}()
+			cfg := inShort(hostileConfig)
+			cfg.Proxy = &url.URL{Scheme: scheme, Host: l.Addr().String()}
+			_, err := get(t, cfg, "https://127.0.0.9/")
+			if err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
+				t.Errorf("got %v, want that no answer came", err)
+			}
+			if scheme == "http" {
+				return
+			}
+			if err := <-closed; err != nil {
+				t.Errorf("the connection: %v", err)
+			}
+		})
 	}
 }
