@@ -19,6 +19,7 @@ const (
 	Disallowed  Kind = "disallowed by robots.txt"
 	Pending     Kind = "robots.txt is being fetched"
 	Unreachable Kind = "unreachable"
+	Malformed   Kind = "malformed answer"
 	NotDue      Kind = "not due"
 	Unticketed  Kind = "request without a ticket"
 	Forbidden   Kind = "forbidden address"

@@ -45,7 +45,7 @@ var thirdParty = map[string][]string{
 	"storage/bolt":        {"go.etcd.io/bbolt"},
 	"storage/storagetest": {"github.com/google/go-cmp"},
 	"storage/warc":        {"github.com/klauspost/compress/gzip"},
-	"crawler/collyfetch":  {"github.com/gocolly/colly/v2"},
+	"crawler/collyfetch":  {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
 	"crawler/daemon":      {"github.com/spf13/", "github.com/goccy/go-yaml"},
 }
 

@@ -12,7 +12,7 @@ type Response struct {
 	URL       URL
 	Status    int
 	Header    http.Header
-	Body      []byte         // decoded (gzip, deflate), at most the fetcher's limit
+	Body      []byte         // without Content-Encoding, at most the fetcher's limit
 	Truncated bool           // the body went on past the limit and was cut
 	Addr      netip.AddrPort // the server's address; zero if the fetcher has none
 	Start     time.Time      // when the request began

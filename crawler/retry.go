@@ -1,8 +1,6 @@
 package crawler
 
 import (
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -115,12 +113,10 @@ func isTLS(err error) bool {
 		errors.As(err, &refused) && refused.Op == "remote error" || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// isMalformed reports whether err is of an answer that cannot be read. For
-// most of that net/http has no type, only its words.
+// isMalformed reports whether err is of an answer that cannot be read. For some
+// of that net/http has no type, only its words.
 func isMalformed(err error) bool {
-	var deflate flate.CorruptInputError
-	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &deflate) ||
-		err != nil && strings.Contains(err.Error(), "malformed")
+	return errors.Is(err, decorum.Malformed) || err != nil && strings.Contains(err.Error(), "malformed")
 }
 
 // unreachable reports whether v did not reach its server, for a reason that

@@ -1,8 +1,6 @@
 package crawler
 
 import (
-	"compress/flate"
-	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -59,9 +57,7 @@ func TestFailures(t *testing.T) {
 		{"HTTP where HTTPS was expected", failed(http.ErrSchemeMismatch), Unreachable, 2},
 		{"TLS refused by the server", failed(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}), Unreachable, 2},
 		{"no HTTP", failed(errors.New(`malformed HTTP response "SSH-2.0-OpenSSH"`)), Malformed, 2},
-		{"gzip header", failed(gzip.ErrHeader), Malformed, 2},
-		{"gzip checksum", failed(gzip.ErrChecksum), Malformed, 2},
-		{"gzip data", failed(flate.CorruptInputError(7)), Malformed, 2},
+		{"a damaged body", failed(fmt.Errorf("gzip: %w", decorum.Malformed)), Malformed, 2},
 	} {
 		f, is := failure(tt.visit)
 		switch {

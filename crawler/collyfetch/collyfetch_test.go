@@ -194,21 +194,50 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 
 func ticketOf(t *testing.T, limits *politeness.Limits, url string) crawler.Ticket {
 	t.Helper()
-	u, err := decorum.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
+	return permitted(t, limits, check(t, newGate(t), url))
+}
+
+// pageTicket returns a ticket for a page of an origin that has no robots.txt.
+func pageTicket(t *testing.T, url string) crawler.Ticket {
+	t.Helper()
+	gate := newGate(t)
+	clearance := check(t, gate, url)
+	if clearance.ForRobots() {
+		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound, Header: http.Header{}}
+		if _, err := gate.Learn(t.Context(), time.Now(), clearance, none, nil); err != nil {
+			t.Fatal(err)
+		}
+		clearance = check(t, gate, url)
 	}
+	return permitted(t, politeness.NewLimits(politeness.LimitsConfig{}), clearance)
+}
+
+func newGate(t *testing.T) *robots.Gate {
+	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
-	clearance, err := gate.Check(t.Context(), now, u)
+	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+}
+
+func check(t *testing.T, gate *robots.Gate, url string) robots.Clearance {
+	t.Helper()
+	u, err := decorum.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	permit, err := limits.Admit(now, u.Origin().Host(), now, 1)
+	clearance, err := gate.Check(t.Context(), time.Now(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clearance
+}
+
+func permitted(t *testing.T, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
+	t.Helper()
+	now := time.Now()
+	permit, err := limits.Admit(now, clearance.URL().Origin().Host(), now, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,10 @@
 package collyfetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
@@ -68,47 +71,106 @@ func redirect(rules []ConnectTo, host, port string) (string, string) {
 	return host, port
 }
 
+// A network makes the connections of a crawl.
+type network struct {
+	cfg    Config
+	names  *names
+	dialer net.Dialer
+	// unfit says what kind of address one is that must not be connected to, ""
+	// if it may.
+	unfit func(netip.Addr) string
+	roots *x509.CertPool // whose certificates are good; nil: the system's
+}
+
+func newNetwork(cfg Config) *network {
+	n := &network{cfg: cfg, names: newNames(cfg.Resolver, cfg.DNSTTL), unfit: notPublic}
+	if cfg.AllowPrivate {
+		n.unfit = func(netip.Addr) string { return "" }
+	}
+	n.dialer = net.Dialer{KeepAlive: 30 * time.Second,
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+			return n.guard(ctx, address)
+		}}
+	return n
+}
+
 // newTransport returns the transport of a crawl: one idle connection a host,
 // because a polite crawl needs no more, and a bounded number of them in all.
-func newTransport(cfg Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 30 * time.Second,
-		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
-			return guard(ctx, address, cfg.AllowPrivate)
-		}}
+func newTransport(n *network) *http.Transport {
 	t := &http.Transport{
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			host, port, err := net.SplitHostPort(addr)
-			if err != nil {
-				return nil, err
-			}
-			host, port = redirect(cfg.ConnectTo, host, port)
-			return dialer.DialContext(ctx, network, net.JoinHostPort(host, port))
-		},
+		DialContext:            n.dial,
 		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // the turnstile asks for more than gzip
 		MaxIdleConns:           512,
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        90 * time.Second,
+		TLSClientConfig:        &tls.Config{RootCAs: n.roots},
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
+		MaxResponseHeaderBytes: n.cfg.MaxHeader,
 	}
-	if cfg.Capture {
+	n.throughProxy(t)
+	t.DialContext = n.within(t.DialContext)
+	if n.cfg.Capture {
 		tap(t)
 	}
 	return t
 }
 
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// within bounds a dialler by the time of a visit: net/http lets it go on when
+// the request that it is for has ended.
+func (n *network) within(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
+		defer cancel()
+		return dial(ctx, network, addr)
+	}
+}
+
+// dial connects to addr, a host and a port, or to where ConnectTo sends it.
+func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	host, port = redirect(n.cfg.ConnectTo, host, port)
+	addrs, err := n.names.lookup(ctx, host)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	var first error
+	for i, a := range addrs {
+		conn, err := n.try(ctx, network, net.JoinHostPort(a.String(), port), len(addrs)-i)
+		if err == nil {
+			return conn, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	n.names.forget(host) // it may have moved
+	return nil, first
+}
+
+// try connects to an address in its share of the time that is left, with so
+// many addresses still to be tried.
+func (n *network) try(ctx context.Context, network, address string, left int) (net.Conn, error) {
+	end, _ := ctx.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(left), time.Second))
+	defer cancel()
+	return n.dialer.DialContext(ctx, network, address)
+}
+
 // guard refuses a connection to an address that is not public, unless private
-// ones are allowed, and to one that must not be visited now. It sees the address
-// after the name was resolved, so that no answer of a name server gets past it.
-func guard(ctx context.Context, address string, private bool) error {
+// ones are allowed, and to one that must not be visited now. It is asked by the
+// socket that is about to be connected, so that no answer of a name server gets
+// past it.
+func (n *network) guard(ctx context.Context, address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if !private {
-		if err := refusePrivate(ap); err != nil {
-			return err
-		}
+	if err := n.refuse(ap); err != nil {
+		return err
 	}
 	p, _ := ctx.Value(passageKey{}).(*passage)
 	if p == nil {
@@ -117,51 +179,11 @@ func guard(ctx context.Context, address string, private bool) error {
 	return p.ticket.Connect(ap.Addr())
 }
 
-func refusePrivate(address netip.AddrPort) error {
-	if why := notPublic(address.Addr().Unmap()); why != "" {
+// refuse returns why address must not be connected to, if so.
+func (n *network) refuse(address netip.AddrPort) error {
+	if why := n.unfit(address.Addr().Unmap().WithZone("")); why != "" {
 		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
 			Err: fmt.Errorf("%s address; fetch.allow_private or --allow-private allows it", why)}
 	}
 	return nil
-}
-
-// reserved are the ranges that are not public and that netip has no word for.
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("192.88.99.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), // NAT64 leads to any IPv4 address
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("2001::/23"),
-	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("2002::/16"), // 6to4, likewise
-}
-
-// notPublic says what kind of address a is, "" if it is a public one.
-func notPublic(a netip.Addr) string {
-	switch {
-	case a.IsLoopback():
-		return "a loopback"
-	case a.IsPrivate():
-		return "a private"
-	case a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast(), a.IsInterfaceLocalMulticast():
-		return "a link-local"
-	case a.IsMulticast():
-		return "a multicast"
-	case a.IsUnspecified():
-		return "an unspecified"
-	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return "a reserved"
-		}
-	}
-	return ""
 }

@@ -1,11 +1,8 @@
 package collyfetch
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
-
-	"github.com/decorum-crawler/decorum"
 )
 
 func TestConnectTo(t *testing.T) {
@@ -45,24 +42,24 @@ func TestConnectTo(t *testing.T) {
 	}
 }
 
-func TestRefusePrivate(t *testing.T) {
-	for _, addr := range []string{
-		"127.0.0.1:80", "127.8.9.10:80", "[::1]:80", "[::ffff:127.0.0.1]:80", "10.0.0.1:80", "172.16.0.1:80",
-		"192.168.1.1:80", "[fd00::1]:80", "169.254.169.254:80", "[fe80::1]:80", "[::ffff:169.254.169.254]:80", "[::ffff:100.64.0.1]:80",
-		"0.0.0.0:80", "[::]:80", "0.1.2.3:80", "100.64.0.1:80", "192.0.2.1:80", "198.18.0.1:80", "224.0.0.1:80",
-		"255.255.255.255:80", "240.0.0.1:80", "[64:ff9b::7f00:1]:80", "[2002:7f00:1::]:80", "[2001:db8::1]:80",
-		"[ff02::1]:80", "[2001::1]:80",
+func TestNotPublic(t *testing.T) {
+	for kind, addrs := range map[string][]string{
+		"a loopback":         {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"},
+		"a private":          {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fd00::1", "::ffff:10.0.0.1"},
+		"a link-local":       {"169.254.0.1", "fe80::1", "fe80::1%eth0", "224.0.0.1", "ff02::1", "ff01::1"},
+		"a multicast":        {"239.1.2.3", "ff0e::1"},
+		"an unspecified":     {"0.0.0.0", "::"},
+		"a cloud's metadata": {"169.254.169.254", "::ffff:169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"},
+		"a reserved": {"0.1.2.3", "100.64.0.1", "100.127.255.255", "::ffff:100.64.0.1", "192.0.0.1", "192.0.2.1", "192.88.99.1",
+			"198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "240.0.0.1", "255.255.255.255",
+			"::7f00:1", "::ffff:0:7f00:1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::", "2001::1",
+			"2001:0:4136:e378:8000:63bf:80ff:fffe", "2001:db8::1", "3fff::1", "100::1", "fec0::1", "4000::1", "5f00::1"},
+		"": {"93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:2800:220:1::1", "2001:200::1", "2003::1"},
 	} {
-		if err := refusePrivate(netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
-			t.Errorf("%s: %v, want Forbidden", addr, err)
+		for _, a := range addrs {
+			if got := notPublic(netip.MustParseAddr(a).Unmap().WithZone("")); got != kind {
+				t.Errorf("%s is %q, want %q", a, got, kind)
+			}
 		}
-	}
-	for _, addr := range []string{"93.184.216.34:80", "8.8.8.8:443", "[2606:2800:220:1::1]:443", "172.32.0.1:80", "100.128.0.1:80"} {
-		if err := refusePrivate(netip.MustParseAddrPort(addr)); err != nil {
-			t.Errorf("%s: %v", addr, err)
-		}
-	}
-	if why := notPublic(netip.MustParseAddr("127.0.0.1")); why != "a loopback" {
-		t.Errorf("127.0.0.1 is %q", why)
 	}
 }

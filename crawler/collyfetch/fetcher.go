@@ -1,11 +1,12 @@
 package collyfetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -20,15 +21,36 @@ import (
 type Config struct {
 	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
 	UserAgent string
+	// From is the mail address of who runs the crawl, for the From header (RFC
+	// 9110, section 10.1.2); empty: none is sent.
+	From string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
-	// MaxBody is how many bytes of a body, as decoded, are kept. Default 10 MiB.
+	// FirstByte bounds the first part of a visit, from dialling to the end of
+	// the answer's header. Default, and at most: Timeout.
+	FirstByte time.Duration
+	// MaxHeader is how many bytes the header of an answer may have, interim
+	// answers (1xx) included. An answer with a longer one fails. Default 64 KiB.
+	MaxHeader int64
+	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
+	// are read of it encoded. Default 10 MiB, at most 1 TiB.
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
 	MaxBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
-	// ConnectTo sends connections elsewhere than to where the URL says.
+	// Headers go with every request. It may not hold what the crawl itself says:
+	// see CheckHeader.
+	Headers http.Header
+	// Cookies keeps cookies between the visits to pages; nil: they are ignored.
+	Cookies *Cookies
+	// Proxy has all requests sent through it: see ParseProxy. nil: none;
+	// variables of the environment do not count. Unless AllowPrivate, hosts are
+	// looked up here as well and refused if one of their addresses is not public;
+	// but a proxy other than socks5 looks them up again, and may be told otherwise.
+	Proxy *url.URL
+	// ConnectTo sends connections elsewhere than to where the URL says. It does
+	// nothing where there is a Proxy.
 	ConnectTo []ConnectTo
 	// AllowPrivate allows connections to loopback, private and other addresses
 	// that are not public. They are refused otherwise, after the name has been
@@ -37,24 +59,23 @@ type Config struct {
 	// Capture keeps the bytes of each exchange, for crawler.Visit.Exchange, as
 	// many as of a body again. Requests are then made by HTTP/1.1 alone.
 	Capture bool
+	// Resolver looks up hosts; nil: net.DefaultResolver. What it says is
+	// remembered for DNSTTL, default a minute, negative: not at all; that there is
+	// no such host for at most ten seconds.
+	Resolver *net.Resolver
+	DNSTTL   time.Duration
 	// Transport sends the requests; nil: one made from the fields above. One
-	// that is given must not follow redirects and is not guarded by
-	// AllowPrivate and ConnectTo, nor does Capture see what passes through it.
-	// It is for tests without a network.
+	// that is given must not follow redirects, and nothing above applies to it
+	// from Proxy on. It is for tests without a network.
 	Transport http.RoundTripper
 }
 
 func (cfg Config) withDefaults() Config {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
-	}
-	if cfg.MaxBody == 0 {
-		cfg.MaxBody = 10 << 20
-	}
-	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
-	if cfg.Transport == nil {
-		cfg.Transport = newTransport(cfg)
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.FirstByte = min(cmp.Or(cfg.FirstByte, cfg.Timeout), cfg.Timeout)
+	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 64<<10)
+	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
+	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	return cfg
 }
 
@@ -72,8 +93,23 @@ func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
+	for name, values := range cfg.Headers {
+		for _, value := range values {
+			if err := CheckHeader(name, value); err != nil {
+				return nil, fmt.Errorf("collyfetch: header %s: %w", name, err)
+			}
+		}
+	}
 	cfg = cfg.withDefaults()
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, &turnstile{next: cfg.Transport, cfg: cfg})}, nil
+	return newFetcher(cfg, newNetwork(cfg)), nil
+}
+
+func newFetcher(cfg Config, n *network) *Fetcher {
+	way := &turnstile{next: cfg.Transport, cfg: cfg, decoders: newDecoders()}
+	if way.next == nil {
+		way.next, way.network = newTransport(n), n
+	}
+	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way)}
 }
 
 // newEngine returns a collector with everything off that decorum decides.
@@ -106,7 +142,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if err := sendable(t.URL()); err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, errTimeout(f.cfg.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slow{"whole answer", f.cfg.Timeout})
 	defer cancel()
 	visit := &passage{ticket: t}
 	if f.cfg.Capture {
@@ -114,7 +150,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	}
 	c := f.engine.Clone()
 	c.Context = context.WithValue(ctx, passageKey{}, visit)
-	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, headerFor(ctx, c))
+	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, f.header(ctx))
 	if visit.tape != nil {
 		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
 	}
@@ -122,10 +158,13 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		return visit.response, nil // colly's own view of it does not matter
 	}
 	if err == nil {
-		err = errors.New("no answer")
+		err = errNoAnswer
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
+	}
+	if outer := new(url.Error); errors.As(err, &outer) {
+		err = outer.Err // it says the URL, as ours does
 	}
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
 }
@@ -133,15 +172,16 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 // extraKey is the key of a context for the headers that a callback has set.
 type extraKey struct{}
 
-// headerFor returns the headers of a request of c, nil for those that it has
-// anyway.
-func headerFor(ctx context.Context, c *colly.Collector) http.Header {
+// header returns the header of a request; colly adds to it.
+func (f *Fetcher) header(ctx context.Context) http.Header {
 	extra, _ := ctx.Value(extraKey{}).(http.Header)
-	if len(extra) == 0 {
-		return nil
-	}
-	h := headerOf(c)
+	h := make(http.Header, len(f.cfg.Headers)+len(extra)+4)
+	maps.Copy(h, f.cfg.Headers)
 	maps.Copy(h, extra)
+	h["Accept-Encoding"] = []string{acceptEncoding}
+	if f.cfg.From != "" {
+		h["From"] = []string{f.cfg.From}
+	}
 	return h
 }
 
@@ -167,8 +207,3 @@ func kind(err error) decorum.Kind {
 	}
 	return decorum.Unreachable
 }
-
-type errTimeout time.Duration
-
-// Error says how long was waited.
-func (e errTimeout) Error() string { return fmt.Sprintf("no whole answer within %v", time.Duration(e)) }

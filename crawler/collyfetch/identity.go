@@ -23,6 +23,16 @@ func IsContact(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
+// MailOf returns the address of a contact that is one of mail, for the From
+// header; empty if it is none.
+func MailOf(contact string) string {
+	address, ok := strings.CutPrefix(contact, "mailto:")
+	if !ok {
+		return ""
+	}
+	return address
+}
+
 // identity returns the product token of agent, which is product or
 // product/version, and the User-Agent header.
 func identity(agent, contact string) (product, userAgent string, err error) {

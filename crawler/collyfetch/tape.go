@@ -81,8 +81,8 @@ func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
 // cut says how the reading of a visit's answer ended: err is why there is none.
 func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
 	var (
-		limit  errTimeout
-		slow   net.Error
+		limit  slow
+		late   net.Error
 		broken *net.OpError
 	)
 	switch {
@@ -92,9 +92,11 @@ func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
 		return decorum.CutByLength
 	case p.response != nil:
 		return decorum.CutOtherwise // its type is not wanted
-	case errors.As(context.Cause(ctx), &limit), errors.As(err, &slow) && slow.Timeout():
+	case errors.As(context.Cause(ctx), &limit), errors.As(err, &late) && late.Timeout():
 		return decorum.CutByTime
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &broken):
+	case errors.Is(err, errBloated):
+		return decorum.CutByLength
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errBroken), errors.As(err, &broken):
 		return decorum.Disconnected
 	}
 	return decorum.CutOtherwise

@@ -2,6 +2,7 @@ package collyfetch
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -22,12 +23,13 @@ import (
 // A passage is one visit on its way through colly: the ticket going in, the
 // response coming out.
 type passage struct {
-	ticket    crawler.Ticket
-	response  *decorum.Response
-	addr      netip.AddrPort
-	connected bool
-	refused   error // why nothing may be sent over the connection
-	tape      *tape // nil: the exchange is not kept
+	ticket   crawler.Ticket
+	response *decorum.Response
+	addr     netip.AddrPort          // of the server
+	proxied  bool                    // it is not at the other end of conn
+	conn     net.Conn                // that the request was sent over
+	breakOff context.CancelCauseFunc // before anything more is sent
+	tape     *tape                   // nil: the exchange is not kept
 }
 
 type passageKey struct{}
@@ -45,8 +47,10 @@ const sitemapBody = 50<<20 + 1
 // that the response has the true end of the transfer, says whether it was cut,
 // and holds the bytes as they came.
 type turnstile struct {
-	next http.RoundTripper
-	cfg  Config
+	next     http.RoundTripper
+	network  *network // of next; nil: it is not ours
+	cfg      Config
+	decoders *decoders
 }
 
 // RoundTrip implements http.RoundTripper. What it returns to colly has no
@@ -67,18 +71,59 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := p.ticket.Use(shown); err != nil {
 		return nil, err
 	}
-	req = outgoing(req, own, p)
+	res, err := t.pass(req, own, p)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
+		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
+	}, nil
+}
+
+// pass makes the visit that the ticket has paid for, a request to u.
+func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.Response, err error) {
+	ctx, breakOff := context.WithCancelCause(req.Context())
+	defer breakOff(nil)
+	p.breakOff = breakOff
+	if p.proxied = t.network != nil && t.cfg.Proxy != nil; p.proxied {
+		if p.addr, err = t.network.admit(ctx, p.ticket, u); err != nil {
+			return nil, err
+		}
+	}
+	req = outgoing(req.WithContext(ctx), u, p)
+	if t.cfg.Cookies != nil && !p.ticket.Errand() {
+		if err := t.cfg.Cookies.show(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	res, err = t.exchange(req, p)
+	if err != nil {
+		if err = t.explain(err); context.Cause(ctx) != nil {
+			err = context.Cause(ctx)
+		}
+		p.hangUp(err)
+		return nil, err
+	}
+	if t.cfg.Cookies != nil && !p.ticket.Errand() {
+		t.cfg.Cookies.take(ctx, u, res)
+	}
+	return res, nil
+}
+
+// exchange sends the request and reads the answer into p.
+func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, error) {
 	start := time.Now()
+	stop := t.awaitHead(p)
 	res, err := t.next.RoundTrip(req)
-	switch {
-	case p.refused != nil && res != nil:
-		return nil, errors.Join(p.refused, res.Body.Close())
-	case p.refused != nil:
-		return nil, p.refused
-	case err != nil:
+	stop()
+	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
+	if err := req.Context().Err(); err != nil {
+		return nil, err // it came over a connection that was refused
+	}
 	body, truncated, err := t.read(res, p.ticket)
 	if err != nil {
 		return nil, err
@@ -87,42 +132,74 @@ func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
 		URL: p.ticket.URL(), Status: res.StatusCode, Header: res.Header,
 		Body: body, Truncated: truncated, Addr: p.addr, Start: start, End: time.Now(),
 	}
-	return &http.Response{
-		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
-		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
-	}, nil
+	return res, nil
+}
+
+// awaitHead breaks the passage off if the header of the answer is late, until
+// stop is called.
+func (t *turnstile) awaitHead(p *passage) (stop func()) {
+	limit := t.cfg.FirstByte
+	if limit >= t.cfg.Timeout {
+		return func() {} // the end of the visit comes first
+	}
+	timer := time.AfterFunc(limit, func() { p.breakOff(slow{"answer", limit}) })
+	return func() { timer.Stop() }
 }
 
 // outgoing returns the request to u, the ticket's URL, with the server's
 // address noted in p.
 //
 // On its own net/http repeats a GET when a connection that was kept open
-// breaks, which is a visit that nobody permitted. So the second connection that
-// it takes for a passage is closed before anything is sent. Over HTTP/2 it
-// repeats only what the server has said it did not look at. And a connection to
-// an address that must not be visited now is closed as well: the dialler lets
-// none through, but one that was kept open did not come by it.
+// breaks, and over HTTP/2 when the server refuses the stream or goes away,
+// which is a visit that nobody permitted. So the second connection that it
+// takes for a passage, be it the same one, ends the passage before anything is
+// sent. And a connection to an address that must not be visited now is refused
+// as well: the dialler lets none through, but one that was kept open did not
+// come by it.
 func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if p.connected && !overHTTP2(info.Conn) {
-			info.Conn.Close()
+		if p.conn != nil {
+			p.refuse(info.Conn, errBroken)
 			return
 		}
-		p.connected = true
+		p.conn = info.Conn
+		if p.proxied {
+			return // it leads to the proxy, and the host has been asked about
+		}
 		addr, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
 		record(info.Conn, p.tape, addr)
 		if err != nil {
 			return // no address that hosts could share
 		}
 		p.addr = addr
-		if p.refused = p.ticket.Connect(addr.Addr()); p.refused != nil {
-			info.Conn.Close()
+		if err := p.ticket.Connect(addr.Addr()); err != nil {
+			p.refuse(info.Conn, err)
 		}
 	}}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 	req.URL, req.Host = u, u.Host
 	req.Header = conditional(req.Header, p.ticket)
 	return req
+}
+
+// refuse ends the passage before anything is sent over conn. Over HTTP/2 the
+// context is asked for that just before the header is written; there conn may
+// carry other visits to the host, and stays open.
+func (p *passage) refuse(conn net.Conn, why error) {
+	p.breakOff(why)
+	if !overHTTP2(conn) {
+		conn.Close()
+	}
+}
+
+// hangUp closes an HTTP/2 connection on which an answer did not come in time, or
+// was none, as net/http does over HTTP/1.1: it may be dead, or full of what nobody
+// waits for, and the next visit would fail on it as well.
+func (p *passage) hangUp(why error) {
+	late := slow{}
+	if p.conn != nil && (errors.As(why, &late) || errors.Is(why, decorum.Malformed)) && overHTTP2(p.conn) {
+		p.conn.Close()
+	}
 }
 
 // conditional returns the header of a request that asks for the page only if it
@@ -147,20 +224,28 @@ func overHTTP2(c net.Conn) bool {
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// read returns the body as far as it is wanted.
+// presize is how much room is made at most for a body that a server promises.
+const presize = 256 << 10
+
+// read returns the body as far as it is wanted, decoded.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
 	if !ticket.Errand() && !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")) {
 		return nil, true, nil
 	}
 	limit := t.cfg.bodyLimit(ticket)
+	r, err := t.decoders.open(res, limit)
+	if err != nil {
+		return nil, false, bodyError(err, res, 0)
+	}
+	defer r.Close()
 	if n := res.ContentLength; n > 0 && n <= limit {
-		body = make([]byte, 0, n+bytes.MinRead)
+		body = make([]byte, 0, min(n+bytes.MinRead, presize))
 	}
 	buf := bytes.NewBuffer(body)
-	n, err := io.Copy(buf, io.LimitReader(res.Body, limit+1))
+	n, err := io.Copy(buf, io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
-		return nil, false, err
+		return nil, false, bodyError(err, res, n)
 	case n > limit:
 		return buf.Bytes()[:limit], true, nil
 	}

@@ -36,12 +36,15 @@ type Options struct {
 	// frontier.db and robots.db; delete it to start anew. Empty: the state is
 	// in memory, and ends with the process.
 	Dir string
+	// Cookies shows to sites the cookies that they set, and keeps them in the state
+	// of the crawl. Without it, cookies are ignored.
+	Cookies bool
 
 	Policy   politeness.Policy       // how long hosts rest
 	Limits   politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
 	Robots   robots.GateConfig       // how robots.txt is read; Agent is set from Agent
 	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	Fetch    Config                  // how requests are sent; UserAgent is set from Agent and Contact
+	Fetch    Config                  // how requests are sent; UserAgent and From are set from Agent and Contact, Cookies from Cookies
 	Settings crawler.Settings        // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
@@ -81,14 +84,10 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 	if o.Robots.Agent, err = robots.NewAgent(product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.Fetch.UserAgent, o.Settings.Token = userAgent, product
+	o.Fetch.UserAgent, o.Fetch.From, o.Settings.Token = userAgent, MailOf(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
-	}
-	fetcher, err := New(o.Fetch)
-	if err != nil {
-		return nil, err
 	}
 	if err := crawl.openStores(o); err != nil {
 		return nil, err
@@ -98,6 +97,13 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 			err = errors.Join(err, crawl.Close())
 		}
 	}()
+	if o.Cookies {
+		o.Fetch.Cookies = NewCookies(crawl.state())
+	}
+	fetcher, err := New(o.Fetch)
+	if err != nil {
+		return nil, err
+	}
 	crawl.assemble(o, fetcher)
 	if crawl.Collector, err = newCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
@@ -146,6 +152,9 @@ func (c *Crawl) openStores(o Options) error {
 	return nil
 }
 
+// state returns the store of the crawl's frontier.
+func (c *Crawl) state() storage.Store { return c.stores[len(c.stores)-1] }
+
 // assemble puts the rooms of the house together.
 func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
 	if c.resumed {
@@ -155,7 +164,7 @@ func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
 	gate := robots.NewGate(o.Robots, c.stores[0])
 	o.Frontier.Clean, o.Frontier.Budget = gate.Clean, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.stores[len(c.stores)-1], o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
+		Frontier: frontier.New(c.state(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
 		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 }

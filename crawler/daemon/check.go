@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"math"
-	"mime"
 	"regexp"
 	"strings"
 	"time"
@@ -169,6 +168,7 @@ func checkNumbers(p *Project) *fault {
 		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
 		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
+		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
 		{"output.warc_max_size", float64(p.Output.WARCMaxSize), 1 << 10, 1 << 40},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
@@ -205,23 +205,6 @@ func checkRevisit(p *Project) *fault {
 	}
 	if p.Revisit.Min > p.Revisit.Max {
 		return faulty("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.Min, p.Revisit.Max)
-	}
-	return nil
-}
-
-func checkFetch(p *Project) *fault {
-	for i, t := range p.Fetch.ContentTypes {
-		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return faulty(item("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
-		}
-	}
-	for i, rule := range p.Fetch.ConnectTo {
-		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return faulty(item("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
-		}
-	}
-	if p.Store.Path == "" {
-		return faulty("store.path", "expected the name of a directory")
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 			`--agent: "decorum bot" is not a product token`},
 		{"bad scope", []string{"crawl", data, "--contact=mailto:a@b.example", "--scope=site", "https://example.com/"}, ExitUsage,
 			`--scope: "site" is not one of origin, host, domain, any`},
-		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=http://x", "https://example.com/"}, ExitUsage, "--proxy is not yet supported"},
+		{"proxy", []string{"crawl", data, "--contact=mailto:a@b.example", "--proxy=ftp://u:geheim@x", "https://example.com/"}, ExitUsage, "--proxy: the scheme of a proxy is http, https, socks5 or socks5h"},
 		{"dialect", []string{"crawl", data, "--contact=mailto:a@b.example", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: "bing" is not one of google, yandex`},
 		{"resume and fresh", []string{"crawl", data, "--resume", "--fresh"}, ExitUsage, "choose one"},
 		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},

@@ -5,7 +5,9 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // A draft is a project in the making: it knows where each value came from, so
@@ -119,10 +121,16 @@ func (d *draft) refuse(at place, problem string) error {
 	if at.line < 1 || at.line > len(lines) {
 		return usage("%s", message)
 	}
-	line := strings.TrimSuffix(lines[at.line-1], "\r")
+	line := credentials.ReplaceAllStringFunc(strings.TrimSuffix(lines[at.line-1], "\r"), stars)
 	number := fmt.Sprint(at.line)
 	return usage("%s\n  %s | %s\n  %*s | %s^", message, number, line, len(number), "", indent(line, at.column))
 }
+
+// credentials are what a URL has before its host; stars hide them, and keeps
+// the place of what follows.
+var credentials = regexp.MustCompile(`//[^/\s@]*@`)
+
+func stars(s string) string { return "//" + strings.Repeat("*", utf8.RuneCountInString(s)-3) + "@" }
 
 // indent returns the blanks that put what follows under a column of line: tabs
 // stay tabs, so that it is under it however wide they are shown.

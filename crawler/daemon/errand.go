@@ -8,7 +8,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -52,16 +51,13 @@ func (q robotsCheck) draft() *draft {
 
 // errand returns an errand that fetches as the project says.
 func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
-	cfg, err := d.fetchConfig()
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := collyfetch.New(cfg)
+	store := storage.NewMemory(storage.Config{})
+	fetcher, err := d.fetcher(store)
 	if err != nil {
 		return nil, err
 	}
 	return &errand{
-		gate:    robots.NewGate(gate, storage.NewMemory(storage.Config{})),
+		gate:    robots.NewGate(gate, store),
 		fetcher: fetcher, policy: d.policy(), limits: politeness.NewLimits(politeness.LimitsConfig{}),
 		hosts: map[string]acquaintance{},
 	}, nil

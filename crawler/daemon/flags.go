@@ -27,7 +27,7 @@ var projectFlags = []projectFlag{
 	{"dialect", "robots.dialect", "how robots.txt is read: google, yandex or google-oss"},
 	{"output", "output.jsonl", "write a JSON line for each visit to `FILE`; -: standard output (default DIR/pages.jsonl)"},
 	{"warc", "output.warc", "write all requests and answers to WARC files in `DIR`"},
-	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`"},
+	{"proxy", "fetch.proxy", "send requests through the proxy at `URL`: http, https, socks5 or socks5h"},
 	{"connect-to", "fetch.connect_to", "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable"},
 	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
 }

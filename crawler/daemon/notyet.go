@@ -6,9 +6,6 @@ import "strings"
 // act on. To set one to anything but its default is refused: nobody must
 // believe in a setting that does nothing.
 var notYet = []struct{ field, why string }{
-	{"fetch.headers", "requests carry no headers of yours"},
-	{"fetch.cookies", "requests carry no cookies"},
-	{"fetch.proxy", "requests go straight to the host"},
 	{"store.redis", "the state is kept in store.path"},
 	{"output.ledger", "visits are written to output.jsonl"},
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -172,21 +171,6 @@ func compile(patterns []string) ([]*regexp.Regexp, error) {
 		}
 	}
 	return compiled, nil
-}
-
-func (p *Project) fetchConfig() (collyfetch.Config, error) {
-	cfg := collyfetch.Config{
-		UserAgent: p.userAgent(), Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody),
-		ContentTypes: p.Fetch.ContentTypes, AllowPrivate: p.Fetch.AllowPrivate, Capture: p.Output.WARC != "",
-	}
-	for _, rule := range p.Fetch.ConnectTo {
-		to, err := collyfetch.ParseConnectTo(rule)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.ConnectTo = append(cfg.ConnectTo, to)
-	}
-	return cfg, nil
 }
 
 func (p *Project) settings() (crawler.Settings, error) {

@@ -103,6 +103,30 @@ p.yaml:1:21: politeness.delay: "5 seconds" is not a duration; write it as 500ms,
 p.yaml:2:13: fetch.max_body: "10 megs" is not a size; write it as 512KiB, 10MiB or 1GiB
   2 |   max_body: 10 megs
     |             ^`},
+		{"a header of the crawl's own", least + "fetch:\n  headers: {Accept-Language: en, cookie: a=b}\n", `
+p.yaml:4:42: fetch.headers.cookie: it may not be set: cookies are kept by host: see fetch.cookies
+  4 |   headers: {Accept-Language: en, cookie: a=b}
+    |                                          ^`},
+		{"a header twice", least + "fetch: {headers: {X-A: a, x-a: b}}\n", `
+p.yaml:3:32: fetch.headers.x-a: the header is there twice, in other letters
+  3 | fetch: {headers: {X-A: a, x-a: b}}
+    |                                ^`},
+		{"a bad proxy; its password is not shown", least + "fetch: {proxy: 'ftp://me:geheim@proxy.example'}\n", `
+p.yaml:3:16: fetch.proxy: the scheme of a proxy is http, https, socks5 or socks5h
+  3 | fetch: {proxy: 'ftp://*********@proxy.example'}
+    |                ^`},
+		{"a proxy that cannot do all", least + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
+p.yaml:3:16: fetch.proxy: a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out
+  3 | fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}
+    |                ^`},
+		{"a part longer than the whole", least + "fetch: {timeout: 10s, first_byte: 20s}\n", `
+p.yaml:3:35: fetch.first_byte: 20s is longer than fetch.timeout, 10s
+  3 | fetch: {timeout: 10s, first_byte: 20s}
+    |                                   ^`},
+		{"a header of no length", least + "fetch: {max_header: 10}\n", `
+p.yaml:3:21: fetch.max_header: 10 is out of range: expected 1024 to 16777216
+  3 | fetch: {max_header: 10}
+    |                     ^`},
 		{"syntax", "agent:\n  contact: a: b\n", `
 p.yaml:2:12: mapping value is not allowed in this context
   2 |   contact: a: b
@@ -298,7 +322,8 @@ var supported = []string{
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
 	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
-	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
+	"fetch.timeout", "fetch.first_byte", "fetch.max_header", "fetch.max_body", "fetch.content_types", "fetch.headers",
+	"fetch.cookies", "fetch.proxy", "fetch.dns_ttl", "fetch.connect_to", "fetch.allow_private",
 	"discover", "revisit", "store.path",
 	"output.jsonl", "output.warc", "output.warc_max_size", "output.bodies",
 }
@@ -338,9 +363,6 @@ func TestSampleIsCovered(t *testing.T) {
 // Every field that does nothing yet is refused by name.
 func TestNotYet(t *testing.T) {
 	set := map[string]string{
-		"fetch.headers": "fetch: {headers: {Accept-Language: en}}",
-		"fetch.cookies": "fetch: {cookies: true}",
-		"fetch.proxy":   "fetch: {proxy: 'http://proxy.example:3128'}",
 		"store.redis":   "store: {redis: {addresses: ['127.0.0.1:7000']}}",
 		"output.ledger": "output: {ledger: true}",
 	}

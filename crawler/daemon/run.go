@@ -11,7 +11,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -73,14 +72,6 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 	if err != nil {
 		return nil, err
 	}
-	fetch, err := p.fetchConfig()
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := collyfetch.New(fetch)
-	if err != nil {
-		return nil, err
-	}
 	params, err := p.params()
 	if err != nil {
 		return nil, err
@@ -94,6 +85,10 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 		hurry(&gate, &policy)
 	}
 	if err := j.openStores(p, a); err != nil {
+		return nil, err
+	}
+	fetcher, err := p.fetcher(j.store)
+	if err != nil {
 		return nil, err
 	}
 	var restarted time.Time

@@ -1,0 +1,133 @@
+package collyfetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A told error is an error of the network in words that need no knowledge of Go.
+type told struct {
+	words string
+	kind  decorum.Kind // empty: none of its own
+	err   error        // may be nil
+}
+
+// Error returns the words, and the cause.
+func (t *told) Error() string {
+	if t.err == nil {
+		return t.words
+	}
+	return t.words + ": " + t.err.Error()
+}
+
+// Unwrap lets errors.Is and errors.As see the kind and the cause.
+func (t *told) Unwrap() []error {
+	var errs []error
+	if t.kind != "" {
+		errs = append(errs, t.kind)
+	}
+	if t.err != nil {
+		errs = append(errs, t.err)
+	}
+	return errs
+}
+
+// A slow error is a time that was over before the server was done.
+type slow struct {
+	what  string
+	after time.Duration
+}
+
+// Error says what did not come, and how long it was waited for.
+func (s slow) Error() string { return fmt.Sprintf("no %s within %v", s.what, s.after) }
+
+// Timeout makes it one of the timeouts of package net.
+func (slow) Timeout() bool { return true }
+
+// Reasons why no answer came that are ours.
+var (
+	errNoAnswer = errors.New("no answer")
+	// errBroken ends a request that net/http is about to send a second time.
+	errBroken = errors.New("the server broke the connection off before it answered")
+)
+
+// explain returns why a request brought no answer.
+func (t *turnstile) explain(err error) error {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		return certificateError(certificate)
+	case isHeaderLimit(err):
+		return &told{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeader), decorum.Malformed, nil}
+	case isWireError(err):
+		return err
+	case strings.Contains(err.Error(), "transport connection broken"):
+		return &told{"the answer is no proper HTTP", decorum.Malformed, err}
+	}
+	return err
+}
+
+// certificateError says what is wrong with a server's certificate.
+func certificateError(err *tls.CertificateVerificationError) error {
+	var (
+		invalid   x509.CertificateInvalidError
+		host      x509.HostnameError
+		authority x509.UnknownAuthorityError
+		words     = "the server's certificate is not valid"
+	)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().After(invalid.Cert.NotAfter):
+		words = "the server's certificate has expired on " + invalid.Cert.NotAfter.Format(time.DateOnly)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		words = "the server's certificate is not valid before " + invalid.Cert.NotBefore.Format(time.DateOnly)
+	case errors.As(err, &host):
+		words = "the server's certificate is for another host"
+	case errors.As(err, &authority):
+		words = "the server's certificate is from an unknown authority"
+	}
+	return &told{words, "", err}
+}
+
+// isHeaderLimit reports whether an answer was given up for the length of its
+// header. net/http has no type for that, only words.
+func isHeaderLimit(err error) bool {
+	for _, words := range []string{"server response headers exceeded", "response header list larger", "header list too large"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWireError reports whether the connection failed, and not what came over it.
+func isWireError(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
+}
+
+// bodyError returns why a body could not be read to its end, n bytes of which
+// came.
+func bodyError(err error, res *http.Response, n int64) error {
+	switch {
+	case errors.Is(err, decorum.Malformed):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF) && res.ContentLength >= 0:
+		return &told{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &told{"the connection ended before the body did", "", err}
+	case len(res.TransferEncoding) > 0 && !isWireError(err):
+		return &told{"the body is not chunked as it should be", decorum.Malformed, err}
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package collyfetch
+
+import (
+	"errors"
+	"net/textproto"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// ours are the headers that may not be added to requests, and why.
+var ours = map[string]string{
+	"Host":       "the URL says it",
+	"User-Agent": "the agent of the crawl says it",
+	"From":       "the contact of the crawl says it",
+
+	"Accept-Encoding": "the crawl asks for what it can decode",
+	"Range":           "pages are asked for whole",
+	"Expect":          "requests have no body",
+
+	"If-Match":            "the crawl asks for what has changed by itself",
+	"If-Modified-Since":   "the crawl asks for what has changed by itself",
+	"If-None-Match":       "the crawl asks for what has changed by itself",
+	"If-Range":            "the crawl asks for what has changed by itself",
+	"If-Unmodified-Since": "the crawl asks for what has changed by itself",
+
+	"Cookie":        "cookies are kept by host: see fetch.cookies",
+	"Cookie2":       "cookies are kept by host: see fetch.cookies",
+	"Set-Cookie":    "it is for answers",
+	"Authorization": "every host of the crawl would be told",
+
+	"Connection":        "it is for one connection, and the transport's",
+	"Keep-Alive":        "it is for one connection, and the transport's",
+	"Te":                "it is for one connection, and the transport's",
+	"Trailer":           "it is for one connection, and the transport's",
+	"Transfer-Encoding": "it is for one connection, and the transport's",
+	"Upgrade":           "it is for one connection, and the transport's",
+	"Http2-Settings":    "it is for one connection, and the transport's",
+}
+
+// CheckHeader returns why a header may not go with every request, if so: it is
+// not well-formed (RFC 9110, section 5), it is for one connection only (section
+// 7.6.1), or the crawl has something of its own to say there.
+func CheckHeader(name, value string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return errors.New("not the name of a header")
+	}
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return errors.New("its value holds characters that no header may hold")
+	}
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	why := ours[name]
+	switch {
+	case strings.HasPrefix(name, "Proxy-"):
+		why = "it is for a proxy: see fetch.proxy"
+	case strings.HasPrefix(name, "Content-"):
+		why = "requests have no body"
+	}
+	if why != "" {
+		return errors.New("it may not be set: " + why)
+	}
+	return nil
+}

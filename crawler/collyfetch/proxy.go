@@ -1,0 +1,134 @@
+package collyfetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"golang.org/x/net/proxy"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// proxyPorts are the schemes of proxies, and their usual ports.
+var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+
+// ParseProxy reads the address of a proxy, SCHEME://[USER:PASSWORD@]HOST[:PORT].
+// The scheme is http, https, socks5, where the crawl looks up the names of hosts,
+// or socks5h, where the proxy does. The error does not repeat s, which may hold a
+// password.
+func ParseProxy(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, errors.New("the proxy is not a URL")
+	}
+	port, known := proxyPorts[u.Scheme]
+	n, err := strconv.ParseUint(cmp.Or(u.Port(), port), 10, 16)
+	switch {
+	case !known:
+		return nil, errors.New("the scheme of a proxy is http, https, socks5 or socks5h")
+	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("a proxy is SCHEME://[USER:PASSWORD@]HOST[:PORT] and no more")
+	case err != nil || n == 0:
+		return nil, errors.New("the port of the proxy is out of range")
+	}
+	return &url.URL{Scheme: u.Scheme, User: u.User, Host: net.JoinHostPort(u.Hostname(), fmt.Sprint(n))}, nil
+}
+
+// throughProxy has t send everything through the proxy, if there is one. Its
+// own address is the operator's choice, and not guarded.
+func (n *network) throughProxy(t *http.Transport) {
+	p := n.cfg.Proxy
+	switch {
+	case p == nil:
+	case p.Scheme == "http" || p.Scheme == "https":
+		plain := *p
+		plain.Scheme = "http" // dialProxy has seen to TLS, and to HTTP/1.1 within it
+		t.Proxy = http.ProxyURL(&plain)
+		t.DialContext = n.dialProxy
+	default:
+		t.DialContext = n.dialSOCKS
+	}
+}
+
+// dialProxy connects to an HTTP proxy.
+func (n *network) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil || n.cfg.Proxy.Scheme == "http" {
+		return conn, err
+	}
+	encrypted := tls.Client(conn, &tls.Config{ServerName: n.cfg.Proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.roots})
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return encrypted, nil
+}
+
+// dialSOCKS connects to addr, a host and a port, through a SOCKS5 proxy. With
+// socks5 it is given the address that has been admitted.
+func (n *network) dialSOCKS(ctx context.Context, network, addr string) (net.Conn, error) {
+	var auth *proxy.Auth
+	if user := n.cfg.Proxy.User; user != nil {
+		password, _ := user.Password()
+		auth = &proxy.Auth{User: user.Username(), Password: password}
+	}
+	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, new(net.Dialer))
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	if n.cfg.Proxy.Scheme == "socks5" {
+		p, _ := ctx.Value(passageKey{}).(*passage)
+		if p == nil {
+			return nil, (&passage{}).ticket.Connect(netip.Addr{}) // refused
+		}
+		host = p.addr.Addr().String()
+	}
+	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
+}
+
+// target returns an address of host, all of whose addresses may be connected to.
+func (n *network) target(ctx context.Context, host string) (netip.Addr, error) {
+	addrs, err := n.names.lookup(ctx, host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, a := range addrs {
+		if err := n.refuse(netip.AddrPortFrom(a, 0)); err != nil {
+			return netip.Addr{}, err
+		}
+	}
+	return addrs[0], nil
+}
+
+// admit asks of a request that a proxy is to send what the socket of a direct
+// one is asked: whether its host has an address that is not public, or one that
+// must not be visited now. A proxy that is given the name may find another
+// address than is found here; with socks5 it is given the address.
+//
+// Where private addresses are allowed there is nothing to look for, and the
+// proxy may know hosts that are not known here.
+func (n *network) admit(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
+	if n.cfg.AllowPrivate && n.cfg.Proxy.Scheme != "socks5" {
+		return netip.AddrPort{}, nil
+	}
+	a, err := n.target(ctx, u.Hostname())
+	if failed := new(net.DNSError); errors.As(err, &failed) {
+		err = &told{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
+	}
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, _ := strconv.ParseUint(cmp.Or(u.Port(), proxyPorts[u.Scheme]), 10, 16)
+	return netip.AddrPortFrom(a, uint16(port)), t.Connect(a)
+}

@@ -1,0 +1,142 @@
+package collyfetch_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+)
+
+// An authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	a := new(authority)
+	a.certificate, a.key = a.sign(t, template)
+	return a
+}
+
+// sign returns a certificate of a, or one that signs itself if a is new, and its key.
+func (a *authority) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(1)
+	by, with := a.certificate, a.key
+	if by == nil {
+		by, with = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by, key.Public(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate, key
+}
+
+// issue returns the TLS settings of a server for host.
+func (a *authority) issue(t *testing.T, host string, from, until time.Time) *tls.Config {
+	t.Helper()
+	certificate, key := a.sign(t, &x509.Certificate{DNSNames: []string{host}, NotBefore: from, NotAfter: until,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}}}
+}
+
+func (a *authority) roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// through returns a configuration that connects to address whatever the URL says.
+func through(t *testing.T, cfg collyfetch.Config, address string) collyfetch.Config {
+	t.Helper()
+	to, err := collyfetch.ParseConnectTo("::" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnectTo = []collyfetch.ConnectTo{to}
+	return cfg
+}
+
+// TestTLSErrors are told in words of their own, and nothing is sent.
+func TestTLSErrors(t *testing.T) {
+	t.Parallel()
+	known, unknown := newAuthority(t), newAuthority(t)
+	now := time.Now()
+	serves := func(cfg *tls.Config) string {
+		l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer c.Close()
+					if n, _ := io.Copy(io.Discard, c); n > 0 {
+						t.Error("something was sent")
+					}
+				}()
+			}
+		}()
+		return l.Addr().String()
+	}
+	says := func(s string) string {
+		l := listen(t, "127.0.0.1:0")
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func(c net.Conn) {
+					io.WriteString(c, s)
+					io.Copy(io.Discard, c)
+					c.Close()
+				}(c)
+			}
+		}()
+		return l.Addr().String()
+	}
+	old := known.issue(t, "site.test", now, now)
+	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
+	for _, tt := range []struct{ name, address, want string }{
+		{"expired", serves(known.issue(t, "site.test", now.Add(-48*time.Hour), now.Add(-24*time.Hour))),
+			"the server's certificate has expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly)},
+		{"not yet valid", serves(known.issue(t, "site.test", now.Add(24*time.Hour), now.Add(48*time.Hour))), "the server's certificate is not valid before"},
+		{"of another host", serves(known.issue(t, "other.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is for another host"},
+		{"of an unknown authority", serves(unknown.issue(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is from an unknown authority"},
+		{"too old a version", serves(old), "protocol version"},
+		{"HTTP instead", says("HTTP/1.1 400 Bad Request\r\n\r\n"), "server gave HTTP response to HTTPS client"},
+		{"no TLS", says("SSH-2.0-OpenSSH_9.2p1\r\n"), "first record does not look like a TLS handshake"},
+		{"no word", says(""), "no answer within 1s"},
+	} {
+		fetcher := collyfetch.NewWith(through(t, inShort(hostileConfig), tt.address), nil, known.roots())
+		res, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/"))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, %v; want %q", tt.name, res, err, tt.want)
+		}
+	}
+}

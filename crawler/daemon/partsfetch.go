@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+)
+
+// fetchConfig returns how pages are requested, but for cookies.
+func (p *Project) fetchConfig() (collyfetch.Config, error) {
+	cfg := collyfetch.Config{
+		UserAgent: p.userAgent(), From: collyfetch.MailOf(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByte: time.Duration(p.Fetch.FirstByte),
+		MaxHeader: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
+		Capture: p.Output.WARC != "",
+	}
+	if cfg.DNSTTL == 0 {
+		cfg.DNSTTL = -1
+	}
+	for name, value := range p.Fetch.Headers {
+		cfg.Headers.Set(name, value)
+	}
+	for _, rule := range p.Fetch.ConnectTo {
+		to, err := collyfetch.ParseConnectTo(rule)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.ConnectTo = append(cfg.ConnectTo, to)
+	}
+	if p.Fetch.Proxy == "" {
+		return cfg, nil
+	}
+	var err error
+	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
+	return cfg, err
+}
+
+// fetcher returns a fetcher for the project, whose cookies are kept in notes.
+func (p *Project) fetcher(notes collyfetch.Notes) (*collyfetch.Fetcher, error) {
+	cfg, err := p.fetchConfig()
+	if err != nil {
+		return nil, err
+	}
+	if p.Fetch.Cookies {
+		cfg.Cookies = collyfetch.NewCookies(notes)
+	}
+	return collyfetch.New(cfg)
+}
