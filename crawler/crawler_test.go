@@ -494,7 +494,8 @@ func TestNoFollow(t *testing.T) {
 				other := crawltest.HTML("<a href=/by-other>x</a>")
 				other.Header.Set("X-Robots-Tag", "otherbot: nofollow")
 				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-					"/":       crawltest.Always(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>")),
+					"/": crawltest.Always(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
+						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc href=/one.png><img src=/one.png></a>")),
 					"/meta":   crawltest.Always(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
 					"/header": crawltest.Always(header), "/other": crawltest.Always(other)}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
@@ -503,7 +504,8 @@ func TestNoFollow(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, times := visited(web.Log())
-				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore} {
+				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore,
+					"/de": ignore, "/one.png": ignore} { // what else names them is not followed, and asks for nothing
 					if got := times["http://a.test"+path] > 0; got != want {
 						t.Errorf("%s visited: %v, want %v", path, got, want)
 					}

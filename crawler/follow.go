@@ -48,11 +48,15 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 	follow, canonical := c.Settings.Follow, v.Canonical()
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
+		kind := l.Kind
+		if meta {
+			kind = l.Free
+		}
 		switch {
 		case meta && l.NoFollow():
 		case l.Feed && !follow.NoFeeds:
 			links = append(links, Link{URL: l.URL, Context: []byte(announcement), feed: true})
-		case follow.takes(l.Kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
+		case follow.takes(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, Link{URL: l.URL})
 		}
 	}

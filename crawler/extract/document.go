@@ -15,6 +15,10 @@ type Document struct {
 type Link struct {
 	URL  decorum.URL
 	Kind Kind
+	// Free is the lowest kind of the mentions that bear no Rel; if each bears one, of
+	// the first. What is named by a nofollow anchor and, without one, as an alternate
+	// may be followed as an alternate only.
+	Free Kind
 	Rel  Rel  // if every mention of the URL bears one: all of them; else none
 	Feed bool // one of the mentions announces it as a feed, whatever its Kind
 }
@@ -33,12 +37,18 @@ const (
 	Sponsored                 // paid for
 )
 
-// and joins what two mentions of a URL say. One that says nothing wins.
-func (r Rel) and(s Rel) Rel {
-	if r == 0 || s == 0 {
-		return 0
+// mention adds another mention of the link.
+func (l *Link) mention(kind Kind, rel Rel) {
+	l.Kind = min(l.Kind, kind)
+	l.Feed = l.Feed || kind == Feed
+	switch {
+	case rel == 0 && l.Rel == 0:
+		l.Free = min(l.Free, kind)
+	case rel == 0:
+		l.Free, l.Rel = kind, 0
+	case l.Rel != 0:
+		l.Rel |= rel
 	}
-	return r | s
 }
 
 // A Kind says what points to a link. If several things do, the lowest counts.

@@ -82,6 +82,22 @@ var images = []struct {
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
 }
 
+// TestFree: a mention that bears nofollow says nothing of how a URL that others name
+// may be followed.
+func TestFree(t *testing.T) {
+	for page, want := range map[string]Kind{
+		`<link rel=alternate href=/x><a rel=nofollow href=/x>`:                   Alternate,
+		`<a rel=nofollow href=/x><link rel=alternate href=/x>`:                   Alternate,
+		`<a rel=ugc href=/x><link rel=alternate href=/x><link rel=next href=/x>`: Next,
+		`<a rel=ugc href=/x><link rel=alternate href=/x><a href=/x>`:             Anchor,
+		`<area rel=ugc href=/x><a rel=nofollow href=/x>`:                         Area,
+	} {
+		if links := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].Free != want {
+			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
+		}
+	}
+}
+
 func TestImages(t *testing.T) {
 	s := Scanner{Images: true}
 	for _, test := range images {

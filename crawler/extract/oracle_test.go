@@ -163,7 +163,10 @@ func resolve(home decorum.URL, href *string, mentions []mention) []Link {
 		at, seen := index[u]
 		if !seen {
 			at, index[u] = len(links), len(links)
-			links = append(links, Link{URL: u, Kind: m.kind})
+			links = append(links, Link{URL: u, Kind: m.kind, Free: m.kind})
+		}
+		if m.rel == 0 && (!bare[u] || m.kind < links[at].Free) {
+			links[at].Free = m.kind
 		}
 		bare[u] = bare[u] || m.rel == 0
 		links[at].Kind = min(links[at].Kind, m.kind)

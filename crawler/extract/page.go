@@ -176,10 +176,7 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 	}
 	s := p.scanner
 	if i, seen := s.index[u]; seen {
-		known := &s.links[i]
-		known.Kind = min(known.Kind, kind)
-		known.Rel = known.Rel.and(rel)
-		known.Feed = known.Feed || kind == Feed
+		s.links[i].mention(kind, rel)
 		return u, true
 	}
 	if len(s.links) == p.limit {
@@ -187,6 +184,6 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 		return u, true
 	}
 	s.index[u] = len(s.links)
-	s.links = append(s.links, Link{URL: u, Kind: kind, Rel: rel, Feed: kind == Feed})
+	s.links = append(s.links, Link{URL: u, Kind: kind, Free: kind, Rel: rel, Feed: kind == Feed})
 	return u, true
 }
