@@ -32,20 +32,20 @@ type Crawler struct {
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default
 
-	tally    tally
-	pages    atomic.Int64 // page visits begun in this run
-	sitemaps atomic.Int64 // first visits to sitemaps, likewise
-	bytes    atomic.Int64 // of bodies, likewise
-	hand     hand
-	memos    memos
-	heeded   heeded
-	delays   delays
-	claims   claims
-	bodies   bodies
-	line     line
-	lapsed   sync.Map // hosts whose override has expired, and that it was said of
-	halt     context.CancelFunc
-	mu       sync.Mutex // guards halt
+	tally  tally
+	pages  atomic.Int64 // page visits begun in this run
+	bytes  atomic.Int64 // of bodies, likewise
+	hand   hand
+	memos  memos
+	heeded heeded
+	delays delays
+	quotas quotas
+	claims claims
+	bodies bodies
+	line   line
+	lapsed sync.Map // hosts whose override has expired, and that it was said of
+	halt   context.CancelFunc
+	mu     sync.Mutex // guards halt
 }
 
 // Settings are a crawl's numbers and switches.
@@ -67,8 +67,10 @@ type Settings struct {
 	Revisit frontier.Revisit
 	// Grace is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
-	Grace      time.Duration
-	Sitemaps   int  // sitemaps to visit in this run; default 10,000
+	Grace time.Duration
+	// Sitemaps is how many sitemaps the robots.txt of a host may lead to in this
+	// run, by itself and by indexes; default DefaultSitemaps.
+	Sitemaps   int
 	NoSitemaps bool // do not read the sitemaps that robots.txt names
 	Follow     Follow
 	IgnoreMeta bool // do not read nofollow in pages and headers
@@ -80,9 +82,12 @@ type Settings struct {
 // DefaultMaxLinks is how many links are taken from one page, or feed.
 const DefaultMaxLinks = extract.DefaultMaxLinks
 
+// DefaultSitemaps is how many sitemaps the robots.txt of a host may lead to.
+const DefaultSitemaps = 10_000
+
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
-	s.Sitemaps = cmp.Or(s.Sitemaps, 10_000)
+	s.Sitemaps = cmp.Or(s.Sitemaps, DefaultSitemaps)
 	s.Attempts = cmp.Or(s.Attempts, 3)
 	s.Grace = cmp.Or(s.Grace, 30*time.Second)
 	return s
@@ -100,7 +105,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	c.Settings = c.Settings.withDefaults()
 	c.pages.Store(0)
-	c.sitemaps.Store(0)
+	c.quotas = quotas{}
 	c.bytes.Store(0)
 	if c.Handler == nil {
 		c.Handler = c.FollowLinks

@@ -273,30 +273,6 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	})
 }
 
-// TestSitemapsAreBounded: indexes that name indexes without end.
-func TestSitemapsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		endless := func(r crawltest.Request) crawltest.Answer {
-			var urls []string
-			for i := range 8 {
-				urls = append(urls, fmt.Sprintf("http://b.test%s%d", r.Path, i))
-			}
-			return sitemapOf("sitemapindex", urls...)(r)
-		}
-		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
-			crawltest.Site{Host: "b.test", Others: endless})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Sitemaps = 30
-		if err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if n := c.Stats().Sitemaps; n != 30 {
-			t.Errorf("%d sitemaps were visited, want 30", n)
-		}
-	})
-}
-
 func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
 	c := newCrawl(t, crawltest.New(), memory())
 	c.Policy.Delay = -5 * time.Second

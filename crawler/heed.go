@@ -98,7 +98,7 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early,
 				Referrer: o.RobotsURL().String(), Context: warrant(o, u)}
 		}
-		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
+		if err := c.queueSitemaps(ctx, o, entries); err != nil {
 			return err
 		}
 	}

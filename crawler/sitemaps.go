@@ -196,7 +196,7 @@ func (r *sitemapReader) each(do func([]sitemap.Entry) error) (failed, damage err
 
 // discoverListed queues what a sitemap lists: pages, or further sitemaps.
 func (c *Crawler) discoverListed(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
-	entries := make([]storage.Entry, 0, len(listed))
+	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
 	for _, s := range listed {
 		e := storage.Entry{URL: s.URL, Source: storage.Sitemap, Rank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
@@ -208,10 +208,17 @@ func (c *Crawler) discoverListed(ctx context.Context, v *Visit, listed []sitemap
 				continue
 			}
 		}
-		if s.URL != s.URL.Origin().RobotsURL() { // the gate asks for it, and knows when
-			entries = append(entries, e)
+		switch {
+		case s.URL == s.URL.Origin().RobotsURL(): // the gate asks for it, and knows when
+		case s.Index:
+			sitemaps = append(sitemaps, e)
+		default:
+			pages = append(pages, e)
 		}
 	}
-	_, err := c.Frontier.Discover(ctx, entries...)
-	return err
+	if _, err := c.Frontier.Discover(ctx, pages...); err != nil {
+		return err
+	}
+	voucher, _ := readWarrant(v)
+	return c.queueSitemaps(ctx, voucher, sitemaps)
 }

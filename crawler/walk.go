@@ -129,11 +129,8 @@ func isPage(l storage.Lease, cl robots.Clearance) bool {
 	return !cl.ForRobots() && l.Source != storage.Robots
 }
 
-// errSitemaps drops a sitemap beyond the limit of a run.
-var errSitemaps = errors.New("the limit of sitemaps is reached")
-
-// take counts a page or a sitemap that is about to be visited, and returns why
-// it may not be: a limit of the run.
+// take counts a page that is about to be visited, and returns why it, or a sitemap,
+// may not be: a limit of the run.
 func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 	switch {
 	case cl.ForRobots():
@@ -143,20 +140,14 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 		if n := c.pages.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
 			return ErrPages
 		}
-	case l.Page == nil && c.sitemaps.Add(1) > int64(c.Settings.Sitemaps):
-		return &decorum.Error{Op: "visit", URL: l.URL.String(), Kind: decorum.Dropped, Err: errSitemaps}
 	}
 	return nil
 }
 
 // untake takes back the counting of a visit that was not made.
 func (c *Crawler) untake(l storage.Lease, cl robots.Clearance) {
-	switch {
-	case cl.ForRobots():
-	case isPage(l, cl):
+	if isPage(l, cl) {
 		c.pages.Add(-1)
-	case l.Page == nil:
-		c.sitemaps.Add(-1)
 	}
 }
 

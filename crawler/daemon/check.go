@@ -162,6 +162,7 @@ func checkNumbers(p *Project) *fault {
 		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
 		{"discover.max_links", float64(p.Discover.MaxLinks), 1, 1e6},
+		{"discover.max_sitemaps", float64(p.Discover.MaxSitemaps), 1, 1e6},
 		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},
 		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},

@@ -179,7 +179,7 @@ func (p *Project) settings() (crawler.Settings, error) {
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
-		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks,
+		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, Sitemaps: p.Discover.MaxSitemaps,
 		Revisit: frontier.Revisit{
 			Mode: mode, Every: time.Duration(p.Revisit.Every),
 			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),

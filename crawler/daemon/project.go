@@ -141,6 +141,9 @@ type Discover struct {
 	Canonical bool `yaml:"canonical"`
 	Images    bool `yaml:"images"`    // of pages; fetch.content_types says which bodies are read
 	MaxLinks  int  `yaml:"max_links"` // taken from one page, or feed
+	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in a
+	// run, by itself and by indexes.
+	MaxSitemaps int `yaml:"max_sitemaps"`
 }
 
 // Revisit says when pages are visited again: never (none), always after the same
@@ -205,7 +208,8 @@ func DefaultProject() Project {
 			Timeout: Duration(30 * time.Second), MaxHeader: 64 << 10, MaxBody: 10 << 20, DNSTTL: Duration(time.Minute),
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
-		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true, MaxLinks: crawler.DefaultMaxLinks},
+		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
+			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultSitemaps},
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},

@@ -203,6 +203,10 @@ p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
 p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_links: 0}
     |                       ^`},
+		{"sitemaps of a host", least + "discover: {max_sitemaps: 0}\n", `
+p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
+  3 | discover: {max_sitemaps: 0}
+    |                          ^`},
 		{"images beside callbacks", least + "handler: books\ndiscover: {images: true}\n", `
 p.yaml:4:20: discover.images: the callbacks of handler books say what leads on from a page; leave one of the two out
   4 | discover: {images: true}

@@ -267,4 +267,9 @@ func TestSitemapsOnly(t *testing.T) {
 	v := visitTo(t, site)
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+
+	site.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
+	v = visitTo(t, site)
+	project = write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
+	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

@@ -1,0 +1,80 @@
+package crawler
+
+import (
+	"context"
+	"sync"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// queueSitemaps queues sitemaps to which the robots.txt of voucher leads, by itself
+// or by indexes: as many as Settings.Sitemaps grants its host. Who names sitemaps
+// without end takes nothing from what other hosts name, and does not fill the
+// queue: pages are bounded by scope, errands by this.
+func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sitemaps []storage.Entry) error {
+	host := voucher.Host()
+	for len(sitemaps) > 0 {
+		room, told := c.quotas.room(host, c.Settings.Sitemaps)
+		if room == 0 {
+			if !told {
+				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
+					"host", host, "limit", c.Settings.Sitemaps, "first", sitemaps[0].URL)
+			}
+			return nil
+		}
+		offered := sitemaps[:min(room, len(sitemaps))]
+		added, err := c.Frontier.Discover(ctx, offered...)
+		c.quotas.use(host, added)
+		if err != nil {
+			return err
+		}
+		sitemaps = sitemaps[len(offered):]
+	}
+	return nil
+}
+
+// quotas count the sitemaps that were queued in this run, by the host whose
+// robots.txt led to them. Of more hosts than are remembered, all begin anew.
+type quotas struct {
+	mu    sync.Mutex
+	hosts map[string]*quota
+}
+
+type quota struct {
+	used int
+	told bool // that it is used up
+}
+
+// room returns how many more of most a host may have, and, if none, whether that
+// was said before.
+func (q *quotas) room(host string, most int) (room int, told bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	h := q.of(host)
+	if room = max(0, most-h.used); room > 0 {
+		return room, false
+	}
+	told, h.told = h.told, true
+	return 0, told
+}
+
+// use counts n more of a host.
+func (q *quotas) use(host string, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.of(host).used += n
+}
+
+// of returns the quota of a host. It requires q.mu.
+func (q *quotas) of(host string) *quota {
+	h := q.hosts[host]
+	if h == nil {
+		if q.hosts == nil || len(q.hosts) >= remembered {
+			q.hosts = map[string]*quota{}
+		}
+		h = &quota{}
+		q.hosts[host] = h
+	}
+	return h
+}

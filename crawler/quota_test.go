@@ -1,0 +1,63 @@
+package crawler_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestSitemapsAreBounded: indexes that name indexes without end.
+func TestSitemapsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := func(r crawltest.Request) crawltest.Answer {
+			var urls []string
+			for i := range 8 {
+				urls = append(urls, fmt.Sprintf("http://b.test%s%d", r.Path, i))
+			}
+			return sitemapOf("sitemapindex", urls...)(r)
+		}
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
+			crawltest.Site{Host: "b.test", Others: endless})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Sitemaps = 30
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Stats().Sitemaps; n != 30 {
+			t.Errorf("%d sitemaps were visited, want 30", n)
+		}
+	})
+}
+
+// TestSitemapsOfAHostAreItsOwn: a site whose index names sitemaps without end, of
+// another host too, leaves room for those of that host.
+func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var endless []string
+		for i := range 40 {
+			endless = append(endless, fmt.Sprintf("http://a.test/m%d", i), fmt.Sprintf("http://b.test/m%d", i))
+		}
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nSitemap: http://a.test/index\n", 0, nil),
+				Pages:  map[string]crawltest.Page{"/": pageOf("/late"), "/late": pageOf("http://b.test/"), "/index": sitemapOf("sitemapindex", endless...)},
+				Others: sitemapOf("urlset")},
+			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nSitemap: http://b.test/own\n", 0, nil),
+				Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/own": sitemapOf("urlset", "http://b.test/listed")},
+				Others: sitemapOf("urlset")})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		c.Settings.Sitemaps = 6
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, times := visited(web.Log())
+		if times["http://b.test/listed"] != 1 {
+			t.Errorf("requests %v: want what the second host's own sitemap lists", times)
+		}
+		if n := c.Stats().Sitemaps; n != 6+1 {
+			t.Errorf("%d sitemaps were visited, want 6 for the first host, and 1", n)
+		}
+	})
+}
