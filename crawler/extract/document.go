@@ -7,7 +7,7 @@ type Document struct {
 	Title     string      // of the first title element: blanks folded, at most 512 bytes
 	Canonical decorum.URL // of the first link rel=canonical; zero if there is none
 	Links     []Link      // in the order of the page, each URL once
-	More      bool        // there were more links than Scanner.MaxLinks: those are not here
+	More      bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
 	Robots    []Rule      // what meta elements say to robots
 }
 
@@ -85,9 +85,16 @@ const DefaultMaxLinks = 50_000
 // Limits of what is kept of a page.
 const (
 	maxTitle = 512  // bytes of the title
-	maxRef   = 8192 // bytes of a link as written; a longer one is no link
+	maxRef   = 8192 // bytes of a link as written, or of a base; a longer one is none
 	maxRules = 64   // agents that meta elements address
 	maxAgent = 128  // bytes of an agent's name
+)
+
+// Bounds of the URLs of a page, added up: a long base would make a link of many
+// bytes of each that is written with two.
+const (
+	usualURL  = 512     // bytes of each link that is taken
+	leastRoom = 1 << 20 // bytes that there are in any case
 )
 
 // Scan reads one page; see Scanner.Scan.
@@ -98,7 +105,7 @@ func Scan(body []byte, contentType string, base decorum.URL) *Document {
 // A Scanner reads pages one after the other and reuses its buffers. The zero
 // Scanner is ready to use. It is not safe for use by several goroutines.
 type Scanner struct {
-	MaxLinks int  // links taken from one page; 0 means DefaultMaxLinks
+	MaxLinks int  // links taken from one page, of 512 bytes on average; 0 means DefaultMaxLinks
 	Images   bool // images are links, too
 
 	ref   []byte // the link being read, decoded
@@ -131,5 +138,6 @@ func (s *Scanner) page(home decorum.URL) *page {
 	if p.limit <= 0 {
 		p.limit = DefaultMaxLinks
 	}
+	p.most = max(p.limit*usualURL, leastRoom)
 	return p
 }

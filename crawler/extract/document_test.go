@@ -42,6 +42,7 @@ var links = []struct {
 	{"relative to the base", `<base href="/b/c"><a href=x>`, []string{"/b/x a"}},
 	{"base after links counts for all", `<a href=x><base href="/b/"><a href=y>`, []string{"/b/x a", "/b/y a"}},
 	{"only the first base with href counts", `<base target=t><base href="/b/"><base href="/c/"><a href=x>`, []string{"/b/x a"}},
+	{"a base longer than a link may be", `<base href="/` + strings.Repeat("x", maxRef) + `/"><a href=x>`, []string{"/dir/x a"}},
 	{"unusable base", `<base href="mailto:x"><a href=x>`, []string{"/dir/x a"}},
 	{"entities and blanks", "<a href=' /x?a=1&amp;b=2\n'><a href=\"/a\tb\nc\">", []string{"/x?a=1&b=2 a", "/abc a"}},
 	{"an ampersand that begins no entity", `<a href="/x?a=1&copy=2&lang=en">`, []string{"/x?a=1&copy=2&lang=en a"}},
@@ -95,6 +96,29 @@ func TestFree(t *testing.T) {
 		if links := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].Free != want {
 			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
 		}
+	}
+}
+
+// TestLongBase: short links that a long base makes long do not fill the memory.
+func TestLongBase(t *testing.T) {
+	const written, wanted = 600, 1000
+	var b strings.Builder
+	fmt.Fprintf(&b, "<base href='/%s/'>", strings.Repeat("x", maxRef/2))
+	for i := range written {
+		fmt.Fprintf(&b, "<a href=%d>", i)
+	}
+	page := b.String()
+	doc := (&Scanner{MaxLinks: wanted}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	size := 0
+	for _, l := range doc.Links {
+		size += len(l.URL.String())
+	}
+	if most := max(wanted*usualURL, leastRoom); !doc.More || size > most || size < most-maxRef {
+		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.More, most)
+	}
+	short := (&Scanner{MaxLinks: 2}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	if len(short.Links) != 2 {
+		t.Errorf("%d links, want 2: few may be long", len(short.Links))
 	}
 }
 

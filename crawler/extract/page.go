@@ -17,6 +17,8 @@ type page struct {
 	home    decorum.URL // the page's own
 	base    decorum.URL // what links are relative to
 	limit   int         // links
+	most    int         // bytes of their URLs
+	size    int         // bytes of those that there are
 	xhtml   bool
 
 	attrs   attributes // of the current tag
@@ -65,7 +67,7 @@ func (p *page) begin() {
 		s.index = make(map[decorum.URL]int)
 	}
 	clear(s.index)
-	p.p, p.titled, p.doc = 0, false, Document{}
+	p.p, p.titled, p.doc, p.size = 0, false, Document{}, 0
 	p.leave(0)
 }
 
@@ -134,7 +136,7 @@ func (p *page) rebase(href []byte) (again bool) {
 	}
 	p.based = true // whatever it says
 	u, err := p.home.ResolveBytes(trim(unescape(href)))
-	if err != nil || u == p.base {
+	if err != nil || u == p.base || len(u.String()) > maxRef {
 		return false
 	}
 	p.base = u
@@ -179,10 +181,12 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 		s.links[i].mention(kind, rel)
 		return u, true
 	}
-	if len(s.links) == p.limit {
+	size := p.size + len(u.String())
+	if len(s.links) == p.limit || size > p.most {
 		p.doc.More = true
 		return u, true
 	}
+	p.size = size
 	s.index[u] = len(s.links)
 	s.links = append(s.links, Link{URL: u, Kind: kind, Free: kind, Rel: rel, Feed: kind == Feed})
 	return u, true

@@ -143,7 +143,8 @@ func (d *document) begin(t token) error {
 }
 
 // rebase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
-// and RSS is found with it.
+// and RSS is found with it. One that is too long for a URL is none: it would make
+// all that is relative to it as long.
 func (d *document) rebase(t token) {
 	raw := attribute(t.attrs, "xml:base")
 	if !d.feed || raw == nil {
@@ -151,7 +152,7 @@ func (d *document) rebase(t token) {
 	}
 	ref, bad := decode(&d.text, raw)
 	u, err := d.sink.base.ResolveBytes(ref)
-	if bad == nil && err == nil {
+	if bad == nil && err == nil && len(u.String()) <= d.sink.URL {
 		d.outer = append(d.outer, outer{len(d.open), d.sink.base})
 		d.sink.base = u
 	}

@@ -79,6 +79,7 @@ var files = []struct {
 		`<entry xml:base="2026/?a=1&amp;b=2"><link href="2"/></entry><entry><content xml:base="/no/"/><link href="3"/></entry>` +
 		`<entry xml:base="http://[broken/"><link href="4"/></entry></feed>`,
 		[]string{"http://example.com/blog/1", "http://example.com/blog/2026/2", "http://example.com/blog/3", "http://example.com/blog/4"}},
+	{"xml:base longer than a URL may be", `<feed xml:base="/` + strings.Repeat("x", 2048) + `/"><entry><link href="1"/></entry></feed>`, []string{"http://example.com/maps/1"}},
 	{"xml:base of RSS", `<rss xml:base="http://other.example/"><channel xml:base="c/"><item><link>1</link></item></channel><item><link>2</link></item></rss>`,
 		[]string{"http://other.example/c/1", "http://other.example/2"}},
 	{"xml:base of a sitemap, which has none", `<urlset xml:base="/b/"><url xml:base="/c/"><loc>1</loc></url></urlset>`, []string{"http://example.com/maps/1"}},
