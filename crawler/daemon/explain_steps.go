@@ -164,8 +164,11 @@ func canonicalised(text string, u decorum.URL) (why []string) {
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
 func (x *explainer) targets(ctx context.Context, u decorum.URL, kept storage.Entry) ([]decorum.URL, error) {
-	if kept.AsFound {
+	switch {
+	case kept.AsFound:
 		return []decorum.URL{kept.Found}, nil
+	case kept.Source == storage.Robots: // an errand is as it was named
+		return []decorum.URL{kept.URL}, nil
 	}
 	clean, _, err := x.gate.ExplainClean(ctx, x.params.Clean(kept.URL))
 	if clean == kept.URL {

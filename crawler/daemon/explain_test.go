@@ -107,6 +107,22 @@ func TestExplainAsFound(t *testing.T) {
 	v.explain(t, "--data", v.data(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
+// A sitemap is visited as robots.txt names it, and no parameter of it is taken off.
+func TestExplainSitemap(t *testing.T) {
+	site := crawltest.Site{
+		Host:   "map.example",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
+		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("")),
+			"/map?ref=1": crawltest.Always(crawltest.Text("http://map.example/\n"))},
+	}
+	v := visitTo(t, site)
+	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.data()+"}\n"+
+		"revisit: {mode: interval, every: 1h}\n")
+	call(t, v.args("-c", file)...).want(t, ExitDone)
+	got := v.explain(t, "--data", v.data(), "http://map.example/map?ref=1")
+	got.want(t, ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
+}
+
 // A URL that was queued before its rules were known is found in that form, and it
 // is said what becomes of it; and the crawl does so.
 func TestExplainQueuedRaw(t *testing.T) {
