@@ -3,8 +3,8 @@
 // It brings URLs in (Discover: clean, scope, seen set), hands them out when
 // their host is due (Next), and takes back what became of them (Ack). It never
 // fetches, never judges robots.txt and holds no state of its own but a count of
-// URLs by pattern: all else is in a storage.Store. No worker sleeps for politeness: those that find nothing
-// due wait in Next until something is.
+// URLs by pattern: all else is in a storage.Store. No worker sleeps for
+// politeness: those that find nothing due wait in Next until something is.
 //
 // Of the hosts that are due, the one that has been due longest goes first,
 // whatever the length of its queue. So a host that is due waits for at most one
