@@ -11,13 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Fetcher gets one URL. It calls Ticket.Use before it sends anything,
-// follows no redirects, and returns an answer of any status as a Response; an
-// error means that no whole answer came.
-type Fetcher interface {
-	Fetch(context.Context, Ticket) (*decorum.Response, error)
-}
-
 // A Visit is one request and what came of it.
 type Visit struct {
 	Lease     storage.Lease

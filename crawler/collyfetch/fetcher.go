@@ -116,7 +116,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
+	return nil, crawler.NoAnswer(t, err)
 }
 
 // errScheme refuses what there is no fetcher for (LOC-18).
@@ -130,16 +130,6 @@ func sendable(u decorum.URL) error {
 	}
 	_, err := url.Parse(u.String())
 	return err
-}
-
-// kind returns the class of a failed request.
-func kind(err error) decorum.Kind {
-	for _, k := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
-		if errors.Is(err, k) {
-			return k
-		}
-	}
-	return decorum.Unreachable
 }
 
 type errTimeout time.Duration

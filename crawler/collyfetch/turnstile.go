@@ -5,14 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -30,14 +27,6 @@ type passage struct {
 }
 
 type passageKey struct{}
-
-// robotsBody is how much of a robots.txt is read: the 500 KiB that count
-// (FMT-08), and one byte that shows there is more.
-const robotsBody = 512_000 + 1
-
-// sitemapBody is how much of a sitemap is read: the 50 MiB that sitemaps.org
-// allows, and one byte that shows there is more.
-const sitemapBody = 50<<20 + 1
 
 // A turnstile is the one way out: an http.RoundTripper that lets a request
 // pass only with a ticket for exactly its URL. It reads the body itself, so
@@ -147,14 +136,9 @@ func overHTTP2(c net.Conn) bool {
 
 // read returns the body as far as it is wanted.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
-	limit := t.cfg.MaxBody
-	switch {
-	case ticket.ForRobots():
-		limit = max(limit, robotsBody)
-	case ticket.Errand():
-		limit = max(limit, sitemapBody)
-	case !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")):
-		return nil, true, nil
+	limit := ticket.Limit(t.cfg.MaxBody)
+	if res.StatusCode/100 == 2 && !ticket.Wants(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
+		return nil, true, nil // what is no page (a redirect, an error) is read
 	}
 	if n := res.ContentLength; n > 0 && n <= limit {
 		body = make([]byte, 0, n+bytes.MinRead)
@@ -168,19 +152,4 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 		return buf.Bytes()[:limit], true, nil
 	}
 	return buf.Bytes(), false, nil
-}
-
-// wanted reports whether a body of this content type is read. A response
-// without a type, or one that is no page (a redirect, an error), is.
-func (t *turnstile) wanted(res *http.Response) bool {
-	header := res.Header.Get("Content-Type")
-	if len(t.cfg.ContentTypes) == 0 || header == "" || res.StatusCode/100 != 2 {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(header)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		media, _, _ = strings.Cut(header, ";")
-		media = strings.ToLower(strings.TrimSpace(media))
-	}
-	return slices.Contains(t.cfg.ContentTypes, media)
 }
