@@ -68,13 +68,18 @@ func redirect(rules []ConnectTo, host, port string) (string, string) {
 	return host, port
 }
 
-// newTransport returns the transport of a crawl: one idle connection a host,
-// because a polite crawl needs no more, and a bounded number of them in all.
-func newTransport(cfg Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 30 * time.Second,
+// newDialer returns a dialler that asks guard before it connects.
+func newDialer(cfg Config) *net.Dialer {
+	return &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 30 * time.Second,
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			return guard(ctx, address, cfg.AllowPrivate)
 		}}
+}
+
+// newTransport returns the transport of a crawl: one idle connection a host,
+// because a polite crawl needs no more, and a bounded number of them in all.
+func newTransport(cfg Config) *http.Transport {
+	dialer := newDialer(cfg)
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			host, port, err := net.SplitHostPort(addr)
