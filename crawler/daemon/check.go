@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
@@ -77,8 +76,8 @@ func checkSeeds(p *Project) *fault {
 		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if u, err := decorum.ParseURL(s); err != nil || !u.Origin().IsHTTP() { // LOC-18
-			return faulty(item("seeds", i), "%q is not a URL the crawl can visit: expected https://host/path", s)
+		if err := p.checkSeed(s); err != nil {
+			return faulty(item("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {
@@ -234,6 +233,9 @@ func checkFetch(p *Project) *fault {
 		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
 			return faulty(item("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
+	}
+	if p.Fetch.FTP && p.Fetch.Proxy != "" {
+		return faulty("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
 	}
 	if p.Store.Path == "" {
 		return faulty("store.path", "expected the name of a directory")

@@ -56,7 +56,11 @@ func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.New(cfg)
+	web, err := collyfetch.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := d.withFTP(web)
 	if err != nil {
 		return nil, err
 	}

@@ -294,7 +294,7 @@ var supported = []string{
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
 	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
-	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private",
+	"fetch.timeout", "fetch.max_body", "fetch.content_types", "fetch.connect_to", "fetch.allow_private", "fetch.ftp",
 	"discover", "revisit", "store.path", "output.jsonl",
 }
 

@@ -77,7 +77,11 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, s start) (_ *
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.New(fetch)
+	web, err := collyfetch.New(fetch)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := p.withFTP(web)
 	if err != nil {
 		return nil, err
 	}
