@@ -32,9 +32,11 @@ var plan = map[string][]string{
 	"crawler/extract":           {"."},
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler"},
+	"crawler/ftpfetch":          {".", "crawler"},
+	"crawler/ftpfetch/ftptest":  {},
 	"crawler/crawltest":         {"."},
 	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
-		"crawler", "crawler/collyfetch", "crawler/crawltest"},
+		"crawler", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest"},
 	"cmd/decorum": {"crawler/daemon"},
 }
 
@@ -42,11 +44,13 @@ var plan = map[string][]string{
 // the standard library; golang.org/x is free to all, so that the words, robots
 // and sitemap stay light to import.
 var thirdParty = map[string][]string{
-	"storage/bolt":        {"go.etcd.io/bbolt"},
-	"storage/storagetest": {"github.com/google/go-cmp"},
-	"storage/warc":        {"github.com/klauspost/compress/gzip"},
-	"crawler/collyfetch":  {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
-	"crawler/daemon":      {"github.com/spf13/", "github.com/goccy/go-yaml"},
+	"storage/bolt":             {"go.etcd.io/bbolt"},
+	"storage/storagetest":      {"github.com/google/go-cmp"},
+	"storage/warc":             {"github.com/klauspost/compress/gzip"},
+	"crawler/collyfetch":       {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
+	"crawler/ftpfetch":         {"github.com/jlaffaye/ftp"},
+	"crawler/ftpfetch/ftptest": {"goftp.io/server/v2"},
+	"crawler/daemon":           {"github.com/spf13/", "github.com/goccy/go-yaml"},
 }
 
 // fileLines is how long a file may be.

@@ -12,11 +12,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// proofs returns a clearance for the robots.txt of a.test, and permits for
-// a.test and b.test.
-func proofs(t *testing.T) (robots.Clearance, politeness.Permit, politeness.Permit) {
+// proofs returns a clearance for the robots.txt of an origin of a.test, and
+// permits for a.test and b.test.
+func proofs(t *testing.T, origin string) (robots.Clearance, politeness.Permit, politeness.Permit) {
 	t.Helper()
-	u, err := decorum.ParseURL("http://a.test/")
+	u, err := decorum.ParseURL(origin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func proofs(t *testing.T) (robots.Clearance, politeness.Permit, politeness.Permi
 }
 
 func TestTicketNeedsBothProofs(t *testing.T) {
-	clearance, permit, other := proofs(t)
+	clearance, permit, other := proofs(t, "http://a.test/")
 	for _, tt := range []struct {
 		name      string
 		clearance robots.Clearance
@@ -57,7 +57,7 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 }
 
 func TestTicketIsForOneRequestToOneURL(t *testing.T) {
-	clearance, permit, _ := proofs(t)
+	clearance, permit, _ := proofs(t, "http://a.test/")
 	ticket, err := crawler.NewTicket(clearance, permit)
 	if err != nil {
 		t.Fatal(err)

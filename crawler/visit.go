@@ -11,13 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Fetcher gets one URL. It calls Ticket.Use before it sends anything,
-// follows no redirects, and returns an answer of any status as a Response; an
-// error means that no whole answer came.
-type Fetcher interface {
-	Fetch(context.Context, Ticket) (*decorum.Response, error)
-}
-
 // A Finisher is a Fetcher that keeps something for the handler of a page. It is
 // told, by the ticket, when the visit is over and its handler has returned, if
 // one was called at all.

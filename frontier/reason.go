@@ -12,7 +12,7 @@ type Reason string
 
 // Reasons.
 const (
-	WrongScheme    Reason = "scheme"       // neither http nor https
+	WrongScheme    Reason = "scheme"       // ScopeConfig.FTP
 	LongURL        Reason = "url_length"   // ScopeConfig.MaxURLLength
 	DeepLink       Reason = "depth"        // ScopeConfig.MaxDepth
 	Elsewhere      Reason = "within"       // ScopeConfig.Within

@@ -41,6 +41,7 @@ func (w Within) String() string { return withinNames[w] }
 // end what a site makes up without end; 0 is the default of each.
 type ScopeConfig struct {
 	Within       Within
+	FTP          bool             // URLs of ftp belong to it, too; they do wherever a seed is one
 	Include      []*regexp.Regexp // a URL must match one of them, if there are any
 	Exclude      []*regexp.Regexp // and none of these
 	MaxDepth     int              // links from a seed; 0: 32, negative: seeds only
@@ -86,13 +87,15 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 type Scope struct {
 	cfg   ScopeConfig
 	roots map[string]bool // origins, hosts or domains of the seeds
+	ftp   bool
 }
 
 // NewScope returns the scope of a crawl from seeds.
 func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
-	s := &Scope{cfg: cfg.withDefaults(), roots: map[string]bool{}}
+	s := &Scope{cfg: cfg.withDefaults(), roots: map[string]bool{}, ftp: cfg.FTP}
 	for _, u := range seeds {
 		s.roots[s.root(u)] = true
+		s.ftp = s.ftp || !u.Origin().IsHTTP()
 	}
 	return s
 }
@@ -110,8 +113,8 @@ func (s *Scope) Check(e storage.Entry) error {
 func (s *Scope) refuse(e storage.Entry) *Refusal {
 	u := e.URL.String()
 	switch {
-	case !e.URL.Origin().IsHTTP():
-		return &Refusal{WrongScheme, "only http and https are fetched"}
+	case !s.ftp && !e.URL.Origin().IsHTTP():
+		return &Refusal{WrongScheme, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"}
 	case len(u) > s.cfg.MaxURLLength:
 		return refusalOf(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
 	case e.Redirects > s.cfg.MaxRedirects:

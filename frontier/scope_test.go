@@ -50,6 +50,9 @@ func TestScope(t *testing.T) {
 		{"URL length, just", frontier.ScopeConfig{MaxURLLength: 30}, "https://www.example.co.uk/" + strings.Repeat("a", 4), 1, ""},
 		{"included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/docs/x", 1, ""},
 		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1, "matches no include pattern"},
+		{"ftp is not asked for", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
+		{"ftp", frontier.ScopeConfig{FTP: true}, "ftp://www.example.co.uk/a", 1, ""},
+		{"ftp elsewhere", frontier.ScopeConfig{FTP: true}, "ftp://ftp.example.co.uk/a", 1, "another host than the seeds'"},
 		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1, "matches an exclude pattern"},
 		{"exclude beats include", frontier.ScopeConfig{Include: docs, Exclude: pdf}, "https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
 	}
@@ -78,5 +81,18 @@ func TestParseWithin(t *testing.T) {
 	}
 	if _, err := frontier.ParseWithin("galaxy"); err == nil {
 		t.Error("galaxy is accepted")
+	}
+}
+
+// A seed on ftp says that ftp is wanted, as far as Within goes.
+func TestScopeOfSeedOnFTP(t *testing.T) {
+	seeds := []decorum.URL{mustURL(t, "https://www.example.test/"), mustURL(t, "ftp://ftp.example.test/")}
+	s := frontier.NewScope(frontier.ScopeConfig{}, seeds)
+	for url, want := range map[string]bool{
+		"ftp://ftp.example.test/a": true, "ftp://www.example.test/a": true, "https://ftp.example.test/": true, "ftp://other.test/": false,
+	} {
+		if err := s.Check(storage.Entry{URL: mustURL(t, url)}); (err == nil) != want {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }

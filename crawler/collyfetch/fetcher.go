@@ -82,8 +82,9 @@ func (cfg Config) withDefaults() Config {
 // A Fetcher is a crawler.Fetcher on colly. Its methods may be called at the
 // same time.
 type Fetcher struct {
-	cfg    Config
-	engine *colly.Collector
+	cfg     Config
+	engine  *colly.Collector
+	network *network
 }
 
 var _ crawler.Fetcher = (*Fetcher)(nil)
@@ -109,7 +110,7 @@ func newFetcher(cfg Config, n *network) *Fetcher {
 	if way.next == nil {
 		way.next, way.network = newTransport(n), n
 	}
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way)}
+	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way), network: n}
 }
 
 // newEngine returns a collector with everything off that decorum decides.
@@ -146,7 +147,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	defer cancel()
 	visit := &passage{ticket: t}
 	if f.cfg.Capture {
-		visit.tape = newTape(f.cfg.bodyLimit(t))
+		visit.tape = newTape(t.Limit(f.cfg.MaxBody))
 	}
 	c := f.engine.Clone()
 	c.Context = context.WithValue(ctx, passageKey{}, visit)
@@ -166,7 +167,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if outer := new(url.Error); errors.As(err, &outer) {
 		err = outer.Err // it says the URL, as ours does
 	}
-	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind(err), Err: err}
+	return nil, crawler.NoAnswer(t, err)
 }
 
 // extraKey is the key of a context for the headers that a callback has set.
@@ -196,14 +197,4 @@ func sendable(u decorum.URL) error {
 	}
 	_, err := url.Parse(u.String())
 	return err
-}
-
-// kind returns the class of a failed request.
-func kind(err error) decorum.Kind {
-	for _, k := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
-		if errors.Is(err, k) {
-			return k
-		}
-	}
-	return decorum.Unreachable
 }

@@ -6,14 +6,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -33,14 +30,6 @@ type passage struct {
 }
 
 type passageKey struct{}
-
-// robotsBody is how much of a robots.txt is read: the 500 KiB that count
-// (FMT-08), and one byte that shows there is more.
-const robotsBody = 512_000 + 1
-
-// sitemapBody is how much of a sitemap is read: the 50 MiB that sitemaps.org
-// allows, and one byte that shows there is more.
-const sitemapBody = 50<<20 + 1
 
 // A turnstile is the one way out: an http.RoundTripper that lets a request
 // pass only with a ticket for exactly its URL. It reads the body itself, so
@@ -229,10 +218,10 @@ const presize = 256 << 10
 
 // read returns the body as far as it is wanted, decoded.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
-	if !ticket.Errand() && !t.wanted(res) && !ticket.WantsFeed(res.Header.Get("Content-Type")) {
-		return nil, true, nil
+	limit := ticket.Limit(t.cfg.MaxBody)
+	if res.StatusCode/100 == 2 && !ticket.Wants(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
+		return nil, true, nil // what is no page (a redirect, an error) is read
 	}
-	limit := t.cfg.bodyLimit(ticket)
 	r, err := t.decoders.open(res, limit)
 	if err != nil {
 		return nil, false, bodyError(err, res, 0)
@@ -250,30 +239,4 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 		return buf.Bytes()[:limit], true, nil
 	}
 	return buf.Bytes(), false, nil
-}
-
-// bodyLimit returns how many bytes are kept of the body that a ticket gets.
-func (cfg *Config) bodyLimit(t crawler.Ticket) int64 {
-	switch {
-	case t.ForRobots():
-		return max(cfg.MaxBody, robotsBody)
-	case t.Errand():
-		return max(cfg.MaxBody, sitemapBody)
-	}
-	return cfg.MaxBody
-}
-
-// wanted reports whether a body of this content type is read. A response
-// without a type, or one that is no page (a redirect, an error), is.
-func (t *turnstile) wanted(res *http.Response) bool {
-	header := res.Header.Get("Content-Type")
-	if len(t.cfg.ContentTypes) == 0 || header == "" || res.StatusCode/100 != 2 {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(header)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		media, _, _ = strings.Cut(header, ";")
-		media = strings.ToLower(strings.TrimSpace(media))
-	}
-	return slices.Contains(t.cfg.ContentTypes, media)
 }

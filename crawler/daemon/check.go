@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
@@ -60,8 +59,8 @@ func checkSeeds(p *Project) *fault {
 		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if u, err := decorum.ParseURL(s); err != nil || !u.Origin().IsHTTP() { // LOC-18
-			return faulty(item("seeds", i), "%q is not a URL the crawl can visit: expected https://host/path", s)
+		if err := p.checkSeed(s); err != nil {
+			return faulty(item("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {

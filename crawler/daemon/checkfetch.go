@@ -34,6 +34,12 @@ func checkFetch(p *Project) *fault {
 	if p.Fetch.FirstByte > p.Fetch.Timeout {
 		return faulty("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByte, p.Fetch.Timeout)
 	}
+	switch {
+	case p.Fetch.FTP && p.Fetch.Proxy != "":
+		return faulty("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
+	case p.Fetch.FTP && p.Handler != "":
+		return faulty("fetch.ftp", "%v; leave one of the two out", errCalledFTP)
+	}
 	if p.Store.Path == "" {
 		return faulty("store.path", "expected the name of a directory")
 	}

@@ -52,7 +52,11 @@ func (q robotsCheck) draft() *draft {
 // errand returns an errand that fetches as the project says.
 func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	store := storage.NewMemory(storage.Config{})
-	fetcher, err := d.fetcher(store)
+	web, err := d.fetcher(store)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := d.withFTP(web)
 	if err != nil {
 		return nil, err
 	}

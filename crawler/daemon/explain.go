@@ -107,7 +107,7 @@ func (a *app) openAsked(q explainQuery) (*kept, error) {
 // host rests as long as the crawl owes it.
 func (x *explainer) fetchRobots(ctx context.Context, text string) error {
 	u, _, err := x.rewrite(ctx, text)
-	if err != nil || !u.Origin().IsHTTP() {
+	if err != nil {
 		return err
 	}
 	if rules, err := x.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {

@@ -96,10 +96,8 @@ func (x *explainer) explain(ctx context.Context, text string) (*explained, error
 	if err := x.scoped(ctx, u, entry, targets, e); err != nil {
 		return nil, err
 	}
-	if u.Origin().IsHTTP() {
-		if err := x.rules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
-			return nil, err
-		}
+	if err := x.rules(ctx, targets[len(targets)-1], &e.Robots); err != nil {
+		return nil, err
 	}
 	if e.Host, err = x.hostOf(ctx, u.Origin().Host()); err != nil {
 		return nil, err

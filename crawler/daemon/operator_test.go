@@ -136,7 +136,7 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	}
 	call(t, v.args("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
 	call(t, v.args("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
-	call(t, v.args("ftp://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
+	call(t, v.args("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
 	call(t, v.args("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
 }
 

@@ -142,7 +142,7 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 		return frontier.ScopeConfig{}, err
 	}
 	cfg := frontier.ScopeConfig{
-		Within: within, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
+		Within: within, FTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxRepeat: p.Scope.MaxRepeat,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxURLsPerHost: p.Scope.MaxURLsPerHost, Year: time.Now().Year(),

@@ -131,6 +131,7 @@ type Fetch struct {
 	DNSTTL       Duration          `yaml:"dns_ttl"`       // for how long addresses of hosts are remembered
 	ConnectTo    []string          `yaml:"connect_to"`
 	AllowPrivate bool              `yaml:"allow_private"`
+	FTP          bool              `yaml:"ftp"` // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 
 // Discover says what leads to further URLs.
@@ -183,7 +184,7 @@ type Output struct {
 // judgesAs reports whether p decides as q does which URLs may be visited: scope
 // reaches from the seeds.
 func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product &&
+	return p.Agent.Product == q.Agent.Product && p.Fetch.FTP == q.Fetch.FTP &&
 		sameAs(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && sameAs(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }

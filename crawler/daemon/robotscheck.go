@@ -79,7 +79,7 @@ func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) err
 	}
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
-		if pages[i], err = decorum.ParseURL(s); err != nil || !pages[i].Origin().IsHTTP() {
+		if pages[i], err = decorum.ParseURL(s); err != nil {
 			return usage("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}

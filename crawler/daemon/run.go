@@ -87,7 +87,11 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 	if err := j.openStores(p, a); err != nil {
 		return nil, err
 	}
-	fetcher, err := p.fetcher(j.store)
+	web, err := p.fetcher(j.store)
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := p.withFTP(web)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +108,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
 		Settings: settings, Log: a.log,
 	}
-	a.handlers.attach(j.crawler, p, fetcher)
+	a.handlers.attach(j.crawler, p, web)
 	if arc != nil {
 		arc.notes, arc.revisits = j.frontier, settings.Revisit.Wanted()
 		j.crawler.Archive = arc

@@ -27,7 +27,7 @@ func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
 			}
 		}
 		for _, name := range p.SeedFiles {
-			switch err := readSeeds(name, yield); {
+			switch err := p.readSeeds(name, yield); {
 			case errors.Is(err, errEnough):
 				return
 			case err != nil:
@@ -42,7 +42,7 @@ func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
 var errEnough = errors.New("enough seeds")
 
 // readSeeds yields the URLs of one file: one a line, # begins a comment.
-func readSeeds(name string, yield func(decorum.URL, error) bool) error {
+func (p *Project) readSeeds(name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
@@ -58,11 +58,10 @@ func readSeeds(name string, yield func(decorum.URL, error) bool) error {
 		if text == "" {
 			continue
 		}
-		u, err := decorum.ParseURL(text)
-		if err != nil || !u.Origin().IsHTTP() {
-			return usage("%s:%d: %q is not a URL the crawl can visit: expected https://host/path", name, n, text)
+		if err := p.checkSeed(text); err != nil {
+			return usage("%s:%d: %w", name, n, err)
 		}
-		if !yield(u, nil) {
+		if u, err := decorum.ParseURL(text); !yield(u, err) {
 			return errEnough
 		}
 	}

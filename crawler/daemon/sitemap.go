@@ -118,7 +118,7 @@ func (q sitemapQuery) place(name string) (decorum.URL, error) {
 		return decorum.URL{}, nil
 	}
 	u, err := decorum.ParseURL(address)
-	if err != nil || !u.Origin().IsHTTP() {
+	if err != nil {
 		return decorum.URL{}, usage("%s: %q is not the URL of a sitemap; expected https://host/path", what, address)
 	}
 	return u, nil

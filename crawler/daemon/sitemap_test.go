@@ -66,7 +66,7 @@ func TestSitemapFile(t *testing.T) {
 		{"strict without a place", []string{"--strict", good}, ExitUsage, "", []string{"--strict: which URLs a file may list", "set --base"}},
 		{"a place for a URL", []string{"--base=https://example.com/", "https://example.com/"}, ExitUsage, "", []string{"--base: says where a file is"}},
 		{"no place", []string{"--base=map.xml", good}, ExitUsage, "", []string{`--base: "map.xml" is not the URL of a sitemap`}},
-		{"no URL that can be fetched", []string{"ftp://example.com/"}, ExitUsage, "", []string{`SITEMAP: "ftp://example.com/" is not the URL of a sitemap`}},
+		{"no URL that can be fetched", []string{"gopher://example.com/"}, ExitUsage, "", []string{`SITEMAP: "gopher://example.com/" is not the URL of a sitemap`}},
 		{"limit below zero", []string{"--limit=-1", good}, ExitUsage, "", []string{"--limit: -1 is less than 0"}},
 		{"contact", []string{"--contact=me", good}, ExitUsage, "", []string{`--contact: "me" is no way to reach you`}},
 		{"agent", []string{"--agent=my bot", good}, ExitUsage, "", []string{`--agent: "my bot" is not a product token`}},

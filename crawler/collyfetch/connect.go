@@ -1,0 +1,28 @@
+package collyfetch
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// Dial connects to addr, a host and a port, or to where ConnectTo sends it, for
+// a visit that does not speak HTTP. What holds for requests holds for it: an
+// address that is not public, or must not be visited now, is refused when it is
+// about to be connected to, and so is every address without a ticket.
+func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
+	return f.network.dial(passing(ctx, t), "tcp", addr)
+}
+
+// DialAddr is Dial to an address that the visit has been told by its server:
+// ConnectTo has had its say when the server was connected to.
+func (f *Fetcher) DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
+	return f.network.dialer.DialContext(passing(ctx, t), "tcp", addr.String())
+}
+
+// passing returns a context whose connections are for the visit of t.
+func passing(ctx context.Context, t crawler.Ticket) context.Context {
+	return context.WithValue(ctx, passageKey{}, &passage{ticket: t})
+}

@@ -1,0 +1,93 @@
+package collyfetch_test
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+)
+
+// TestDial: connections for visits that do not speak HTTP go where ConnectTo
+// sends them, or exactly where they are told to, and are refused as requests are.
+func TestDial(t *testing.T) {
+	sent, told := greeter(t, "sent"), greeter(t, "told")
+	to, err := collyfetch.ParseConnectTo("::" + sent.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher := func(private bool) *collyfetch.Fetcher {
+		f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	ticket := ticketFor(t, "ftp://a.test/robots.txt")
+	for _, tt := range []struct {
+		name    string
+		private bool
+		ticket  crawler.Ticket
+		refused error
+	}{
+		{"allowed", true, ticket, nil},
+		{"private", false, ticket, decorum.Forbidden},
+		{"no ticket", true, crawler.Ticket{}, decorum.Unticketed},
+	} {
+		f := fetcher(tt.private)
+		byName, err := f.Dial(t.Context(), tt.ticket, "a.test:21")
+		leadsTo(t, tt.name, byName, err, "sent", tt.refused)
+		byAddr, err := f.DialAddr(t.Context(), tt.ticket, told)
+		leadsTo(t, tt.name, byAddr, err, "told", tt.refused)
+	}
+	if _, err := fetcher(true).Dial(t.Context(), ticket, "a.test"); err == nil {
+		t.Error("no port is needed")
+	}
+}
+
+// greeter returns the address of a server that says so much, and hangs up.
+func greeter(t *testing.T, says string) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(says))
+			conn.Close()
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// leadsTo fails the test unless conn leads to the server that says want, or was
+// refused with an error of that kind.
+func leadsTo(t *testing.T, name string, conn net.Conn, err error, want string, refused error) {
+	t.Helper()
+	if refused != nil {
+		if !errors.Is(err, refused) {
+			t.Errorf("%s: %v, want %v", name, err, refused)
+		}
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	defer conn.Close()
+	got := make([]byte, len(want))
+	if _, err := conn.Read(got); err != nil || string(got) != want {
+		t.Errorf("%s: it leads to %q, %v; want %q", name, got, err, want)
+	}
+}

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+)
+
+// errProxiedFTP refuses what would go around the proxy.
+var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
+
+// errCalledFTP refuses what callbacks would not be told of.
+var errCalledFTP = errors.New("the callbacks of a handler see http and https only")
+
+// checkSeed returns why the crawl cannot begin at s, if so (LOC-18).
+func (p *Project) checkSeed(s string) error {
+	u, err := decorum.ParseURL(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a URL the crawl can visit: expected https://host/path", s)
+	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
+		return fmt.Errorf("%q cannot be visited: %w", s, errProxiedFTP)
+	case !u.Origin().IsHTTP() && p.Handler != "":
+		return fmt.Errorf("%q cannot be visited: %w", s, errCalledFTP)
+	}
+	return nil
+}
+
+// withFTP returns web for http and https, and beside it what fetches ftp: over
+// connections that web makes, so that what it refuses is refused. Where there is
+// a proxy, nothing fetches ftp.
+func (p *Project) withFTP(web *collyfetch.Fetcher) (crawler.Fetcher, error) {
+	fetchers := crawler.ByScheme{"http": web, "https": web}
+	if p.Fetch.Proxy != "" {
+		return fetchers, nil
+	}
+	ftp, err := ftpfetch.New(ftpfetch.Config{
+		Dialer: web, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
+		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+	})
+	fetchers["ftp"] = ftp
+	return fetchers, err
+}

@@ -1,0 +1,85 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// A Fetcher gets one URL. It calls Ticket.Use before it sends anything,
+// follows no redirects, and returns an answer of any status as a Response; an
+// error, as NoAnswer makes it, means that no whole answer came.
+type Fetcher interface {
+	Fetch(context.Context, Ticket) (*decorum.Response, error)
+}
+
+// ByScheme is the Fetcher of a crawl that speaks several protocols: each visit
+// is made by the one that is registered for the scheme of its URL (LOC-15). A
+// visit of a scheme that has none is refused with an error of Kind Invalid.
+type ByScheme map[string]Fetcher
+
+// Fetch implements Fetcher.
+func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
+	if t.URL().IsZero() {
+		return nil, t.Use("") // refused: it is for no URL
+	}
+	scheme := t.URL().Origin().Scheme()
+	if f := b[scheme]; f != nil {
+		return f.Fetch(ctx, t)
+	}
+	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
+}
+
+// NoAnswer returns the error of a Fetcher that got no whole answer, because of
+// cause. Its Kind is that of cause if we refused the request ourselves
+// (Unticketed, Forbidden, NotDue), else Unreachable.
+func NoAnswer(t Ticket, cause error) error {
+	kind := decorum.Unreachable
+	for _, ours := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
+		if errors.Is(cause, ours) {
+			kind = ours
+			break
+		}
+	}
+	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}
+}
+
+// robotsBody is how much of a robots.txt is read: the 500 KiB that count
+// (FMT-08), and one byte that shows there is more.
+const robotsBody = 512_000 + 1
+
+// sitemapBody is how much of a sitemap is read: the 50 MiB that sitemaps.org
+// allows, and one byte that shows there is more.
+const sitemapBody = 50<<20 + 1
+
+// Limit returns how many bytes of a body are read, where usual are of a page's.
+// Of a robots.txt at least 512,000 bytes are, of a sitemap 50 MiB.
+func (t Ticket) Limit(usual int64) int64 {
+	switch {
+	case t.ForRobots():
+		return max(usual, robotsBody)
+	case t.Errand():
+		return max(usual, sitemapBody)
+	}
+	return usual
+}
+
+// Wants reports whether a body of this content type is read, where types are
+// those of pages that are; none: all. robots.txt, sitemaps and feeds are always
+// read, and so is what has no type.
+func (t Ticket) Wants(contentType string, types []string) bool {
+	if len(types) == 0 || contentType == "" || t.Errand() || t.WantsFeed(contentType) {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		media, _, _ = strings.Cut(contentType, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	return slices.Contains(types, media)
+}

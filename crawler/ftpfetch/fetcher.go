@@ -1,0 +1,100 @@
+package ftpfetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// A Dialer makes the connections of visits, and refuses those that must not be
+// made: see collyfetch.Fetcher, which is one.
+type Dialer interface {
+	// Dial connects to a host and a port, or to where the user sends it.
+	Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)
+	// DialAddr connects to exactly that address.
+	DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error)
+}
+
+// Config is how a Fetcher fetches.
+type Config struct {
+	Dialer Dialer // compulsory
+	// Password is sent with the login "anonymous": by custom it says who comes
+	// (RFC 1635). Compulsory.
+	Password string
+	// Timeout bounds a visit, from dialling to the last reply. Default 30 s.
+	Timeout time.Duration
+	// MaxBody is how many bytes of a file are kept, and of a listing both as it
+	// comes and as a page. Default 10 MiB. Of a robots.txt at least 512,000
+	// bytes are kept, of a sitemap 50 MiB.
+	MaxBody int64
+	// ContentTypes are the media types whose bodies are read. The type of a file
+	// is that of the ending of its name or, if that has none, of its first bytes;
+	// a listing is text/html. Empty: all. robots.txt, sitemaps and feeds are
+	// always read.
+	ContentTypes []string
+}
+
+// A Fetcher is a crawler.Fetcher of ftp URLs. Its methods may be called at the
+// same time.
+type Fetcher struct{ cfg Config }
+
+var _ crawler.Fetcher = (*Fetcher)(nil)
+
+// New returns a Fetcher.
+func New(cfg Config) (*Fetcher, error) {
+	switch {
+	case cfg.Dialer == nil:
+		return nil, errors.New("ftpfetch: a dialler is compulsory")
+	case cfg.Password == "" || !sendable(cfg.Password):
+		return nil, errors.New("ftpfetch: a password is compulsory, in one line: it says who comes")
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = 10 << 20
+	}
+	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
+	return &Fetcher{cfg}, nil
+}
+
+// Fetch makes one visit, which the ticket pays for. A URL that names no file (see
+// the rules of RFC 1738 §3.2.2 for escapes in its path) gets an error of Kind
+// Invalid, before anything is sent.
+func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	u := t.URL()
+	if u.IsZero() {
+		return nil, t.Use("") // refused: it is for no URL
+	}
+	name, err := nameOf(u)
+	if err != nil {
+		return nil, &decorum.Error{Op: "fetch", URL: u.String(), Kind: decorum.Invalid, Err: err}
+	}
+	if err := t.Use(u.String()); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, fmt.Errorf("no whole answer within %v", f.cfg.Timeout))
+	defer cancel()
+	s := &session{cfg: f.cfg, ctx: ctx, ticket: t, limit: t.Limit(f.cfg.MaxBody)}
+	res := &decorum.Response{URL: u, Header: http.Header{}, Start: time.Now()}
+	err = s.visit(name, res)
+	s.close()
+	res.Addr, res.End = s.addr, time.Now()
+	switch status := statusOf(err); {
+	case err == nil:
+		return res, nil
+	case status != 0: // whatever came of a body is none of this answer
+		return &decorum.Response{URL: u, Status: status, Header: http.Header{}, Addr: res.Addr, Start: res.Start, End: res.End}, nil
+	case context.Cause(ctx) != nil:
+		err = context.Cause(ctx)
+	}
+	return nil, crawler.NoAnswer(t, told{err})
+}

@@ -1,0 +1,257 @@
+package ftpfetch_test
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/extract"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// fetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
+func fetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
+	t.Helper()
+	to, err := collyfetch.ParseConnectTo("::" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, err := collyfetch.New(collyfetch.Config{
+		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Dialer, cfg.Password = web, "bot@example.com"
+	f, err := ftpfetch.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func mustURL(t *testing.T, s string) decorum.URL {
+	t.Helper()
+	u, err := decorum.ParseURL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// ticketFor returns a ticket for url, got as the hallway gets it. What does not
+// end in /robots.txt is a page of an origin without rules.
+func ticketFor(t *testing.T, url string) crawler.Ticket {
+	t.Helper()
+	u, now := mustURL(t, url), time.Now()
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+	clearance, err := gate.Check(t.Context(), now, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u != u.Origin().RobotsURL() {
+		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound}
+		if _, err := gate.Learn(t.Context(), now, clearance, none, nil); err != nil {
+			t.Fatal(err)
+		}
+		if clearance, err = gate.Check(t.Context(), now, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := crawler.NewTicket(clearance, permit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+// tree writes files: a name that ends in a slash is a directory.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		place := filepath.Join(dir, filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(place, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o755), os.WriteFile(place, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestFetch: what a server has, and what becomes of it.
+func TestFetch(t *testing.T) {
+	const limit = 1000
+	dir := tree(t, map[string]string{
+		"robots.txt": "User-agent: *\nDisallow: /secret\n", "a.html": "<p>a", "README": "read me\n", "pub/b.html": "b",
+		"just.txt": strings.Repeat("x", limit), "big.txt": strings.Repeat("x", 1<<20), "film.png": "moo", "raw": "\x00\x01\x02", "empty": "",
+	})
+	for _, tt := range []struct {
+		path, contentType, body string
+		status                  int
+		truncated               bool
+		location                string
+	}{
+		{path: "/robots.txt", status: 200, contentType: "text/plain; charset=utf-8", body: "User-agent: *\nDisallow: /secret\n"},
+		{path: "/a.html", status: 200, contentType: "text/html; charset=utf-8", body: "<p>a"},
+		{path: "/README", status: 200, contentType: "text/plain; charset=utf-8", body: "read me\n"},
+		{path: "/empty", status: 200, contentType: "text/plain; charset=utf-8"},
+		{path: "/just.txt", status: 200, contentType: "text/plain; charset=utf-8", body: strings.Repeat("x", limit)},
+		{path: "/big.txt", status: 200, contentType: "text/plain; charset=utf-8", body: strings.Repeat("x", limit), truncated: true},
+		{path: "/film.png", status: 200, contentType: "image/png", truncated: true},
+		{path: "/raw", status: 200, contentType: "application/octet-stream", truncated: true},
+		{path: "/pub/", status: 200, contentType: "text/html; charset=utf-8",
+			body: "<!DOCTYPE html>\n<title>/pub/</title>\n<a href=\"./b.html\">b.html</a><br>\n"},
+		{path: "/pub", status: 301, location: "/pub/"},
+		{path: "/none", status: 404},
+		{path: "/none/", status: 404},
+		{path: "/a.html?x=1", status: 404}, // ftp has no queries
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			server := ftptest.Start(t, dir, nil)
+			f := fetcher(t, server.Addr, ftpfetch.Config{MaxBody: limit, ContentTypes: []string{"text/html", "text/plain"}}, true)
+			ticket := ticketFor(t, "ftp://a.test"+tt.path)
+			res, err := f.Fetch(t.Context(), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.Header.Get("Content-Type"); res.Status != tt.status || got != tt.contentType || string(res.Body) != tt.body || res.Truncated != tt.truncated {
+				t.Errorf("%d %q %q, truncated: %v; want %d %q %q, %v",
+					res.Status, got, res.Body, res.Truncated, tt.status, tt.contentType, tt.body, tt.truncated)
+			}
+			if to, _ := res.Location(); tt.location != "" && to != mustURL(t, "ftp://a.test"+tt.location) {
+				t.Errorf("it leads to %v, want %s", to, tt.location)
+			}
+			if res.Addr.String() != server.Addr || res.URL != ticket.URL() || res.End.Before(res.Start) {
+				t.Errorf("answer %+v", res)
+			}
+			if got, want := server.Told("USER", "PASS"), []string{"USER anonymous", "PASS bot@example.com"}; !slices.Equal(got, want) {
+				t.Errorf("it logged in by %q, want %q", got, want)
+			}
+			if _, err := f.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) || len(server.Told("USER")) != 1 {
+				t.Errorf("a second visit on the same ticket: %v, want Unticketed and nothing sent", err)
+			}
+		})
+	}
+}
+
+// TestListing: the names of a directory lead to its files, whatever they are.
+func TestListing(t *testing.T) {
+	files := map[string]string{
+		"a b.txt": "1", "100%.txt": "2", "%41.txt": "3", "what?.txt": "4", "#1.txt": "5", "a:b.txt": "6", "žluť.txt": "7",
+		"<b>&amp;.txt": "8", `"q".txt`: "9", "dir/x.txt": "10", "-la": "11", "*": "12",
+	}
+	server := ftptest.Start(t, tree(t, files), nil)
+	f := fetcher(t, server.Addr, ftpfetch.Config{}, true)
+	res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL).Links
+	if len(links) != len(files) {
+		t.Fatalf("%d links, want %d:\n%s", len(links), len(files), res.Body)
+	}
+	read := map[string]bool{}
+	for _, l := range links {
+		res, err := f.Fetch(t.Context(), ticketFor(t, l.URL.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read[string(res.Body)] = true; res.Status != http.StatusOK {
+			t.Errorf("%s: status %d", l.URL, res.Status)
+		}
+	}
+	for name, text := range files {
+		if !read[text] && name != "dir/x.txt" {
+			t.Errorf("no link leads to %s", name)
+		}
+	}
+	// A listing is cut where it would be longer than a body may be.
+	short, err := fetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
+	if err != nil || !short.Truncated || len(short.Body) > 500 || len(extract.Scan(short.Body, "text/html", res.URL).Links) < 2 {
+		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
+	}
+}
+
+// TestNothingIsSent for URLs that name no file: the path that was shown to
+// robots.txt is the path that is asked for, and never more than a path.
+func TestNothingIsSent(t *testing.T) {
+	server := ftptest.Start(t, tree(t, map[string]string{"secret/x": "x"}), nil)
+	f := fetcher(t, server.Addr, ftpfetch.Config{}, true)
+	for _, url := range []string{
+		"ftp://a.test/x%0d%0aDELE%20/secret/x", "ftp://a.test/x%0A", "ftp://a.test/%00", "ftp://a.test/a%09b", "ftp://a.test/%7f",
+		"ftp://a.test/%FF%F4%FF%F2ABOR", "ftp://a.test/pub%2F..%2Fsecret/x", "ftp://a.test/..%2fsecret/x", "ftp://a.test/..%5Csecret%5Cx",
+		"ftp://a.test/a?b%0d%0aQUIT", "ftp://a.test/100%", "http://a.test/",
+	} {
+		if _, err := f.Fetch(t.Context(), ticketFor(t, url)); !errors.Is(err, decorum.Invalid) {
+			t.Errorf("%s: %v, want Invalid", url, err)
+		}
+	}
+	if _, err := f.Fetch(t.Context(), crawler.Ticket{}); !errors.Is(err, decorum.Unticketed) {
+		t.Errorf("no ticket: %v, want Unticketed", err)
+	}
+	public := fetcher(t, server.Addr, ftpfetch.Config{}, false)
+	for _, url := range []string{"ftp://a.test/robots.txt", "ftp://a.test/secret/"} {
+		if _, err := public.Fetch(t.Context(), ticketFor(t, url)); !errors.Is(err, decorum.Forbidden) {
+			t.Errorf("%s at a loopback address: %v, want Forbidden", url, err)
+		}
+	}
+	if log := server.Log(); len(log) != 0 {
+		t.Errorf("the server was told %v", log)
+	}
+}
+
+func TestLoginRefused(t *testing.T) {
+	server := ftptest.Start(t, t.TempDir(), func(string) bool { return false })
+	for _, url := range []string{"ftp://a.test/robots.txt", "ftp://a.test/x"} {
+		res, err := fetcher(t, server.Addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, url))
+		if !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), `the server says 530 "Incorrect password`) {
+			t.Errorf("%s: %v, %v; want no answer, in the words of the server", url, res, err)
+		}
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if _, err := fetcher(t, l.Addr().String(), ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/")); !errors.Is(err, decorum.Unreachable) {
+		t.Errorf("%v, want Unreachable", err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &collyfetch.Fetcher{}}, {Dialer: &collyfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
+		if _, err := ftpfetch.New(cfg); err == nil {
+			t.Errorf("%+v is accepted", cfg)
+		}
+	}
+}

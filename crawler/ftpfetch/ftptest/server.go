@@ -1,0 +1,102 @@
+// Package ftptest runs a real ftp server on loopback, for tests.
+package ftptest
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"goftp.io/server/v2"
+	"goftp.io/server/v2/driver/file"
+)
+
+// A Server serves a directory to anonymous users, and logs what it is told.
+type Server struct {
+	Addr string // host and port
+
+	login func(password string) bool
+	mu    sync.Mutex
+	log   []Command
+}
+
+// A Command is one line that a client sent: "RETR /a".
+type Command struct {
+	Text string
+	At   time.Time // when it came
+}
+
+// Start serves dir until the test ends. login says which passwords of the user
+// anonymous are good; nil: all.
+func Start(t testing.TB, dir string, login func(password string) bool) *Server {
+	t.Helper()
+	driver, err := file.NewDriver(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Addr: l.Addr().String(), login: login}
+	commands := maps.Clone(server.DefaultCommands())
+	commands["MDTM"] = announced{commands["MDTM"]}
+	srv, err := server.NewServer(&server.Options{
+		Driver: driver, Auth: s, Perm: server.NewSimplePerm("ftp", "ftp"), Logger: s, Commands: commands,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = srv.Serve(l) }) // it ends when l is closed
+	t.Cleanup(func() {
+		l.Close()
+		serving.Wait()
+	})
+	return s
+}
+
+// announced is a command that FEAT lists.
+type announced struct{ server.Command }
+
+// IsExtend implements server.Command.
+func (announced) IsExtend() bool { return true }
+
+// Log returns the commands that came so far.
+func (s *Server) Log() []Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+// Told returns the texts of the commands that begin with one of these words, in
+// order.
+func (s *Server) Told(words ...string) (texts []string) {
+	for _, c := range s.Log() {
+		if word, _, _ := strings.Cut(c.Text, " "); slices.Contains(words, word) {
+			texts = append(texts, c.Text)
+		}
+	}
+	return texts
+}
+
+// CheckPasswd implements server.Auth.
+func (s *Server) CheckPasswd(_ *server.Context, user, password string) (bool, error) {
+	return user == "anonymous" && (s.login == nil || s.login(password)), nil
+}
+
+// PrintCommand implements server.Logger.
+func (s *Server) PrintCommand(_, command, params string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
+}
+
+// Print, Printf and PrintResponse are the rest of server.Logger.
+func (*Server) Print(string, any)                 {}
+func (*Server) Printf(string, string, ...any)     {}
+func (*Server) PrintResponse(string, int, string) {}
