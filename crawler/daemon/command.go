@@ -14,14 +14,21 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h Handlers) {
+func Main(h Handlers) { os.Exit(Run(h, os.Args[1:]...)) }
+
+// Run is Main for a program that has more to do: it runs what args ask for, and
+// returns the exit code. Interrupts and SIGTERM stop what it runs.
+func Run(h Handlers, args ...string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	// Whoever reads the output may go away: that is an error of writing, which
 	// ends the crawl in order, and not a sudden death.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	a := &app{stdout: os.Stdout, screen: newScreen(os.Stderr), signals: signals, handlers: h}
-	os.Exit(a.main(os.Args[1:]))
+	return a.main(args)
 }
 
 // An app is one call of the command.
