@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test binary be the processes that the program starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == childArg {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// TestRun runs the whole program on a small web of each shape. That every page is
+// visited, and by decorum once, is checked by the program itself.
+func TestRun(t *testing.T) {
+	for _, w := range []web{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
+		var out bytes.Buffer
+		if err := run(plan{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, 1, &out); err != nil {
+			t.Fatalf("%+v: %v", w, err)
+		}
+		for _, c := range crawlers() {
+			if !regexp.MustCompile(`(?m)^ *` + c.name + ` +\d+\.\d+ +\d+\.\d `).MatchString(out.String()) {
+				t.Errorf("%+v: no figures of %s in\n%s", w, c.name, &out)
+			}
+		}
+	}
+}
+
+// TestCheck pins that a crawler that does something else is not measured.
+func TestCheck(t *testing.T) {
+	w, c := web{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
+	if err := c.check(w, tally{Asked: 10, Distinct: 10, Robots: 2}); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []tally{
+		{Asked: 9, Distinct: 9, Robots: 2},
+		{Asked: 11, Distinct: 10, Robots: 2},
+		{Asked: 10, Distinct: 10, Robots: 1},
+		{Asked: 10, Distinct: 10, Robots: 2, Strange: 1},
+	} {
+		if err := c.check(w, wrong); err == nil {
+			t.Errorf("%+v is taken for a whole crawl", wrong)
+		}
+	}
+}
+
+// TestPages pins what the comment of the program says of the pages.
+func TestPages(t *testing.T) {
+	for _, w := range []web{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
+		for _, page := range []int{0, 1, w.Pages - 1} {
+			body := w.body(w.Hosts-1, page)
+			if len(body) != pageBytes {
+				t.Errorf("%+v: page %d has %d bytes, want %d", w, page, len(body), pageBytes)
+			}
+			if n := strings.Count(body, "<a "); n != linked {
+				t.Errorf("%+v: page %d has %d links, want %d", w, page, n, linked)
+			}
+			if n := len(regexp.MustCompile(`<[a-z]`).FindAllString(body, -1)); n < 350 || n > 390 {
+				t.Errorf("%+v: page %d has %d elements, want about 370", w, page, n)
+			}
+			if got, ok := w.find(path(page)); !ok || got != page {
+				t.Errorf("%s is page %d, want %d", path(page), got, page)
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+)
+
+// A crawler visits every page of a web that is served at an address.
+type crawler struct {
+	name  string
+	blind bool // it knows the pages, and asks for no robots.txt
+	twice bool // it asks for some pages more than once
+	crawl func(plan) error
+}
+
+// crawlers are what is compared. The first is what the others are measured by.
+func crawlers() []crawler {
+	return []crawler{
+		{name: "colly", twice: true, crawl: byColly},
+		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "") }},
+		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, followed) }},
+		{name: "net/http", blind: true, crawl: byNetHTTP},
+	}
+}
+
+// redirected is the default transport, but that all connections go to address.
+func redirected(address string) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	var d net.Dialer
+	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return d.DialContext(ctx, network, address)
+	}
+	return t
+}
+
+// byColly crawls as colly's documentation shows: asynchronously, with a limit of
+// requests at a time, and every link visited.
+func byColly(p plan) error {
+	c := colly.NewCollector(colly.Async(true))
+	c.IgnoreRobotsTxt = false
+	c.WithTransport(redirected(p.Address))
+	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: p.Workers}); err != nil {
+		return err
+	}
+	c.OnHTML("a[href]", follow)
+	var failed atomic.Int64
+	c.OnError(func(*colly.Response, error) { failed.Add(1) })
+	if err := c.Visit(seed()); err != nil {
+		return err
+	}
+	c.Wait()
+	if n := failed.Load(); n > 0 {
+		return fmt.Errorf("%d requests failed", n)
+	}
+	return nil
+}
+
+// follow is the callback of both who have one. That a page is known is an error.
+func follow(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
+
+// followed is the name of decorum's callbacks; without one it follows links itself.
+const followed = "follow"
+
+const project = `project: bench
+handler: %q
+agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
+seeds: [%q]
+scope: {within: any}
+politeness: {delay: 0s, adaptive: 0, concurrency: 1}
+limits: {workers: %d}
+fetch: {allow_private: true, connect_to: ["::%s"]}
+store: {path: %q}
+`
+
+// byDecorum is the command decorum crawl, with all that it does beside: the state
+// in files that survive a crash, and a line of output for each page.
+func byDecorum(p plan, handler string) error {
+	dir, err := os.MkdirTemp(p.Dir, "decorum-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "project.yaml")
+	text := fmt.Sprintf(project, handler, seed(), p.Workers, p.Address, filepath.Join(dir, "data"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	callbacks := daemon.Handlers{followed: func(c *collyfetch.Collector) { c.OnHTML("a[href]", follow) }}
+	if code := daemon.Run(callbacks, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
+		return fmt.Errorf("decorum crawl ends with %d", code)
+	}
+	return nil
+}
+
+// byNetHTTP asks for every page, and does nothing with it: what any crawler on
+// net/http pays at least.
+func byNetHTTP(p plan) error {
+	transport := redirected(p.Address)
+	transport.MaxIdleConnsPerHost = p.Workers
+	client := &http.Client{Transport: transport}
+	errs := make([]error, p.Workers)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range p.Workers {
+		wg.Go(func() {
+			buf := make([]byte, 32<<10)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= p.Web.size() || errs[worker] != nil {
+					return
+				}
+				errs[worker] = read(client, "http://"+hostName(i%p.Web.Hosts)+path(i/p.Web.Hosts), buf)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// read reads a page through buf.
+func read(client *http.Client, url string, buf []byte) error {
+	res, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, res.Body, buf)
+	return err
+}
