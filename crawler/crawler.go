@@ -32,20 +32,21 @@ type Crawler struct {
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default
 
-	tally  tally
-	pages  atomic.Int64 // page visits begun in this run
-	bytes  atomic.Int64 // of bodies, likewise
-	hand   hand
-	memos  memos
-	heeded heeded
-	delays delays
-	quotas quotas
-	claims claims
-	bodies bodies
-	line   line
-	lapsed sync.Map // hosts whose override has expired, and that it was said of
-	halt   context.CancelFunc
-	mu     sync.Mutex // guards halt
+	tally    tally
+	pages    atomic.Int64 // page visits begun in this run
+	bytes    atomic.Int64 // of bodies, likewise
+	hand     hand
+	memos    memos
+	heeded   heeded
+	delays   delays
+	quotas   quotas
+	claims   claims
+	bodies   bodies
+	scanners sync.Pool // of *extract.Scanner, which keep their buffers
+	line     line
+	lapsed   sync.Map // hosts whose override has expired, and that it was said of
+	halt     context.CancelFunc
+	mu       sync.Mutex // guards halt
 }
 
 // Settings are a crawl's numbers and switches.

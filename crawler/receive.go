@@ -94,12 +94,24 @@ func (c *Crawler) scan(res *decorum.Response, read func(*extract.Scanner) *extra
 				c.Log.Error("page could not be scanned", "url", res.URL, "panic", p, "stack", string(debug.Stack()))
 			}
 		}()
-		doc := read(&extract.Scanner{MaxLinks: c.Settings.MaxLinks, Images: c.Settings.Follow.Images})
+		s := c.scanner()
+		doc := read(s)
+		c.scanners.Put(s) // not after a panic: who knows what it has left
 		if doc != nil && doc.More {
 			c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
 		}
 		return doc
 	})
+}
+
+// scanner returns a scanner that nobody uses.
+func (c *Crawler) scanner() *extract.Scanner {
+	s, ok := c.scanners.Get().(*extract.Scanner)
+	if !ok {
+		s = new(extract.Scanner)
+	}
+	s.MaxLinks, s.Images = c.Settings.MaxLinks, c.Settings.Follow.Images
+	return s
 }
 
 // read calls the handler, and catches its panic. Of a page that has not changed
