@@ -36,12 +36,19 @@ func (f *Frontier) Folded() int64 { return f.secured.folded.Load() }
 // Twin returns the URL on https of one on http, and false if u is on https, or on
 // a port of its own.
 func Twin(u decorum.URL) (decorum.URL, bool) {
-	rest, ok := strings.CutPrefix(u.String(), "http://")
-	if !ok || hasPort(u.Origin()) {
+	if !mayHaveTwin(u) {
 		return decorum.URL{}, false
 	}
-	twin, err := decorum.ParseURL("https://" + rest)
+	twin, err := decorum.ParseURL("https://" + u.String()[len(onHTTP):])
 	return twin, err == nil
+}
+
+const onHTTP = "http://"
+
+// mayHaveTwin reports whether u is on http, and not on a port of its own. It is
+// asked of each link, and makes no URL.
+func mayHaveTwin(u decorum.URL) bool {
+	return strings.HasPrefix(u.String(), onHTTP) && !hasPort(u.Origin())
 }
 
 // hasPort reports whether an origin is on a port of its own.
@@ -55,7 +62,7 @@ func PlainTwin(u decorum.URL) (decorum.URL, bool) {
 	if !ok {
 		return decorum.URL{}, false
 	}
-	plain, err := decorum.ParseURL("http://" + rest)
+	plain, err := decorum.ParseURL(onHTTP + rest)
 	if err != nil {
 		return decorum.URL{}, false
 	}
@@ -144,8 +151,7 @@ func (f *Frontier) fold(ctx context.Context, e *storage.Entry) error {
 // else u itself. A URL that belongs to the crawl stays as it is if its twin does
 // not: not all of its origin need have gone.
 func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, error) {
-	twin, ok := Twin(u)
-	if !ok {
+	if !mayHaveTwin(u) {
 		return u, nil
 	}
 	f.secured.mu.Lock()
@@ -153,7 +159,8 @@ func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, erro
 	if n, err := f.row(ctx, u.Origin()); err != nil || n < secureAfter {
 		return u, err
 	}
-	if f.InScope(storage.Entry{URL: twin}) != nil && f.InScope(storage.Entry{URL: u}) == nil {
+	twin, ok := Twin(u)
+	if !ok || f.InScope(storage.Entry{URL: twin}) != nil && f.InScope(storage.Entry{URL: u}) == nil {
 		return u, nil
 	}
 	return twin, nil
