@@ -168,6 +168,11 @@ func (s *Store) look(ctx context.Context, name decorum.Origin, see func(*bbolt.T
 		return err
 	}
 	defer s.end()
+	return s.lookAt(name, see)
+}
+
+// lookAt is look for who holds the lock.
+func (s *Store) lookAt(name decorum.Origin, see func(*bbolt.Tx, *origin)) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		o, err := s.find(tx, name)
 		if o != nil && err == nil {
@@ -177,10 +182,19 @@ func (s *Store) look(ctx context.Context, name decorum.Origin, see func(*bbolt.T
 	})
 }
 
-// Known implements storage.Inspector.
+// Known implements storage.Inspector. It is asked of each link where a pattern
+// is nearly full: most are remembered, and for them the file is not touched.
 func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
-	err = s.look(ctx, u.Origin(), func(tx *bbolt.Tx, o *origin) {
-		known = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, printOf(u))
+	if err := s.lock(ctx); err != nil {
+		return false, err
+	}
+	defer s.end()
+	p := printOf(u)
+	if o := s.origins[u.Origin()]; o != nil && s.recent.holds(seenKey{o.number, p}) {
+		return true, nil
+	}
+	err = s.lookAt(u.Origin(), func(tx *bbolt.Tx, o *origin) {
+		known = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, p)
 	})
 	return known, err
 }

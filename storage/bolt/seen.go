@@ -107,10 +107,12 @@ func (r recent) place(k seenKey) *seenKey {
 	return &r[(uint64(k.print)^uint64(k.origin)*0x9e3779b97f4a7c15)%recentMost]
 }
 
+func (r recent) holds(k seenKey) bool { return *r.place(k) == k }
+
 // isSeen reports whether the seen set holds a fingerprint.
 func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) bool {
-	place := s.recent.place(seenKey{o.number, p})
-	if *place == (seenKey{o.number, p}) {
+	k := seenKey{o.number, p}
+	if s.recent.holds(k) {
 		return true
 	}
 	seen := false
@@ -120,7 +122,7 @@ func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) bool {
 		}
 	}
 	if seen = seen || hasPrint(c, o.number, p, s.key[:]); seen {
-		*place = seenKey{o.number, p}
+		*s.recent.place(k) = k
 	}
 	return seen
 }
