@@ -58,6 +58,7 @@ func BenchmarkCrawl(b *testing.B) {
 		defer store.Close()
 		crawl(b, store)
 	})
+	b.Run("decorum/command", commandCrawl)
 	b.Run("colly", collyCrawl)
 }
 

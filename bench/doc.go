@@ -9,6 +9,7 @@
 // and whole crawls, with the server in another process, by bench/crawl.
 //
 // Pages are 20 KiB with 50 links, served from the same process on loopback;
-// both crawlers fetch one page at a time without a pause. Files of robots.txt are
+// both crawlers fetch one page at a time without a pause, and so does the command
+// with all that it keeps on the disk. Files of robots.txt are
 // 60 of 0.5 to 80 KB, made up as real ones look, read and judged by both in turn.
 package bench

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+)
+
+// asCommand in the environment makes the test binary the decorum command.
+const asCommand = "DECORUM_BENCH_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		daemon.Main(nil)
+	}
+	os.Exit(m.Run())
+}
+
+// commandProject makes the command fetch as the other crawlers here do.
+const commandProject = `
+agent: {contact: 'mailto:bench@example.com'}
+scope: {max_depth: 1000000}
+politeness: {delay: 0s, adaptive: 0}
+limits: {workers: 1}
+fetch: {allow_private: true}
+`
+
+// commandCrawl visits b.N pages with the decorum command: with all that is kept
+// on the disk of a crawl, its lines of output too. The start of the process counts.
+func commandCrawl(b *testing.B) {
+	dir := b.TempDir()
+	project := filepath.Join(dir, "project.yaml")
+	if err := os.WriteFile(project, []byte(commandProject), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := exec.Command(self, "crawl", "-c", project, "--data", filepath.Join(dir, "data"),
+		"--max-pages", strconv.Itoa(b.N), "--progress=none", "--log-level=error", site(b).URL+"/page/0")
+	c.Env = append(os.Environ(), asCommand+"=1")
+	b.ResetTimer()
+	said, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != daemon.ExitStopped {
+		b.Fatalf("the crawl ended with %v, want its limit of pages\n%s", err, said)
+	}
+}
