@@ -179,6 +179,14 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	return fields
 }
 
+// Sync returns when all records that were written before are on the disk.
+func (a *archive) Sync() error {
+	if a == nil {
+		return nil
+	}
+	return a.files.Sync()
+}
+
 // Close closes the files. It comes after the state has been closed, which has
 // them synced.
 func (a *archive) Close() error {

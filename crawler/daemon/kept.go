@@ -119,7 +119,7 @@ func (k *kept) openStores(a *app) (err error) {
 		return err
 	}
 	j := &job{}
-	err = j.openStores(k.project, a)
+	err = j.openStores(k.project, a, nil)
 	k.store, _ = j.store.(store)
 	k.robots, _ = j.robots.(store)
 	return err

@@ -1,15 +1,10 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -18,11 +13,12 @@ import (
 // An output is the crawl's Recorder: one line of JSON a visit. Each line is
 // written by one call as soon as the visit is over, so that a process that is
 // killed leaves whole lines behind, and every visit whose ack is durable has
-// its line. It costs a few microseconds a page.
+// its line. That costs a few microseconds a page. A loss of power leaves them
+// too, because lines are on the disk before acks are (see bolt.Options.Before).
 type output struct {
 	mu     sync.Mutex
 	w      io.Writer
-	close  func() error
+	file   *lineFile // w, if it is a file
 	token  string
 	bodies bodies       // empty: bodies are not kept
 	log    *slog.Logger // nil: slog.Default
@@ -38,14 +34,11 @@ func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
 	if err := refuseOverwrite(name, goOn); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+	f, err := openLines(name)
 	if err != nil {
-		return nil, usage("cannot open the output: %w", err)
+		return nil, err
 	}
-	if err := cutTornLine(f); err != nil {
-		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, f.Close()))
-	}
-	return &output{w: f, close: f.Close}, nil
+	return &output{w: f, file: f}, nil
 }
 
 // refuseOverwrite refuses a file that holds something, for a crawl that does
@@ -57,43 +50,6 @@ func refuseOverwrite(name string, goOn bool) error {
 	}
 	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", name)
 }
-
-// cutTornLine cuts a last line of ours without an end: a full disk or a loss of
-// power may leave one. Its visit was never acked, and will be made again. The
-// end of a file that is not ours is left alone, and gets a line end.
-func cutTornLine(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	end, block := info.Size(), make([]byte, 64<<10)
-	for end > 0 {
-		part := block[:min(end, int64(len(block)))]
-		if _, err := f.ReadAt(part, end-int64(len(part))); err != nil {
-			return err
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			end -= int64(len(part) - i - 1)
-			break
-		}
-		end -= int64(len(part))
-	}
-	if end == info.Size() {
-		return nil
-	}
-	head := make([]byte, min(info.Size()-end, int64(len(lineHead))))
-	if _, err := f.ReadAt(head, end); err != nil {
-		return err
-	}
-	if !strings.HasPrefix(lineHead, string(head)) {
-		_, err := f.WriteString("\n")
-		return err
-	}
-	return f.Truncate(end)
-}
-
-// lineHead is how every line of ours begins.
-const lineHead = `{"url":`
 
 // Record writes the line of one visit, and before it the body that it names.
 // While there is no room for them it waits.
@@ -133,13 +89,20 @@ func (o *output) logger() *slog.Logger {
 	return o.log
 }
 
-// Close closes the file.
-func (o *output) Close() error {
-	if o.close == nil {
+// Sync returns when all lines that were written before are on the disk. What
+// reads standard output looks after them itself.
+func (o *output) Sync() error {
+	if o.file == nil {
 		return nil
 	}
-	if err := o.close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return err
+	return o.file.Sync()
+}
+
+// Close closes the file. It comes after the state has been closed, which has it
+// synced.
+func (o *output) Close() error {
+	if o.file == nil {
+		return nil
 	}
-	return nil
+	return o.file.Close()
 }

@@ -23,6 +23,8 @@ func TestTornLineIsCut(t *testing.T) {
 		{"whole lines, and one of somebody else", "a\nnotes", "a\nnotes\n"},
 		{"a long torn line", "a\n" + long, "a\n"},
 		{"a long torn line alone", long, ""},
+		{"zeros of a disk that lost power", "a\n\x00\x00\x00", "a\n"},
+		{"zeros after a torn line", "a\n" + lineHead + "b\x00\x00", "a\n"},
 		{"after a long line", long + "\n{", long + "\n"},
 		{"an end of line at a block's edge", "a\n" + long[:64<<10], "a\n"},
 		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},

@@ -31,7 +31,6 @@ type job struct {
 	robots   storage.Store // the gate's notes
 	frontier *frontier.Frontier
 	crawler  *crawler.Crawler
-	archive  *archive // nil: none
 	hosts    hostSet
 	outside  outside
 	goesOn   bool // an earlier run has left something
@@ -58,7 +57,7 @@ func (h *hostSet) count() int {
 
 // openJob puts the rooms together.
 func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive, s start) (_ *job, err error) {
-	j := &job{project: p, archive: arc, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
+	j := &job{project: p, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, j.closeStores())
@@ -84,7 +83,9 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 	if s.brisk {
 		hurry(&gate, &policy)
 	}
-	if err := j.openStores(p, a); err != nil {
+	// A crash may repeat what was recorded of a visit, and must not miss it.
+	recorded := func() error { return errors.Join(out.Sync(), arc.Sync()) }
+	if err := j.openStores(p, a, recorded); err != nil {
 		return nil, err
 	}
 	web, err := p.fetcher(j.store)
@@ -117,13 +118,11 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 }
 
 // openStores opens the files of the crawl's directory. What is known of
-// robots.txt files has one of its own, which other crawls could share.
-func (j *job) openStores(p Project, a *app) (err error) {
+// robots.txt files has one of its own, which other crawls could share. Each time
+// before they are written, before is called (see bolt.Options.Before).
+func (j *job) openStores(p Project, a *app, before func() error) (err error) {
 	dir := stateDir(p.Store.Path)
-	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Stalled: a.stalled, Damaged: a.damaged}
-	if j.archive != nil {
-		opts.Before = j.archive.files.Sync
-	}
+	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
 	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
 		return err
 	}

@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// A lineFile is a file of lines, which are appended. Its methods may be called
+// at the same time.
+type lineFile struct {
+	name    string
+	regular bool // and not a pipe or a device, which have no disk to be on
+
+	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
+	mu      sync.Mutex // of what follows
+	file    *os.File
+	dirty   bool  // something may not be on the disk
+	broken  error // why nothing may be written any more
+}
+
+// openLines opens a file of lines, and makes it if there is none. A torn line
+// at its end is cut.
+func openLines(name string) (*lineFile, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, usage("cannot open the output: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	f := &lineFile{name: name, regular: info.Mode().IsRegular(), file: file, dirty: true}
+	if !f.regular {
+		return f, nil
+	}
+	if err := errors.Join(cutTornLine(file), syncDir(filepath.Dir(name))); err != nil {
+		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, file.Close()))
+	}
+	return f, nil
+}
+
+// Write appends p, which is a line, or the rest of one of which a part was
+// written. When it returns, p is with the operating system.
+func (f *lineFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return 0, f.broken
+	}
+	n, err := f.file.Write(p)
+	f.dirty = f.dirty || n > 0
+	return n, err
+}
+
+// Sync returns when all that was written before is on the disk. When it has
+// failed, the file takes no more: what the system has lost by then is not known,
+// and asking again would not tell.
+func (f *lineFile) Sync() error {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	f.mu.Lock()
+	file, wanted := f.file, f.regular && f.dirty && f.broken == nil
+	f.dirty = f.dirty && !wanted
+	f.mu.Unlock()
+	var err error
+	if wanted {
+		err = file.Sync() // others write meanwhile
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.fail(err)
+	}
+	return f.broken
+}
+
+// fail notes why nothing may be written any more. The cause is not wrapped: that
+// of a full disk would pass, this does not.
+func (f *lineFile) fail(err error) {
+	if f.broken == nil {
+		f.broken = fmt.Errorf("lines of output may not be on the disk: %v; look after the disk, and go on with --resume", err)
+	}
+}
+
+// Close closes the file.
+func (f *lineFile) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// cutTornLine cuts a last line of ours without an end: a full disk or a loss of
+// power may leave one. Its visit was never acked, and will be made again. The
+// end of a file that is not ours is left alone, and gets a line end.
+func cutTornLine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end, block := info.Size(), make([]byte, 64<<10)
+	for end > 0 {
+		part := block[:min(end, int64(len(block)))]
+		if _, err := f.ReadAt(part, end-int64(len(part))); err != nil {
+			return err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			end -= int64(len(part) - i - 1)
+			break
+		}
+		end -= int64(len(part))
+	}
+	if end == info.Size() {
+		return nil
+	}
+	head := make([]byte, min(info.Size()-end, int64(len(lineHead))))
+	if _, err := f.ReadAt(head, end); err != nil {
+		return err
+	}
+	// Zeros are what a file system puts where the size of a file was on the
+	// disk, and its bytes were not.
+	if head[0] != 0 && !strings.HasPrefix(lineHead, string(head)) {
+		_, err := f.WriteString("\n")
+		return err
+	}
+	return f.Truncate(end)
+}
+
+// lineHead is how every line of ours begins.
+const lineHead = `{"url":`
+
+// syncDir makes the names in a directory durable.
+func syncDir(name string) error {
+	if runtime.GOOS == "windows" { // has no such thing
+		return nil
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

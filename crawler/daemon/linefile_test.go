@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// wantBroken checks that a file takes no more, and will not take any later.
+func wantBroken(t *testing.T, f *lineFile) {
+	t.Helper()
+	if _, err := f.Write([]byte("x\n")); err == nil || passing(err) || !strings.Contains(err.Error(), "may not be on the disk") {
+		t.Errorf("Write after a failure: %v, want an error for good", err)
+	}
+	if err := f.Sync(); err == nil {
+		t.Error("Sync succeeds after it has failed: what the system has dropped is not on the disk")
+	}
+}
+
+// A pipe cannot be synced. Where it is taken for a regular file, that is what a
+// broken disk is like; where it is known as what it is, nobody asks it to.
+func TestSync(t *testing.T) {
+	for _, regular := range []bool{true, false} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		f := &lineFile{regular: regular, file: w}
+		if err := f.Sync(); err != nil {
+			t.Errorf("with nothing written: %v", err)
+		}
+		if _, err := io.WriteString(f, "a line\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); (err != nil) != regular {
+			t.Errorf("regular: %v, Sync: %v", regular, err)
+		}
+		if regular {
+			wantBroken(t, f)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Acks become durable only when the lines of output are on the disk.
+func TestAcksWaitForLines(t *testing.T) {
+	p := DefaultProject()
+	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
+	roots, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := openOutput(filepath.Join(p.Store.Path, outputFile), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	a := &app{log: slog.New(slog.DiscardHandler)}
+	j, err := a.openJob(p, roots, out, nil, start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush := func(path string) error {
+		u, err := decorum.ParseURL("http://a.example" + path)
+		if err == nil {
+			_, err = j.frontier.Discover(t.Context(), storage.Entry{URL: u})
+		}
+		return errors.Join(err, j.frontier.Flush(t.Context()))
+	}
+	if err := flush("/1"); err != nil {
+		t.Errorf("with a disk that is well: %v", err)
+	}
+	out.file.fail(errors.New("the disk is gone"))
+	if err := flush("/2"); !errors.Is(err, storage.ErrStalled) {
+		t.Errorf("with lines that may be lost: %v, want ErrStalled", err)
+	}
+	if err := j.closeStores(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Errorf("closed with %v, want the reason", err)
+	}
+}
