@@ -12,6 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
+// The sizes that files of output may be limited to.
+const leastFile, mostFile = 1 << 10, 1 << 40
+
 var (
 	projectName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	versionText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
@@ -169,7 +172,7 @@ func checkNumbers(p *Project) *fault {
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
 		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
 		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
-		{"output.warc_max_size", float64(p.Output.WARCMaxSize), 1 << 10, 1 << 40},
+		{"output.warc_max_size", float64(p.Output.WARCMaxSize), leastFile, mostFile},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
@@ -210,8 +213,16 @@ func checkRevisit(p *Project) *fault {
 }
 
 // checkOutput refuses what a WARC file could not tell the truth of: through a
-// proxy, the bytes of an exchange are those between the proxy and us.
+// proxy, the bytes of an exchange are those between the proxy and us. And it
+// refuses a size for what is no file.
 func checkOutput(p *Project) *fault {
+	switch size := p.Output.JSONLMaxSize; {
+	case size == 0:
+	case p.Output.JSONL == "-":
+		return faulty("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
+	case size < leastFile || size > mostFile:
+		return faulty("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, leastFile, mostFile)
+	}
 	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
 		return faulty("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}

@@ -53,6 +53,9 @@ var (
 // killDelay is the rest of a host in TestKill.
 const killDelay = 100 * time.Millisecond
 
+// killFile is how large a file of output grows in TestKill: it holds a few lines.
+const killFile = 2 << 10
+
 // unflushed is how old a visit may be that a kill can undo: the store writes
 // every 200 ms, and the disk of a busy machine may take its time.
 const unflushed = time.Second
@@ -65,8 +68,9 @@ type sum struct {
 }
 
 // TestKill: crawls that are killed at random moments and go on, several at a
-// time. The output of all runs of a crawl together covers every page, and so do
-// its WARC files, all of which can be read; the server sees no gap that is too short and no page that is closed, across the
+// time. The output of all runs of a crawl together, in many small files of whole
+// lines, covers every page, and so do its WARC files, all of which can be read; the
+// server sees no gap that is too short and no page that is closed, across the
 // restarts too; and no page is asked for again but those that were in hand or
 // had been visited in the moment that the store had not written yet.
 func TestKill(t *testing.T) {
@@ -99,13 +103,15 @@ type victim struct {
 	chance        *rand.Rand
 	web           *crawltest.Web
 	addr, data    string
+	project       string // its file
 	starts, kills []time.Time
 }
 
 // killed runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
 func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error) {
-	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data")}
+	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data"),
+		project: write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB}\n", killFile))}
 	server, err := v.web.Start("")
 	if err != nil {
 		return 0, err
@@ -134,7 +140,7 @@ func (v *victim) run(kill bool) (ended bool, err error) {
 	} else if holds {
 		args = append(args, "--resume")
 	} else {
-		args = append(args, v.web.Plan.Seeds...)
+		args = append(append(args, "-c", v.project), v.web.Plan.Seeds...)
 	}
 	v.starts = append(v.starts, time.Now())
 	c, stderr := command(v.t, args...)
@@ -168,7 +174,12 @@ func (v *victim) run(kill bool) (ended bool, err error) {
 // examine asks the judge, the output and the log.
 func (v *victim) examine(total *sum) {
 	v.t.Helper()
-	got := slices.Compact(urls(records(v.t, filepath.Join(v.data, outputFile))))
+	out := filepath.Join(v.data, outputFile)
+	linesIn(v.t, out, killFile)
+	if full, err := closedFiles(out); err != nil || len(full) < 10 {
+		v.t.Errorf("full files of output %v (%v), want more", full, err)
+	}
+	got := slices.Compact(urls(records(v.t, out)))
 	if diff := cmp.Diff(v.web.Reachable(), got); diff != "" {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,22 +13,30 @@ import (
 	"sync"
 )
 
-// A lineFile is a file of lines, which are appended. Its methods may be called
-// at the same time.
+// A lineFile is a file of lines, which are appended. One that would grow beyond
+// its size gets a name with the time and its number instead, and a new one is
+// begun: see closedFiles. Its methods may be called at the same time.
 type lineFile struct {
 	name    string
-	regular bool // and not a pipe or a device, which have no disk to be on
+	max     int64 // bytes; 0: no limit. A line that is longer alone has a longer file
+	regular bool  // and not a pipe or a device, which have no disk to be on
 
 	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
 	mu      sync.Mutex // of what follows
-	file    *os.File
+	file    *os.File   // nil: the last one is full, and the next is not begun
+	size    int64
+	torn    bool  // the end of the last line has not been written yet
 	dirty   bool  // something may not be on the disk
+	serial  int   // the highest number of a closed file
 	broken  error // why nothing may be written any more
 }
 
 // openLines opens a file of lines, and makes it if there is none. A torn line
 // at its end is cut.
-func openLines(name string) (*lineFile, error) {
+func openLines(name string, limit int64) (*lineFile, error) {
+	if info, err := os.Lstat(name); limit > 0 && err == nil && !info.Mode().IsRegular() {
+		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
+	}
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
@@ -36,27 +45,56 @@ func openLines(name string) (*lineFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	f := &lineFile{name: name, regular: info.Mode().IsRegular(), file: file, dirty: true}
+	f := &lineFile{name: name, max: limit, regular: info.Mode().IsRegular(), file: file, dirty: true}
 	if !f.regular {
 		return f, nil
 	}
-	if err := errors.Join(cutTornLine(file), syncDir(filepath.Dir(name))); err != nil {
+	if err := f.mend(); err != nil {
 		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, file.Close()))
 	}
 	return f, nil
 }
 
+// mend makes a file that an earlier run may have left fit to be gone on with.
+func (f *lineFile) mend() error {
+	if err := errors.Join(cutTornLine(f.file), syncDir(filepath.Dir(f.name))); err != nil {
+		return err
+	}
+	closed, err := closedFiles(f.name)
+	if err != nil {
+		return err
+	}
+	if n := len(closed); n > 0 {
+		f.serial = closed[n-1].serial
+	}
+	f.size, err = f.file.Seek(0, io.SeekEnd)
+	return err
+}
+
 // Write appends p, which is a line, or the rest of one of which a part was
-// written. When it returns, p is with the operating system.
+// written: lines are never divided between files. When it returns, p is with the
+// operating system.
 func (f *lineFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
 		return 0, f.broken
 	}
+	if f.file == nil || f.isFullFor(len(p)) {
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
 	n, err := f.file.Write(p)
-	f.dirty = f.dirty || n > 0
+	if n > 0 {
+		f.size, f.torn, f.dirty = f.size+int64(n), p[n-1] != '\n', true
+	}
 	return n, err
+}
+
+// isFullFor reports whether the next n bytes belong into another file.
+func (f *lineFile) isFullFor(n int) bool {
+	return f.max > 0 && !f.torn && f.size > 0 && f.size+int64(n) > f.max
 }
 
 // Sync returns when all that was written before is on the disk. When it has
@@ -66,7 +104,7 @@ func (f *lineFile) Sync() error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	f.mu.Lock()
-	file, wanted := f.file, f.regular && f.dirty && f.broken == nil
+	file, wanted := f.file, f.regular && f.file != nil && f.dirty && f.broken == nil
 	f.dirty = f.dirty && !wanted
 	f.mu.Unlock()
 	var err error
@@ -75,7 +113,7 @@ func (f *lineFile) Sync() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrClosed) { // who closed it has synced it, or failed
 		f.fail(err)
 	}
 	return f.broken
@@ -93,6 +131,9 @@ func (f *lineFile) fail(err error) {
 func (f *lineFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.file == nil {
+		return nil
+	}
 	if err := f.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return err
 	}

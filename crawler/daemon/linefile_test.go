@@ -60,7 +60,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openOutput(filepath.Join(p.Store.Path, outputFile), nil, false)
+	out, err := openOutput(filepath.Join(p.Store.Path, outputFile), 0, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,15 +26,16 @@ type output struct {
 }
 
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
-// file; one that goes on appends.
-func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
+// file; one that goes on appends. limit is the size at which another file is
+// begun.
+func openOutput(name string, limit Size, stdout io.Writer, goOn bool) (*output, error) {
 	if name == "-" {
 		return &output{w: stdout}, nil
 	}
 	if err := refuseOverwrite(name, goOn); err != nil {
 		return nil, err
 	}
-	f, err := openLines(name)
+	f, err := openLines(name, int64(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +43,24 @@ func openOutput(name string, stdout io.Writer, goOn bool) (*output, error) {
 }
 
 // refuseOverwrite refuses a file that holds something, for a crawl that does
-// not go on. A pipe or a device is no such file, nor is the empty one that a
-// crawl leaves which was killed before its first visit.
+// not go on, and one beside which full ones of an earlier crawl are. A pipe or a
+// device is no such file, nor is the empty one that a crawl leaves which was
+// killed before its first visit.
 func refuseOverwrite(name string, goOn bool) error {
-	if info, err := os.Stat(name); goOn || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+	if goOn {
 		return nil
 	}
-	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", name)
+	full, err := closedFiles(name)
+	if err != nil {
+		return usage("cannot look for earlier files of the output: %w", err)
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		full = append(full, closedFile{name: name})
+	}
+	if len(full) == 0 {
+		return nil
+	}
+	return usage("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", full[0].name)
 }
 
 // Record writes the line of one visit, and before it the body that it names.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
@@ -109,20 +108,12 @@ func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL
 	}
 }
 
-// surveyParams surveys an output file.
+// surveyParams surveys an output: its file, and those that were full.
 func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) {
 	s := &paramSurvey{only: only, wholes: newSubset[whole](), variants: newSubset[variant](), bodies: newSubset[struct{}](),
 		places: map[paramKey]*paramPlace{}, hosts: map[string]*duplicates{}}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
-	}
-	defer f.Close()
 	for _, do := range []func(decorum.URL, outputPage, uint64){s.note, s.compare} {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return nil, err
-		}
-		if err := s.read(ctx, f, do); err != nil {
+		if err := readLineFiles(name, func(r io.Reader) error { return s.read(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}

@@ -174,11 +174,12 @@ type Redis struct {
 
 // Output says what is written down of each visit.
 type Output struct {
-	JSONL       string `yaml:"jsonl"`         // "-": standard output; empty: pages.jsonl in the store's directory
-	WARC        string `yaml:"warc"`          // directory for WARC files; empty: none are written
-	WARCMaxSize Size   `yaml:"warc_max_size"` // of each WARC file
-	Bodies      bool   `yaml:"bodies"`        // bodies of pages, as decoded, into bodies/ in the store's directory
-	Ledger      bool   `yaml:"ledger"`
+	JSONL        string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
+	JSONLMaxSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
+	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
+	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
+	Bodies       bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
+	Ledger       bool   `yaml:"ledger"`
 }
 
 // judgesAs reports whether p decides as q does which URLs may be visited: scope

@@ -287,6 +287,14 @@ p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write
 p.yaml:5:11: output.ledger is not yet supported: visits are written to output.jsonl
   5 |   ledger: true
     |           ^`},
+		{"files of lines too small", least + "output: {jsonl_max_size: 1B}\n", `
+p.yaml:3:26: output.jsonl_max_size: 1 is out of range: expected 0, for one file without end, or 1024 to 1099511627776
+  3 | output: {jsonl_max_size: 1B}
+    |                          ^`},
+		{"standard output of a size", least + "output: {jsonl: '-', jsonl_max_size: 1MiB}\n", `
+p.yaml:3:38: output.jsonl_max_size: cannot be used with output.jsonl: "-", since standard output is no file; leave one of the two out
+  3 | output: {jsonl: '-', jsonl_max_size: 1MiB}
+    |                                      ^`},
 		{"WARC files too small", least + "output: {warc: a, warc_max_size: 1B}\n", `
 p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 1099511627776
   3 | output: {warc: a, warc_max_size: 1B}
@@ -329,7 +337,7 @@ var supported = []string{
 	"fetch.timeout", "fetch.first_byte", "fetch.max_header", "fetch.max_body", "fetch.content_types", "fetch.headers",
 	"fetch.cookies", "fetch.proxy", "fetch.dns_ttl", "fetch.connect_to", "fetch.allow_private", "fetch.ftp",
 	"discover", "revisit", "store.path",
-	"output.jsonl", "output.warc", "output.warc_max_size", "output.bodies",
+	"output.jsonl", "output.jsonl_max_size", "output.warc", "output.warc_max_size", "output.bodies",
 }
 
 // The sample of the documentation has every field: each is read, and either

@@ -231,7 +231,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(name, a.stdout, s.resume); err != nil {
+		if out, err = openOutput(name, p.Output.JSONLMaxSize, a.stdout, s.resume); err != nil {
 			return nil, err
 		}
 	}
@@ -239,7 +239,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(dir.path(outputFile), a.stdout, s.resume)
+		out, err = openOutput(dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout, s.resume)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

@@ -76,15 +76,11 @@ func (v *visit) args(more ...string) []string {
 		"--connect-to=::" + v.addr, "--delay=0s", "--progress=none"}, more...)
 }
 
-// records reads an output file.
+// records reads an output, full files too.
 func records(t *testing.T, file string) []Record {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var rs []Record
-	for line := range strings.Lines(string(text)) {
+	for _, line := range linesIn(t, file, 0) {
 		var r Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in line %q", err, line)
@@ -226,6 +222,37 @@ func TestDataDirectory(t *testing.T) {
 	if _, err := os.Stat(theirs); err != nil {
 		t.Errorf("a file that is not the crawl's was touched: %v", err)
 	}
+}
+
+// A crawl whose output is divided into files goes on with them, and none of them
+// is written over or mixed with those of another crawl.
+func TestOutputInFiles(t *testing.T) {
+	v := visitTo(t, shop())
+	project := write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
+	out := filepath.Join(v.data(), outputFile)
+	call(t, v.args("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
+	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	linesIn(t, out, 1<<10)
+	if diff := cmp.Diff(shopPages, urls(records(t, out))); diff != "" {
+		t.Error(diff)
+	}
+	full, err := closedFiles(out)
+	if err != nil || len(full) == 0 {
+		t.Fatalf("full files %v (%v), want some", full, err)
+	}
+	call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, "by the 3 pages")
+
+	call(t, v.args("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", "pages*.jsonl"))
+	if err != nil || len(aside) != len(full)+1 {
+		t.Errorf("%q were moved aside (%v), want all %d files of lines", aside, err, len(full)+1)
+	}
+	other := filepath.Join(filepath.Dir(aside[0]), outputFile)
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	call(t, v.args("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
+		"Z-000001.jsonl exists, and a new crawl does not write over it")
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {

@@ -126,8 +126,16 @@ func (d stateDir) nothingHere() error {
 // moveAside moves the crawl's files into a directory of their own beside the
 // new ones. Nothing is deleted.
 func (d stateDir) moveAside(now time.Time) error {
+	full, err := closedFiles(d.path(outputFile))
+	if err != nil {
+		return err
+	}
+	files := []string{storeFile, robotsFile, projectFile, outputFile, bodiesDir}
+	for _, f := range full {
+		files = append(files, filepath.Base(f.name))
+	}
 	aside := ""
-	for _, file := range []string{storeFile, robotsFile, projectFile, outputFile, bodiesDir} {
+	for _, file := range files {
 		if _, err := os.Lstat(d.path(file)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

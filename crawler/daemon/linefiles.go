@@ -1,0 +1,152 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A closedFile is a file of lines that was full.
+type closedFile struct {
+	name   string
+	serial int
+}
+
+// closedStamp is what the name of a closed file has before its ending: when it
+// was closed, in UTC, and its number.
+var closedStamp = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
+
+// closedFiles returns the closed files of a file of lines, oldest first. They
+// are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
+func closedFiles(name string) ([]closedFile, error) {
+	dir := filepath.Dir(name)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var files []closedFile
+	stem, ending := parted(filepath.Base(name))
+	for _, e := range entries {
+		stamp, ours := strings.CutPrefix(e.Name(), stem)
+		stamp, ours2 := strings.CutSuffix(stamp, ending)
+		m := closedStamp.FindStringSubmatch(stamp)
+		if !ours || !ours2 || m == nil || !e.Type().IsRegular() {
+			continue
+		}
+		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
+		files = append(files, closedFile{filepath.Join(dir, e.Name()), serial})
+	}
+	slices.SortFunc(files, func(a, b closedFile) int { return cmp.Compare(a.serial, b.serial) })
+	return files, err
+}
+
+// parted divides the name of a file before its ending.
+func parted(name string) (stem, ending string) {
+	ending = filepath.Ext(name)
+	return strings.TrimSuffix(name, ending), ending
+}
+
+// next closes the file, gives it its name, and begins another. Where that fails
+// half way it may be called again, and a crash leaves no more than a name that
+// the next run makes anew. The caller has f.mu.
+func (f *lineFile) next() error {
+	if f.file != nil {
+		err := errors.Join(f.file.Sync(), f.file.Close()) // before the name: some systems refuse it for an open file
+		f.file = nil
+		if err != nil {
+			f.fail(err)
+			return f.broken
+		}
+	}
+	if err := f.putAway(time.Now()); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(f.name)); err != nil {
+		f.fail(err) // a line that is on the disk must have a name there
+		return errors.Join(f.broken, file.Close())
+	}
+	f.file, f.size = file, 0
+	return nil
+}
+
+// putAway gives the full file its own name, unless it has gone: an earlier try
+// may have come so far.
+func (f *lineFile) putAway(now time.Time) error {
+	stem, ending := parted(f.name)
+	own := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.serial+1, ending)
+	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(&fs.PathError{Op: "rename", Path: own, Err: fs.ErrExist}, err)
+	}
+	switch err := os.Rename(f.name, own); {
+	case err == nil:
+		f.serial++
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// readLineFiles calls read for each of the files of a file of lines, oldest first.
+// A file that is written to meanwhile is read as far as it goes.
+func readLineFiles(name string, read func(io.Reader) error) (err error) {
+	// Opened before the others are listed, it is one of them at worst.
+	last, lastErr := os.Open(name)
+	if lastErr == nil {
+		defer func() { err = errors.Join(err, last.Close()) }()
+	}
+	closed, err := closedFiles(name)
+	switch {
+	case err != nil:
+		return err
+	case lastErr != nil && (len(closed) == 0 || !errors.Is(lastErr, fs.ErrNotExist)):
+		return lastErr
+	}
+	for _, c := range closed {
+		if err := readOther(c.name, last, read); err != nil {
+			return err
+		}
+	}
+	if last == nil {
+		return nil // a crash came between the names
+	}
+	return read(last)
+}
+
+// readOther calls read for a file, unless it is last.
+func readOther(name string, last *os.File, read func(io.Reader) error) (err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if same, err := sameFile(f, last); same || err != nil {
+		return err
+	}
+	return read(f)
+}
+
+// sameFile reports whether two open files are one; none is nobody's.
+func sameFile(a, b *os.File) (bool, error) {
+	if b == nil {
+		return false, nil
+	}
+	x, err := a.Stat()
+	y, err2 := b.Stat()
+	if err := errors.Join(err, err2); err != nil {
+		return false, err
+	}
+	return os.SameFile(x, y), nil
+}

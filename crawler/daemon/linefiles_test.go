@@ -1,0 +1,237 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// linesIn reads the files of an output one after the other, the last one last;
+// each must hold whole lines, and no more than it may.
+func linesIn(t *testing.T, name string, limit int) []string {
+	t.Helper()
+	full, err := filepath.Glob(strings.TrimSuffix(name, ".jsonl") + "-*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for i, file := range append(full, name) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			t.Errorf("%s ends within a line", file)
+		}
+		n := bytes.Count(text, []byte("\n"))
+		if limit > 0 && len(text) > limit && n > 1 {
+			t.Errorf("%s has %d bytes in %d lines, want %d at most", file, len(text), n, limit)
+		}
+		if i < len(full) && n == 0 {
+			t.Errorf("%s is empty", file)
+		}
+		lines = slices.AppendSeq(lines, strings.Lines(string(text)))
+	}
+	return lines
+}
+
+var closedName = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
+
+// Every line is in one file, whoever wrote it, and while others had the files
+// synced; the files are full, and numbered without a gap, over restarts too.
+func TestOutputIsDivided(t *testing.T) {
+	const limit, each, writers, runs = 1000, 100, 4, 3
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	var want []string
+	for run := range runs {
+		o, err := openOutput(name, limit, nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for w := range writers {
+			for i := range each {
+				want = append(want, fmt.Sprintf("%d %d %d %s\n", run, w, i, strings.Repeat("x", 7*i%150)))
+			}
+			mine := want[len(want)-each:]
+			wg.Go(func() {
+				for i, line := range mine {
+					err := o.write(t.Context(), []byte(line))
+					if i%10 == 0 {
+						err = errors.Join(err, o.Sync())
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(o.Sync(), o.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := linesIn(t, name, limit)
+	var read strings.Builder
+	if err := readLineFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if read.String() != strings.Join(got, "") {
+		t.Error("the files are not read in their order")
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d lines in all files, want %d, each once", len(got), len(want))
+	}
+	full, err := closedFiles(name)
+	if err != nil || len(full) < 50 {
+		t.Errorf("%d full files (%v), want more", len(full), err)
+	}
+	for i, f := range full {
+		if m := closedName.FindStringSubmatch(filepath.Base(f.name)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
+			t.Errorf("the name of file %d is %s", i+1, f.name)
+		}
+	}
+}
+
+// Wherever a crash comes while a file is closed and another begun, the next run
+// goes on, and so it does on a disk that fails in between.
+func TestCrashBetweenFiles(t *testing.T) {
+	full := "out-20261122T013501Z-000041.jsonl"
+	for _, tt := range []struct {
+		name  string
+		files map[string]string // as the crash left them
+		want  string            // all lines, when two more have been written
+		whole int               // full files then
+	}{
+		{"before the name", map[string]string{"out.jsonl": "first\n"}, "first\nsecond\nthird\n", 2},
+		{"after the name", map[string]string{full: "first\n"}, "first\nsecond\nthird\n", 2},
+		{"in the first line", map[string]string{full: "first\n", "out.jsonl": lineHead}, "first\nsecond\nthird\n", 2},
+		{"after the first line", map[string]string{full: "first\n", "out.jsonl": "x\n"}, "first\nx\nsecond\nthird\n", 3},
+		{"files of others", map[string]string{"out-1.jsonl": "theirs\n", "out-20261122T013501Z-000041.json": "theirs\n", "out.jsonl": ""}, "second\nthird\n", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range tt.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			name := filepath.Join(dir, "out.jsonl")
+			o, err := openOutput(name, 1, nil, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = errors.Join(o.write(t.Context(), []byte("second\n")), o.write(t.Context(), []byte("third\n")), o.Sync(), o.Close())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read strings.Builder
+			if err := readLineFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
+				t.Errorf("%q (%v), want %q", &read, err, tt.want)
+			}
+			if got, err := closedFiles(name); err != nil || len(got) != tt.whole {
+				t.Errorf("full files %v (%v), want %d", got, err, tt.whole)
+			}
+		})
+	}
+}
+
+// A file that cannot be begun is begun later, and what was full keeps its name.
+func TestNoRoomForAFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out.jsonl")
+	f, err := openLines(name, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	put := func(line string) error { _, err := io.WriteString(f, line); return err }
+	if err := put("first\n"); err != nil {
+		t.Fatal(err)
+	}
+	aside := dir + "-aside"
+	if err := os.Rename(dir, aside); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := put("second\n"); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("without a directory: %v", err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Errorf("Sync between two files: %v", err)
+	}
+	if err := errors.Join(os.Rename(aside, dir), put("second\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := linesIn(t, name, 1); !slices.Equal(got, []string{"first\n", "second\n"}) {
+		t.Errorf("lines %q", got)
+	}
+}
+
+// What is read while it is written to is read once.
+func TestReadWhileFilesAreClosed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	f, err := openLines(name, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := range 3 {
+		fmt.Fprintln(f, i)
+	}
+	last, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer last.Close()
+	fmt.Fprintln(f, 3) // what is open now is no longer the last
+	full, err := closedFiles(name)
+	if err != nil || len(full) != 3 {
+		t.Fatalf("%v, %v", full, err)
+	}
+	var read []string
+	for _, c := range full {
+		if err := readOther(c.name, last, func(r io.Reader) error {
+			text, err := io.ReadAll(r)
+			read = append(read, string(text))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(read, []string{"0\n", "1\n"}) {
+		t.Errorf("%q were read, want those that are not open anyway", read)
+	}
+}
+
+// What is no regular file, or is one by way of a link, cannot be given a name.
+func TestOnlyFilesAreDivided(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.Symlink("elsewhere", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{os.DevNull, link} {
+		if _, err := openOutput(name, 1000, nil, true); err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		o, err := openOutput(name, 0, nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(o.write(t.Context(), []byte("x\n")), o.Sync(), o.Close()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
