@@ -14,11 +14,15 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h Handlers) { os.Exit(Run(h, os.Args[1:]...)) }
+func Main(h Handlers) { os.Exit(run(h, true, os.Args[1:])) }
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
-// returns the exit code. Interrupts and SIGTERM stop what it runs.
-func Run(h Handlers, args ...string) int {
+// returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
+// logger stays the program's own.
+func Run(h Handlers, args ...string) int { return run(h, false, args) }
+
+// run runs what args ask for. own says that the process is all for that.
+func run(h Handlers, own bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -27,12 +31,13 @@ func Run(h Handlers, args ...string) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	a := &app{stdout: os.Stdout, screen: newScreen(os.Stderr), signals: signals, handlers: h}
+	a := &app{process: own, stdout: os.Stdout, screen: newScreen(os.Stderr), signals: signals, handlers: h}
 	return a.main(args)
 }
 
 // An app is one call of the command.
 type app struct {
+	process  bool // the call is all that the process does
 	stdout   io.Writer
 	screen   *screen // standard error
 	signals  <-chan os.Signal
@@ -147,5 +152,20 @@ func (a *app) openLog(c *cobra.Command) error {
 	default:
 		return usage("--log-format: %q is not one of text, json", format)
 	}
+	if a.process {
+		a.adopt()
+	}
 	return nil
+}
+
+// adopt makes the log that of the whole process. What is said by the standard
+// logger is mostly of libraries, net/http's of servers that send what nobody asked
+// for, and no news to an operator; but callbacks may have something to say by it.
+func (a *app) adopt() {
+	level := slog.LevelDebug
+	if len(a.handlers) > 0 {
+		level = slog.LevelInfo
+	}
+	slog.SetLogLoggerLevel(level)
+	slog.SetDefault(a.log)
 }
