@@ -1,0 +1,113 @@
+// Mirror copies a site into web archives (WARC): its pages and their images, byte
+// for byte as they were sent. Run it again after Ctrl-C, or after a crash, and it
+// goes on where it was.
+//
+//	go run ./examples/mirror https://example.com/ example-mirror
+//
+// It puts a crawl together from its parts, without callbacks: each is a package
+// that can be had alone. What decorum crawl --warc does beyond it, revisits for
+// one, is in the same parts.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/warc"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: mirror URL DIR")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := mirror(ctx, os.Args[1], os.Args[2], collyfetch.Config{}, politeness.Policy{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// mirror archives the host of a URL in a directory, which one process at a time may use.
+func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, policy politeness.Policy) (err error) {
+	home, err := decorum.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: home.Origin().Host()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, archive.Close()) }()
+	// The archive is on the disk before the state says that a page has been visited.
+	state, err := bolt.Open(filepath.Join(dir, "state.db"), bolt.Options{Before: archive.Sync})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+
+	fetch.UserAgent = "mirrorbot/1.0 (+https://example.org/bot)" // yours
+	fetch.Capture = true
+	c, err := assemble(home, state, fetch, policy)
+	if err != nil {
+		return err
+	}
+	c.Archive = shelf{archive}
+	if err := c.Frontier.Reopen(ctx, c.StillAside); err != nil { // what an earlier run put away
+		return err
+	}
+	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// assemble puts a crawl of one host together.
+func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
+	agent, err := robots.NewAgent("mirrorbot") // whom robots.txt speaks to
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := collyfetch.New(fetch)
+	if err != nil {
+		return nil, err
+	}
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
+	limits := politeness.NewLimits(politeness.LimitsConfig{Restarted: time.Now()})
+	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host, Year: time.Now().Year()}, []decorum.URL{home})
+	return &crawler.Crawler{
+		Frontier: frontier.New(state, frontier.Config{Scope: scope, Clean: gate.Clean, Budget: limits}),
+		Gate:     gate, Policy: policy, Limits: limits, Fetcher: fetcher,
+		Settings: crawler.Settings{Follow: crawler.Follow{Images: true}, Token: "mirrorbot"},
+	}, nil
+}
+
+// A shelf is a crawler.Recorder that archives visits.
+type shelf struct{ *warc.Archive }
+
+// Record archives a visit. The crawl ends if it cannot: no page must be missing
+// that the state says was visited.
+func (s shelf) Record(_ context.Context, v *crawler.Visit) error {
+	if v.Exchange == nil {
+		return nil // the server could not be reached
+	}
+	_, err := s.Write(&warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange})
+	if errors.Is(err, warc.ErrNoAnswer) {
+		return nil
+	}
+	return err
+}
