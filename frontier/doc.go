@@ -6,6 +6,13 @@
 // URLs by pattern: all else is in a storage.Store. No worker sleeps for
 // politeness: those that find nothing due wait in Next until something is.
 //
+// The parts of a Config decide one thing each. Params takes off what the project
+// says does not matter in a query, and ids of sessions; Scope says which URLs
+// belong to the crawl; Order, which of an origin's goes first; Budget, how many
+// visits the whole crawl may begin. A Revisit says when a page is visited again,
+// and is asked by whoever acks. What is refused or rewritten is counted, by host
+// and reason, for reports.
+//
 // Of the hosts that are due, the one that has been due longest goes first,
 // whatever the length of its queue. So a host that is due waits for at most one
 // visit (one for each of its slots) of each host that has been due at least as

@@ -1,9 +1,14 @@
 // Package politeness decides when a host may next be visited.
 //
 // It never reads the clock, never sleeps and starts nothing: every method is
-// told the time. Policy.Next says how long a host rests after a visit, and a
-// Window at which hours it may be visited at all. Limits.Admit says whether the
-// rest is over, and its Permit is the proof that a Fetcher must be shown.
+// told the time. A crawl goes round in three steps. Limits.Admit says whether the
+// rest of a host is over, and its Permit is the proof that a Fetcher must be shown.
+// The visit is made, and Limits.Leave takes the permit back. Policy.Next says, of
+// what the visit was like, how long the host rests now; Limits.Ended is told, and
+// the caller keeps that Rest, in a storage.Store say, since it must survive the
+// process.
+// A Window says at which hours a host may be visited at all, and an Override what
+// is otherwise for one host, and until when.
 //
 // Hosts may share an IP address, which is known for sure only when a connection
 // is made: Permit.Bind asks for it then. An address that is busy keeps a line of

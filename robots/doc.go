@@ -11,6 +11,14 @@
 // the File: File.Sitemaps, File.Host, and File.Cleaner for Clean-param. Covers
 // tells which URLs a file speaks for.
 //
+// A Gate does this for a crawl, over the life of its files. Gate.Check gives the
+// Clearance for a URL, without which it must not be fetched; one for the robots.txt,
+// if that must come first; or why neither may be, and until when. Gate.Learn is told
+// what came of that fetch: RFC 9309 says what each status means and for how long.
+// What is learnt is kept as notes, in a storage.Store say, so that it survives the
+// process. Lint tells the owner of a file what is wrong with it, Diff what a new
+// version changes.
+//
 // The package decides and does nothing else. It never fetches, never waits,
 // never reads the clock, starts no goroutine, and no input makes it fail: what
 // it cannot read it ignores, as the standard asks.

@@ -1,10 +1,18 @@
 // Package storage is the seam between a crawl and where its state is kept:
 // queues, seen set, host clocks, leases and notes.
 //
+// An Entry that is new to the seen set is added to the queue of its origin. A
+// Lease takes it out when its host is due, for a time; an Ack ends the lease, says
+// what became of the URL, and sets the host's clock. Whoever dies with a lease
+// loses nothing: it runs out. Hold keeps an origin's queue shut, Revive brings back
+// what was parked, Recall what rests.
+//
 // The verbs are the crawl's own, not a key-value store's, so that each engine
-// can do each of them atomically in its own way. storagetest is the
-// specification: every Store passes it. The package decides nothing: it is
-// told the time, and what to keep.
+// can do each of them atomically in its own way. Memory is the engine for tests
+// and for crawls that need not survive their process, storage/bolt for those that
+// must. storagetest is the specification: every Store passes it. An engine may be
+// an Inspector as well, for reports. The package decides nothing: it is told the
+// time, and what to keep.
 package storage
 
 import (

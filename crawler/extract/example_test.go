@@ -23,3 +23,25 @@ func ExampleScan() {
 	// a https://example.com/menu?for=2&day=friday false
 	// a https://ads.example/ true
 }
+
+// A Scanner reads one page after the other by settings of its own.
+func ExampleScanner() {
+	home, _ := decorum.ParseURL("https://example.com/")
+	scanner := extract.Scanner{Images: true, MaxLinks: 2}
+	for _, page := range []string{
+		`<img src=small.png srcset="small.png 1x, large.png 2x"><a href=/next>next</a>`,
+		`<a href=/about>about</a>`,
+	} {
+		doc := scanner.Scan([]byte(page), "text/html", home)
+		for _, link := range doc.Links {
+			fmt.Println(link.Kind, link.URL)
+		}
+		fmt.Println("more:", doc.More)
+	}
+	// Output:
+	// img https://example.com/small.png
+	// img https://example.com/large.png
+	// more: true
+	// a https://example.com/about
+	// more: false
+}

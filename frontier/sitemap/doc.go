@@ -7,6 +7,11 @@
 // streaming parser: it fetches nothing, and whatever the length of the file,
 // it holds no more than one entry in memory.
 //
+// Read hands over the entries of one file as it comes to them, to a func that may
+// stop it by an error. What it makes of each field, an Entry says; what limits hold,
+// and whether the file may speak for other places than its own, Options. An index
+// is a file whose entries are further files: to read those is up to the caller.
+//
 // Much that is published is wrong in small ways, so content decides, and what
 // can be understood is:
 //

@@ -1,6 +1,13 @@
 // Package bolt keeps the state of a crawl in one file, by bbolt. It is the
 // engine of a crawl in one process that must survive it.
 //
+// Open gives a storage.Store, which is a storage.Inspector too, and keeps others
+// from the file until Close. After a crash Open is all that there is to do: what
+// was leased is in its queue again, and hosts rest before they are visited. Options
+// say how often changes are written, what must be on the disk before they are
+// (Before), and who is told when they cannot be (Stalled, Damaged). Compact
+// gives back the room that is free in a file.
+//
 // # How a change reaches the file
 //
 // A call takes effect in memory at once. What it changes goes into a redo log,

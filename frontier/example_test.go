@@ -1,0 +1,62 @@
+package frontier_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A crawl without a network: what is discovered comes back when its host is due,
+// and how it went is acked, until nothing is left.
+func Example() {
+	ctx := context.Background()
+	home, err := decorum.ParseURL("https://example.com/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, []decorum.URL{home})
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Scope: scope})
+	if _, err := f.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
+		log.Fatal(err)
+	}
+	links := map[string][]string{"/": {"/about", "/", "https://elsewhere.example/"}, "/about": {"/"}}
+	for {
+		lease, err := f.Next(ctx) // waits until a host is due
+		if errors.Is(err, frontier.ErrEmpty) {
+			fmt.Println("the end")
+			return
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(lease.Source, lease.URL)
+		var found []storage.Entry
+		for _, ref := range links[lease.URL.Path()] {
+			if u, err := lease.URL.Resolve(ref); err == nil {
+				found = append(found, storage.Entry{URL: u, Source: storage.Link, Depth: lease.Depth + 1})
+			}
+		}
+		// First the links, then the ack: a crash in between repeats, and never loses.
+		added, err := f.Discover(ctx, found...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(found), "links,", added, "new")
+		rest := &storage.Host{Due: time.Now().Add(10 * time.Millisecond)}
+		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, Host: rest}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// seed https://example.com/
+	// 3 links, 1 new
+	// link https://example.com/about
+	// 1 links, 0 new
+	// the end
+}

@@ -1,0 +1,60 @@
+package politeness_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// The rest of a host is the longest of what the crawl grants it, what its
+// robots.txt asks for, and what its answer says of how it is.
+func ExamplePolicy() {
+	policy := politeness.Policy{Delay: 2 * time.Second, Jitter: func() float64 { return 0 }}
+	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	visit := func(took time.Duration) politeness.Visit {
+		return politeness.Visit{Start: start, End: start.Add(took), Status: http.StatusOK}
+	}
+	quick, slow, asked, busy := visit(time.Second), visit(3*time.Second), visit(time.Second), visit(time.Second)
+	asked.CrawlDelay = 10 * time.Second
+	busy.Status, busy.RetryAfter, busy.Strikes = http.StatusServiceUnavailable, time.Minute, 1
+	for _, v := range []politeness.Visit{quick, slow, asked, busy} {
+		rest := policy.Next(v)
+		fmt.Println("due at", rest.Due.Format(time.TimeOnly), "after a rest of", rest.Gap, "and", rest.Strikes, "strikes")
+	}
+	// Output:
+	// due at 12:00:03 after a rest of 2s and 0 strikes
+	// due at 12:00:06 after a rest of 3s and 0 strikes
+	// due at 12:00:11 after a rest of 10s and 0 strikes
+	// due at 12:01:01 after a rest of 1m0s and 2 strikes
+}
+
+// A permit is had when a host is due, whatever the caller believes: the limits
+// remember the last visit.
+func ExampleLimits() {
+	policy, limits := politeness.Policy{}, politeness.NewLimits(politeness.LimitsConfig{})
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	permit, err := limits.Admit(now, "example.com", now, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(permit.Host(), permit.Valid())
+	// … the visit, and then:
+	end := now.Add(200 * time.Millisecond)
+	rest := policy.Next(politeness.Visit{Start: now, End: end, Status: http.StatusOK})
+	limits.Leave(permit, end)
+	limits.Ended(permit.Host(), rest, 4096)
+
+	_, err = limits.Admit(end.Add(300*time.Millisecond), "example.com", now, 1)
+	fmt.Println(errors.Is(err, decorum.NotDue), err)
+	_, err = limits.Admit(rest.Due, "example.com", rest.Due, 1)
+	fmt.Println(err)
+	// Output:
+	// example.com true
+	// true the host is not due for another 700ms
+	// <nil>
+}
