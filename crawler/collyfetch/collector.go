@@ -92,7 +92,9 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 // settle configures the collectors anew: the program may have set their fields.
 func (c *Collector) settle() error {
 	for _, m := range c.members {
-		m.Wait() // where Async was set, colly still queues
+		if m.Async {
+			m.Wait() // colly still queues
+		}
 		if err := c.configure(m); err != nil {
 			return err
 		}
@@ -142,9 +144,9 @@ func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link,
 	}
 	r.open()
 	r.resume()
-	links := r.close()
+	links, again := r.close()
 	switch {
-	case r.again:
+	case again:
 		return links, errAgain
 	case r.err != nil && v.OK() && !errors.Is(r.err, colly.ErrAbortedAfterHeaders):
 		// A page that cannot be parsed today cannot be parsed tomorrow.

@@ -115,13 +115,21 @@ func (c *Collector) configure(m *colly.Collector) error {
 	case m.UserAgent != own && m.UserAgent != collyAgent && m.UserAgent != "":
 		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, own)
 	}
-	m.UserAgent = own
-	m.IgnoreRobotsTxt = true // decorum's own gate is asked
-	m.AllowURLRevisit = true // decorum's seen set is asked
-	m.Async = false          // decorum has workers, and catches their panics
-	m.MaxRequests = 0        // decorum counts pages
-	m.Context = c.shut
+	hold(&m.UserAgent, own)
+	hold(&m.IgnoreRobotsTxt, true) // decorum's own gate is asked
+	hold(&m.AllowURLRevisit, true) // decorum's seen set is asked
+	hold(&m.Async, false)          // decorum has workers, and catches their panics
+	hold(&m.MaxRequests, 0)        // decorum counts pages
+	hold(&m.Context, c.shut)
 	return nil
+}
+
+// hold sets a field, unless it is so: other goroutines of the program may be in a
+// Visit of theirs, which reads it.
+func hold[T comparable](field *T, value T) {
+	if *field != value {
+		*field = value
+	}
 }
 
 // collyAgent is the User-Agent of a collector that was given none.

@@ -32,10 +32,10 @@ type reading struct {
 	arrived   bool // at the door
 	response  *decorum.Response
 	err       error // of the fetch; then of colly's reading
-	again     bool  // a callback called Retry
 
 	mu    sync.Mutex
 	takes bool // links, which Handle will return
+	again bool // a callback called Retry
 	links []crawler.Link
 }
 
@@ -181,13 +181,13 @@ func (r *reading) add(l crawler.Link) bool {
 	return r.takes
 }
 
-// close returns the links. Who visits from now on, from a goroutine that a
-// callback has left behind, is on their own.
-func (r *reading) close() []crawler.Link {
+// close returns the links, and whether the page is asked for again. Who visits
+// from now on, from a goroutine that a callback has left behind, is on their own.
+func (r *reading) close() (links []crawler.Link, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes = false
-	return r.links
+	return r.links, r.again
 }
 
 // retries notes that a callback asks for the page itself again, by Retry: a
@@ -196,6 +196,8 @@ func (r *reading) retries(req *colly.Request) bool {
 	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() {
 		return false
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.again = true
 	return true
 }

@@ -1,0 +1,29 @@
+package collyfetch_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// TestVisitFromSeveralGoroutines: as with colly, who visits need not be alone.
+func TestVisitFromSeveralGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		crawl := wrap(t, colly.NewCollector(), quiet(web))
+		var visits sync.WaitGroup
+		for _, path := range []string{"/", "/church", "/mill"} {
+			for range 4 {
+				visits.Go(func() { must(t, crawl.Visit("http://a.test"+path)) })
+			}
+		}
+		visits.Wait()
+		must(t, crawl.Run(t.Context()))
+		if n := crawl.Stats().Pages; n != 3 {
+			t.Errorf("%d pages were visited, want 3", n)
+		}
+		judged(t, web)
+	})
+}
