@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/textproto"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -22,11 +23,12 @@ type baggage struct {
 	Values    map[string]any `json:"values,omitempty"`    // of the colly.Context
 	Ints      []string       `json:"ints,omitempty"`      // those of Values that are int, for which JSON has no type
 	Header    http.Header    `json:"header,omitempty"`    // beyond the collector's own
+	Host      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
 }
 
-// pack returns the baggage of a request of m, nil if it has none. It returns an
+// pack returns the baggage of a request of m for u, nil if it has none. It returns an
 // error if it holds a value that would not come back as it was, or too much.
-func pack(name string, r *colly.Request, m *colly.Collector) ([]byte, error) {
+func pack(name string, u decorum.URL, r *colly.Request, m *colly.Collector) ([]byte, error) {
 	b := baggage{Collector: name, Values: map[string]any{}, Header: extraHeader(*r.Headers)}
 	r.Ctx.ForEach(func(k string, v any) any {
 		if k != tokenHeader {
@@ -44,6 +46,9 @@ func pack(name string, r *colly.Request, m *colly.Collector) ([]byte, error) {
 	maps.DeleteFunc(b.Header, func(k string, v []string) bool { return slices.Equal(own[k], v) })
 	if b.Collector == "" && len(b.Values) == 0 && len(b.Header) == 0 {
 		return nil, nil
+	}
+	if len(b.Header[secretHeader]) > 0 {
+		b.Host = u.Origin().Host()
 	}
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -64,6 +69,11 @@ func (b *baggage) returns(data []byte) error {
 	for k, v := range b.Values {
 		if !reflect.DeepEqual(back.Values[k], v) {
 			return fmt.Errorf("the context value %q is a %T, which cannot be kept in the queue: put strings, numbers (int, float64), bools, []any or map[string]any", k, v)
+		}
+	}
+	for k, v := range b.Header {
+		if !slices.Equal(back.Header[k], v) {
+			return fmt.Errorf("the header %s holds bytes that are no UTF-8, and cannot be kept in the queue", k)
 		}
 	}
 	return nil
@@ -97,6 +107,19 @@ func (b *baggage) context() *colly.Context {
 	return ctx
 }
 
+// secretHeader is told only to the host that a callback tells it, and to none
+// that this one redirects to, as with net/http.
+const secretHeader = "Authorization"
+
+// headerFor returns the headers that were packed, as far as host may know them.
+func (b *baggage) headerFor(host string) http.Header {
+	h := b.Header.Clone()
+	if b.Host != host {
+		h.Del(secretHeader)
+	}
+	return h
+}
+
 // headerOf returns the headers that every request of m has.
 func headerOf(m *colly.Collector) http.Header {
 	if m.Headers == nil {
@@ -105,17 +128,17 @@ func headerOf(m *colly.Collector) http.Header {
 	return m.Headers.Clone()
 }
 
-// reservedHeaders are those that are decorum's to set, or nobody's: who asks,
-// for what, in which form, and how the connection is used.
-var reservedHeaders = []string{"User-Agent", "Host", "From", "Cookie", "Accept-Encoding", "Range", "Connection",
-	"Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Content-Length", "Expect", tokenHeader, refusalHeader}
-
-// extraHeader returns what of the headers of a request is the user's to set.
+// extraHeader returns what of the headers of a request is the user's to set: what
+// may go with every request (see CheckHeader), and the secret for one host. HTTP
+// does not mind the case of names, and so all get the usual one.
 func extraHeader(h http.Header) http.Header {
-	extra := h.Clone()
-	maps.DeleteFunc(extra, func(k string, v []string) bool {
-		return slices.Contains(reservedHeaders, k) || strings.HasPrefix(k, "If-") || k == "Accept" && slices.Equal(v, []string{"*/*"})
-	})
+	extra := make(http.Header, len(h))
+	for name, values := range h {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		free := name == secretHeader || CheckHeader(name, "") == nil
+		if free && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
+			extra[name] = values
+		}
+	}
 	return extra
 }

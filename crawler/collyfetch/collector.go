@@ -192,7 +192,7 @@ func (c *Collector) enqueue(name string, r *colly.Request) error {
 	if parent.retries(r) {
 		return nil
 	}
-	baggage, err := pack(name, r, c.members[name])
+	baggage, err := pack(name, u, r, c.members[name])
 	if err != nil || parent.add(crawler.Link{URL: u, Context: baggage}) {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -73,9 +74,7 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	r.request.Ctx = b.context()
 	r.request.Ctx.Put(tokenHeader, lease.Token)
 	h := headerOf(member)
-	for name, values := range b.Header {
-		h[name] = values
-	}
+	maps.Copy(h, b.headerFor(t.URL().Origin().Host()))
 	h[tokenHeader] = []string{strconv.FormatUint(lease.Token, 10)}
 	r.request.Headers = &h
 	r.next, r.stop = iter.Pull(r.run)

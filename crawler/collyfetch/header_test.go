@@ -1,0 +1,76 @@
+package collyfetch_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestSecretsStayWithTheirHost: what a callback tells one host in a header is
+// not told to another that it redirects to.
+func TestSecretsStayWithTheirHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := func(u string) crawltest.Page { return crawltest.Always(crawltest.Redirect(http.StatusFound, u)) }
+		end := crawltest.Always(crawltest.HTML("<h1>End</h1>"))
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end}},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": end}})
+		told := map[string]string{}
+		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+			told[r.URL.String()] = r.Header.Get("Authorization") + " " + r.Header.Get("X-Shelf")
+			return web.RoundTrip(r)
+		}))
+		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
+		for _, path := range []string{"/in", "/out"} {
+			must(t, crawl.Request("GET", "http://a.test"+path, nil, nil, http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
+		}
+		must(t, crawl.Run(t.Context()))
+		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8"} {
+			if told[u] != want {
+				t.Errorf("%s was told %q, want %q", u, told[u], want)
+			}
+		}
+	})
+}
+
+// TestHeadersByOtherNames: HTTP does not mind the case of a header's name, and
+// neither does the crawl where it is to be kept from callbacks.
+func TestHeadersByOtherNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+			for name, values := range r.Header {
+				if slices.Contains(values, "x") {
+					t.Errorf("%s was asked for with %s: x", r.URL, name)
+				}
+			}
+			return web.RoundTrip(r)
+		}))
+		crawl := wrap(t, colly.NewCollector(), o)
+		crawl.OnRequest(func(r *colly.Request) {
+			for _, name := range []string{"user-agent", "cookie", "RANGE", "transfer-encoding", "hOST", "if-none-match"} {
+				(*r.Headers)[name] = []string{"x"}
+			}
+		})
+		must(t, crawl.Visit("http://a.test/mill"))
+		if n := crawl.Stats().Pages; n != 1 {
+			t.Errorf("%d pages were visited, want 1", n)
+		}
+	})
+}
+
+// TestHeaderOfBytes: a header value that JSON cannot hold is refused by the Visit
+// it is for, and not sent otherwise.
+func TestHeaderOfBytes(t *testing.T) {
+	crawl := wrap(t, colly.NewCollector(), quiet(village()))
+	err := crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"caf\xe9"}})
+	if err == nil || !strings.Contains(err.Error(), "X-Shelf") {
+		t.Errorf("got %v, want an error that names X-Shelf", err)
+	}
+}
