@@ -2,6 +2,7 @@ package collyfetch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -34,6 +35,7 @@ type Collector struct {
 	members   map[string]*colly.Collector // by the name that their requests are queued under
 	onRequest []colly.RequestCallback
 	shut      context.Context
+	id        string // no other Collector has it
 
 	begun atomic.Bool // a page has been asked for: what is visited now was found by a callback
 
@@ -60,7 +62,7 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 }
 
 func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
-	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(),
+	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(), id: rand.Text(),
 		members: map[string]*colly.Collector{}, readings: map[uint64]*reading{}}
 	return c, c.join("", engine)
 }
@@ -76,7 +78,11 @@ func (c *Collector) Join(name string, other *colly.Collector) error {
 }
 
 func (c *Collector) join(name string, m *colly.Collector) error {
-	if m.AllowURLRevisit && m.Context != c.shut {
+	own := m.Context == c.shut // a Clone
+	if !own && errors.Is(context.Cause(m.Context), errReplaced) {
+		return errTaken
+	}
+	if m.AllowURLRevisit && !own {
 		c.Log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
 	}
 	if err := c.configure(m); err != nil {
@@ -88,6 +94,9 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 	m.OnResponse(trueStatus)
 	return nil
 }
+
+// errTaken refuses a collector that another crawl has.
+var errTaken = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
 
 // settle configures the collectors anew: the program may have set their fields.
 func (c *Collector) settle() error {
@@ -162,7 +171,7 @@ var errAgain = errors.New("a callback asks for the page again")
 // for a page lets it pass, any other is queued. Where that cannot be, the door
 // refuses it, so that whoever asked gets the error.
 func (c *Collector) request(name string, r *colly.Request) {
-	if own := c.reading(tokenIn(*r.Headers)); own != nil && own.page == nil {
+	if own := c.asked(*r.Headers); own != nil && own.page == nil {
 		own.page = r
 		if name == "" { // those who joined have callbacks of their own
 			for _, f := range c.onRequest {

@@ -29,7 +29,7 @@ var (
 
 // RoundTrip implements http.RoundTripper.
 func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
-	r := d.collector.reading(tokenIn(req.Header))
+	r := d.collector.asked(req.Header)
 	if r == nil {
 		return nil, refusal(req)
 	}

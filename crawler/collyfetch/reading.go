@@ -47,13 +47,16 @@ const (
 	refusalHeader = "decorum refusal"
 )
 
-// tokenIn returns the token of the page that a request is for, 0 if for none.
-func tokenIn(h http.Header) uint64 {
-	if len(h[tokenHeader]) == 0 {
-		return 0
+// asked returns the page in hand that a request is for, nil if for none. A Clone
+// has its transport from the collector that it was made of, so that requests of
+// another crawl, with tokens of its own, may come here as well.
+func (c *Collector) asked(h http.Header) *reading {
+	says := h[tokenHeader]
+	if len(says) != 2 || says[0] != c.id {
+		return nil
 	}
-	token, _ := strconv.ParseUint(h[tokenHeader][0], 10, 64)
-	return token
+	token, _ := strconv.ParseUint(says[1], 10, 64)
+	return c.reading(token)
 }
 
 // begin returns the reading of the page that t is for.
@@ -72,10 +75,10 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 		return nil, err
 	}
 	r.request.Ctx = b.context()
-	r.request.Ctx.Put(tokenHeader, lease.Token)
+	r.request.Ctx.Put(tokenHeader, r)
 	h := headerOf(member)
 	maps.Copy(h, b.headerFor(t.URL().Origin().Host()))
-	h[tokenHeader] = []string{strconv.FormatUint(lease.Token, 10)}
+	h[tokenHeader] = []string{c.id, strconv.FormatUint(lease.Token, 10)}
 	r.request.Headers = &h
 	r.next, r.stop = iter.Pull(r.run)
 	c.mu.Lock()
@@ -210,6 +213,9 @@ func (c *Collector) reading(token uint64) *reading {
 
 // parent returns the page whose callback made a request, nil if it is not known.
 func (c *Collector) parent(ctx *colly.Context) *reading {
-	token, _ := ctx.GetAny(tokenHeader).(uint64)
-	return c.reading(token)
+	r, _ := ctx.GetAny(tokenHeader).(*reading)
+	if r == nil || c.reading(r.ticket.Lease().Token) != r {
+		return nil
+	}
+	return r
 }
