@@ -195,11 +195,15 @@ func (j *jar) trim() {
 }
 
 // read returns the cookie, with a Max-Age made an Expires, and where it is from;
-// nil if it is none.
+// nil if it is none, or is for a domain that its host is not in (RFC 6265, section
+// 5.3, step 6): it must not take the place of one that is.
 func (c crumb) read() (*http.Cookie, *url.URL) {
 	cookie, err := http.ParseSetCookie(c.Line)
 	from, urlErr := url.Parse(c.From)
 	if err != nil || urlErr != nil {
+		return nil, nil
+	}
+	if domain := domainOf(cookie); domain != "" && !strings.HasSuffix("."+from.Hostname(), "."+domain) {
 		return nil, nil
 	}
 	if cookie.MaxAge > 0 {
@@ -209,10 +213,15 @@ func (c crumb) read() (*http.Cookie, *url.URL) {
 	return cookie, from
 }
 
+// domainOf returns the domain that a cookie is for, empty if for its host alone.
+func domainOf(cookie *http.Cookie) string {
+	return strings.ToLower(strings.TrimPrefix(cookie.Domain, "."))
+}
+
 // sameness returns what two crumbs for the same cookie have in common (RFC 6265,
 // section 5.3, step 11).
 func sameness(cookie *http.Cookie, from *url.URL) string {
-	domain := cmp.Or(strings.ToLower(strings.TrimPrefix(cookie.Domain, ".")), "="+from.Hostname())
+	domain := cmp.Or(domainOf(cookie), "="+from.Hostname())
 	dir := from.Path[:max(0, strings.LastIndexByte(from.Path, '/'))]
 	path := cookie.Path
 	if !strings.HasPrefix(path, "/") {

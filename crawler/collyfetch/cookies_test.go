@@ -105,6 +105,28 @@ func TestCookies(t *testing.T) {
 	})
 }
 
+// TestCookiesOfSiblings: a host neither changes nor takes away what another host
+// of its site has set for itself.
+func TestCookiesOfSiblings(t *testing.T) {
+	web := &cookieWeb{shown: map[string]string{}, sets: map[string][]string{
+		"http://a.example.com/in":   {"own=1; Domain=a.example.com", "session=2"},
+		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
+		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
+	}}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(storage.NewMemory(storage.Config{}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []string{"http://a.example.com/in", "http://evil.example.com/", "http://evila.example.com/", "http://a.example.com/"} {
+		if _, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := web.shown["http://a.example.com/"]; got != "own=1; session=2" {
+		t.Errorf("shown %q, want both cookies", got)
+	}
+}
+
 // TestCookiesAreBounded: a site that sets cookies without end keeps its last
 // ones, and those of others stay.
 func TestCookiesAreBounded(t *testing.T) {
