@@ -40,7 +40,7 @@ type decoders struct{ gzip, brotli, zstd sync.Pool }
 
 func newDecoders() *decoders {
 	d := new(decoders)
-	d.gzip.New = func() any { return new(gzip.Reader) }
+	d.gzip.New = func() any { return new(members) }
 	d.brotli.New = func() any { return new(brotli.Reader) }
 	d.zstd.New = func() any {
 		// The options are good ones, and so there is no error. With a concurrency
@@ -177,6 +177,49 @@ func (b *decoding) use(pool *sync.Pool, src *layer) error {
 	b.release = append(b.release, func() { pool.Put(r) })
 	b.out = r
 	return r.Reset(src)
+}
+
+// members reads gzip members, one after the other (RFC 1952, section 2.2). Anything
+// else behind them is passed by, as browsers do: there are servers that leave
+// something there.
+type members struct {
+	one gzip.Reader
+	src *layer
+}
+
+// Reset is part of reusable; src is a layer.
+func (m *members) Reset(src io.Reader) error {
+	m.src = src.(*layer)
+	return m.open()
+}
+
+func (m *members) open() error {
+	err := m.one.Reset(m.src)
+	m.one.Multistream(false)
+	return err
+}
+
+// Read implements io.Reader.
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.one.Read(p)
+		switch {
+		case err != io.EOF:
+			return n, err
+		case n > 0:
+			return n, nil
+		}
+		magic, err := m.src.Peek(2)
+		switch {
+		case err != nil && err != io.EOF:
+			return 0, err
+		case string(magic) != "\x1f\x8b":
+			return 0, io.EOF
+		}
+		if err := m.open(); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // Read implements io.Reader. It ends where what came over the wire ends: what

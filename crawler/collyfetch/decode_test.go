@@ -75,6 +75,8 @@ func TestContentEncoding(t *testing.T) {
 		{"gzip", "gzip", encode(t, page, "gzip"), page},
 		{"by its old name, in capitals", "X-GZIP", encode(t, page, "gzip"), page},
 		{"in two members", "gzip", slices.Concat(encode(t, page, "gzip"), encode(t, page, "gzip")), slices.Concat(page, page)},
+		{"gzip, and something else behind it", "gzip", slices.Concat(encode(t, page, "gzip"), []byte("\x00\x00 0 rows")), page},
+		{"gzip, and a byte behind it", "gzip", slices.Concat(encode(t, page, "gzip"), []byte("\x1f")), page},
 		{"deflate", "deflate", encode(t, page, "deflate"), page},
 		{"deflate without zlib", "deflate", encode(t, page, "raw"), page},
 		{"br", "br", encode(t, page, "br"), page},
