@@ -146,6 +146,8 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
 		{name: "interim answers are not part of it", received: "HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.1 102 Busy\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
+		{name: "however many there are", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
 		{name: "cut by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.CutByLength, truncated: "length"},
 		{name: "cut by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.CutByTime, truncated: "time"},
 		{name: "hung up", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.Disconnected, truncated: "disconnect"},

@@ -19,15 +19,12 @@ type message struct {
 	open    bool   // the body has no length: the connection's end is its end
 }
 
-// interimMost is how many interim answers may come before the final one.
-const interimMost = 100
-
 // readMessage finds the final response in what a server sent, reading it as
 // net/http does, which received it. What stands before and after is not part of
 // it. A body that ends early is no error, a header that does is. cut says that
 // nobody waited for the end.
 func readMessage(received []byte, cut bool) (message, error) {
-	for range interimMost {
+	for {
 		m, err := readOne(received)
 		if err != nil {
 			return m, err
@@ -40,7 +37,6 @@ func readMessage(received []byte, cut bool) (message, error) {
 		}
 		received = received[len(m.raw):]
 	}
-	return message{}, fmt.Errorf("more than %d interim answers", interimMost)
 }
 
 func readOne(received []byte) (message, error) {
