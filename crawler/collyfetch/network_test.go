@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
@@ -95,6 +96,22 @@ func TestProxyFailures(t *testing.T) {
 		_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://unknown.test/"))
 		if err == nil || !strings.Contains(err.Error(), "cannot be checked here") {
 			t.Errorf("%s, a host that is not known here: %v", scheme, err)
+		}
+	}
+}
+
+// TestProxyThatWantsAnotherPassword: what it says is no answer of the site, whose
+// robots.txt would seem not to be there and whose pages would seem to be gone.
+func TestProxyThatWantsAnotherPassword(t *testing.T) {
+	proxy, err := collyfetch.ParseProxy(strings.TrimSuffix(answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}), "/page"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []string{"http://a.test/", "https://a.test/"} {
+		if res, err := get(t, collyfetch.Config{Proxy: proxy}, u); !errors.Is(err, decorum.Unreachable) {
+			t.Errorf("%s: %v, %v; want Unreachable", u, res, err)
 		}
 	}
 }

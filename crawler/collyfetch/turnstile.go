@@ -113,6 +113,9 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	if err := req.Context().Err(); err != nil {
 		return nil, err // it came over a connection that was refused
 	}
+	if p.proxied && res.StatusCode == http.StatusProxyAuthRequired {
+		return nil, errProxyAuth
+	}
 	body, truncated, err := t.read(res, p.ticket)
 	if err != nil {
 		return nil, err
