@@ -38,7 +38,12 @@ type reading struct {
 	takes bool // links, which Handle will return
 	again bool // a callback called Retry
 	links []crawler.Link
+	held  int // bytes of links
 }
+
+// maxHeld is how many bytes of links wait until their page has been read. Further
+// ones are queued at once.
+const maxHeld = 4 << 20
 
 // Headers that lead from a request of colly to what it is for. Their names are
 // no HTTP: nobody meets them by chance, and net/http sends no request with them.
@@ -177,10 +182,12 @@ func (r *reading) add(l crawler.Link) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.takes {
-		r.links = append(r.links, l)
+	size := len(l.URL.String()) + len(l.Context)
+	if !r.takes || r.held+size > maxHeld {
+		return false
 	}
-	return r.takes
+	r.links, r.held = append(r.links, l), r.held+size
+	return true
 }
 
 // close returns the links, and whether the page is asked for again. Who visits

@@ -1,0 +1,52 @@
+package collyfetch_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestLinksHeldAreBounded: a page of many links, each with a context of its own,
+// does not hold all of them in memory until it has been read, and loses none.
+func TestLinksHeldAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const links, each, most = 1000, 30_000, 4 << 20
+		var page strings.Builder
+		for i := range links {
+			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
+		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		crawl.Settings.MaxPages = 1
+		held := 0
+		crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			links, err := c.Handle(ctx, v)
+			for _, l := range links {
+				held += len(l.Context)
+			}
+			return links, err
+		}
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			e.Request.Ctx.Put("text", strings.Repeat("x", each))
+			must(t, e.Request.Visit(e.Attr("href")))
+		})
+		must(t, c.Visit("http://a.test/"))
+		_ = crawl.Run(t.Context()) // ErrPages
+		if held > most {
+			t.Errorf("%d bytes of contexts were held, want %d at most", held, most)
+		}
+		counts, err := crawl.Frontier.Counts(t.Context())
+		must(t, err)
+		if counts.Queued != links {
+			t.Errorf("%d URLs are queued, want %d", counts.Queued, links)
+		}
+	})
+}
