@@ -18,6 +18,9 @@ import (
 // ErrHalted is the error of Run when Halt has ended it.
 var ErrHalted = errors.New("the crawl was halted")
 
+// errGoexit stops a crawl that has lost a worker, and with it a visit.
+var errGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
+
 // A Crawler is one crawl: fill in its parts, then Run.
 type Crawler struct {
 	Frontier *frontier.Frontier
@@ -123,6 +126,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
 		wg.Go(func() {
+			defer stop(errGoexit) // the run is over already, or the worker was ended
 			for ctx.Err() == nil {
 				if err := c.step(ctx, work); err != nil {
 					stop(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -349,6 +350,20 @@ func TestPanicIsCaughtAndCounted(t *testing.T) {
 		}
 		if s := c.Stats(); s.Panics != 1 || s.Pages != 2 {
 			t.Errorf("stats %+v, want 1 panic and 2 pages", s)
+		}
+	})
+}
+
+// TestGoexitIsNoEnd: a callback that ends its goroutine, as t.FailNow does, takes
+// a worker away, and the run does not end as if all had been visited.
+func TestGoexitIsNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
+		c.Settings.Workers = 1
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { runtime.Goexit(); return nil, nil }
+		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Goexit") {
+			t.Errorf("Run returned %v, want an error that names Goexit", err)
 		}
 	})
 }
