@@ -25,7 +25,8 @@ func (b bodies) path(parts ...string) string {
 }
 
 // keep writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
-// When it returns the body is on the disk.
+// When it returns the body is with the operating system, and its bytes are on the
+// disk: a power cut may take its name away, and leaves no half of it.
 func (b bodies) keep(sum string, body []byte) error {
 	dir := b.path(sum[:2], sum[2:4])
 	name := filepath.Join(dir, sum)
