@@ -174,18 +174,34 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// TestMoreThanItsContentLength: what follows a body is no part of it, and not
-// the beginning of the next answer.
+// TestMoreThanItsContentLength: what follows a body is no part of it, and a
+// connection on which something does is closed before the next visit, which is
+// not at once: hosts rest.
 func TestMoreThanItsContentLength(t *testing.T) {
-	address := hostile{serve: says(ok+"Content-Length: 5\r\n\r\nhello"+ok+"Content-Length: 4\r\n\r\nevil", "")}.start(t)
+	l, closed := listen(t, "127.0.0.1:0"), make(chan error)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, err = http.ReadRequest(bufio.NewReader(c))
+			io.WriteString(c, ok+"Content-Length: 5\r\n\r\nhello"+ok+"Content-Length: 4\r\n\r\nevil")
+			io.Copy(io.Discard, c) // until the crawl hangs up
+			closed <- errors.Join(err, c.Close())
+		}
+	}()
 	fetcher, err := collyfetch.New(hostileConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		res, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://"+address+"/page"))
+		res, err := fetcher.Fetch(t.Context(), pageTicket(t, "http://"+l.Addr().String()+"/page"))
 		if err != nil || string(res.Body) != "hello" {
 			t.Errorf("got %v, %v; want hello", res, err)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
 		}
 	}
 }
