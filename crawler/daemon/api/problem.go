@@ -1,0 +1,46 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// A Problem is an error as the API tells it (RFC 9457).
+type Problem struct {
+	Type   string `json:"type,omitempty"` // empty: about:blank
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"` // what to do about it
+	Err    error  `json:"-"`
+}
+
+// Error says what is wrong.
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Detail
+}
+
+// Unwrap returns the cause, if there is one.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// NotFound is the problem of a name that nothing has.
+func NotFound(format string, args ...any) *Problem {
+	return problem(http.StatusNotFound, format, args...)
+}
+
+// Conflict is the problem of something that cannot be as things stand.
+func Conflict(format string, args ...any) *Problem {
+	return problem(http.StatusConflict, format, args...)
+}
+
+// Invalid is the problem of input that makes no sense.
+func Invalid(format string, args ...any) *Problem {
+	return problem(http.StatusUnprocessableEntity, format, args...)
+}
+
+func problem(status int, format string, args ...any) *Problem {
+	err := fmt.Errorf(format, args...)
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: err.Error(), Err: err}
+}
