@@ -74,20 +74,19 @@ func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
 		if err := k.withScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		x := &explainer{kept: k, gate: k.gate}
 		if q.fetch {
-			if err := x.fetchRobots(ctx, text); err != nil {
+			if err := k.fetchRobots(ctx, text); err != nil {
 				return err
 			}
 		}
-		e, err := x.explain(ctx, text)
+		e, err := k.explain(ctx, text)
 		switch {
 		case err != nil:
 			return err
 		case q.format == "json":
 			return writeJSON(a.stdout, e)
 		}
-		return e.write(a.stdout)
+		return writeExplanation(a.stdout, e)
 	})
 }
 
@@ -103,32 +102,32 @@ func (a *app) openAsked(q explainQuery) (*kept, error) {
 	return a.openAs(p)
 }
 
-// fetchRobots makes sure that the robots.txt of the origin of text is known. The
-// host rests as long as the crawl owes it.
-func (x *explainer) fetchRobots(ctx context.Context, text string) error {
-	u, _, err := x.rewrite(ctx, text)
+// fetchRobots makes sure that the robots.txt of the origin of text is known to the
+// gate, which may be another then. The host rests as long as the crawl owes it.
+func (k *kept) fetchRobots(ctx context.Context, text string) error {
+	u, _, err := k.rewrite(ctx, text)
 	if err != nil {
 		return err
 	}
-	if rules, err := x.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
+	if rules, err := k.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
 		return err
 	}
-	cfg, err := x.project.gateConfig()
+	cfg, err := k.project.gateConfig()
 	if err != nil {
 		return err
 	}
-	e, err := (&draft{Project: x.project}).errand(cfg)
+	e, err := (&draft{Project: k.project}).errand(cfg)
 	if err != nil {
 		return err
 	}
-	info, _, err := x.store.Origin(ctx, u.Origin())
+	info, _, err := k.store.Origin(ctx, u.Origin())
 	if err != nil {
 		return err
 	}
 	known := e.hosts[u.Origin().Host()]
 	known.Due = info.Host.Due
 	e.hosts[u.Origin().Host()] = known
-	x.gate = e.gate
+	k.gate = e.gate
 	if _, err := e.rules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}

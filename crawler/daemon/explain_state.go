@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -14,38 +15,38 @@ const stateUnknown = "unknown"
 
 // find looks for u in the frontier, and then for the forms that it had on the way
 // to u: rules that came later may have made it u, or it was not found on https.
-func (x *explainer) find(ctx context.Context, u decorum.URL, e *explained) error {
-	err := x.findAs(ctx, u, &e.State)
-	for i := len(e.Steps) - 1; i >= 0 && err == nil && e.State.entry == nil && e.State.As == ""; i-- {
+func (q *inquiry) find(ctx context.Context, u decorum.URL, e *explained) error {
+	err := q.findAs(ctx, u, &e.found)
+	for i := len(e.Steps) - 1; i >= 0 && err == nil && e.found.entry == nil && e.found.As == ""; i-- {
 		var raw decorum.URL
 		if raw, err = decorum.ParseURL(e.Steps[i].URL); err != nil || raw == u {
 			continue
 		}
-		var s explainedState
-		err = x.findAs(ctx, raw, &s)
-		switch met := e.State.State != stateUnknown; {
+		var s foundURL
+		err = q.findAs(ctx, raw, &s)
+		switch met := e.found.State != stateUnknown; {
 		case err != nil || s.State == stateUnknown:
 		case met && (s.entry == nil || !s.entry.Folded): // u was visited, or given up, itself
 		case s.entry == nil: // u itself is still to be met
-			e.State.As = raw.String()
+			e.found.As = raw.String()
 		default:
-			e.State, e.State.As = s, raw.String()
+			e.found, e.found.As = s, raw.String()
 		}
 	}
 	return err
 }
 
 // findAs looks for a URL in the frontier.
-func (x *explainer) findAs(ctx context.Context, u decorum.URL, s *explainedState) error {
+func (q *inquiry) findAs(ctx context.Context, u decorum.URL, s *foundURL) error {
 	s.State = stateUnknown
-	known, err := x.store.Known(ctx, u)
+	known, err := q.store.Known(ctx, u)
 	if err != nil || !known {
 		return err
 	}
 	s.State = "done"
 	for state, name := range stateNames {
 		ahead := 0
-		err := x.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
+		err := q.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
 			if e.URL != u || !e.For.IsZero() {
 				ahead++
 				return true
@@ -63,8 +64,8 @@ func (x *explainer) findAs(ctx context.Context, u decorum.URL, s *explainedState
 
 // visit says when the URL is visited, and why, and so what becomes of another form
 // of it that is kept.
-func (x *explainer) visit(e *explained, target decorum.URL) explainedVisit {
-	never := func(why string) explainedVisit { return explainedVisit{When: "never", Why: why} }
+func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
+	never := func(why string) api.ExplainedVisit { return api.ExplainedVisit{When: "never", Why: why} }
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
 		return never("it is no page: it is asked for when a URL of its origin is to be judged")
@@ -77,9 +78,9 @@ func (x *explainer) visit(e *explained, target decorum.URL) explainedVisit {
 	case e.State.State == stateNames[storage.InParking]:
 		return never("it is parked; a crawl that goes on will judge it again")
 	case e.State.State == stateUnknown:
-		return x.visitUnknown(e)
+		return q.visitUnknown(e)
 	}
-	v := x.visitKnown(e)
+	v := q.visitKnown(e)
 	switch kept := e.State.As; {
 	case kept == "":
 	case kept == target.String():
@@ -91,7 +92,7 @@ func (x *explainer) visit(e *explained, target decorum.URL) explainedVisit {
 }
 
 // visitUnknown is visit for a URL that the crawl has not met.
-func (x *explainer) visitUnknown(e *explained) explainedVisit {
+func (q *inquiry) visitUnknown(e *explained) api.ExplainedVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.State.As != "" {
 		why = "it was visited, or given up, as " + e.State.As + "; it is queued when a page, sitemap or redirect names it again"
@@ -99,45 +100,45 @@ func (x *explainer) visitUnknown(e *explained) explainedVisit {
 	if e.Robots.Judged == nil {
 		why += "; robots.txt is fetched first"
 	}
-	return explainedVisit{When: "never", Why: why}
+	return api.ExplainedVisit{When: "never", Why: why}
 }
 
 // visitKnown is visit for one that waits.
-func (x *explainer) visitKnown(e *explained) explainedVisit {
-	v := explainedVisit{When: "now", Why: "its host is due"}
+func (q *inquiry) visitKnown(e *explained) api.ExplainedVisit {
+	v := api.ExplainedVisit{When: "now", Why: "its host is due"}
 	if e.Robots.Judged == nil {
 		v.Why += ", and its robots.txt is fetched first"
 	}
 	later := func(at time.Time, why string) {
-		if at.After(x.now) && at.After(v.At) {
-			v = explainedVisit{When: "at", At: at.UTC(), Why: why}
+		if at.After(q.now) && at.After(v.At) {
+			v = api.ExplainedVisit{When: "at", At: at.UTC(), Why: why}
 		}
 	}
-	if h := e.Host; h != nil {
-		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", h.Owed))
+	if h := e.host; h != nil {
+		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", paceText(h.Owed)))
 		later(h.HeldUntil, "its origin is held"+because(h.Why))
 	}
 	later(e.Robots.Until, "its robots.txt is to be asked for again then: "+e.Robots.Closed)
-	if policy := x.project.policy().For(hostOfURL(e.URL), x.now); !policy.Window.Open(x.now) {
-		later(policy.Window.Opens(x.now), "the hours of visits begin then")
+	if policy := q.project.policy().For(hostOfURL(e.URL), q.now); !policy.Window.Open(q.now) {
+		later(policy.Window.Opens(q.now), "the hours of visits begin then")
 	}
 	what := "it was put off after a failed visit"
 	if e.State.State == stateNames[storage.InRest] {
 		what = "it was visited, and its revisit is due then"
 	}
-	later(e.State.at, what)
+	later(e.found.at, what)
 	if e.State.Ahead > 0 && e.State.State == stateNames[storage.InQueue] {
 		gap := time.Duration(0)
-		if e.Host != nil {
-			gap = time.Duration(max(e.Host.Owed, e.Host.Declared, e.Host.Configured))
+		if e.host != nil {
+			gap = time.Duration(max(e.host.Owed, e.host.Declared, e.host.Configured))
 		}
-		first := x.now
+		first := q.now
 		if !v.At.IsZero() {
 			first = v.At
 		}
-		v = explainedVisit{When: "after", At: first.Add(time.Duration(e.State.Ahead) * gap).UTC(),
+		v = api.ExplainedVisit{When: "after", At: first.Add(time.Duration(e.State.Ahead) * gap).UTC(),
 			Why: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
-				e.State.Ahead, milliseconds(gap), clock(first), v.Why)}
+				e.State.Ahead, paceText(api.Milliseconds(gap)), clock(first), v.Why)}
 	}
 	return v
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// write writes the explanation for people.
-func (e *explained) write(w io.Writer) error {
+// writeExplanation writes the explanation for people.
+func writeExplanation(w io.Writer, e *api.Explanation) error {
 	var p sheet
 	p.line("%s", plain(e.Input))
 	p.table(func(row func(...any)) {
@@ -18,15 +20,15 @@ func (e *explained) write(w io.Writer) error {
 				row("", "→ "+s.URL)
 			}
 		}
-		row("  scope", e.Scope.text())
-		for i, line := range e.Robots.lines() {
+		row("  scope", scopeText(&e.Scope))
+		for i, line := range rulesLines(&e.Robots) {
 			row(label("  robots.txt", i), line)
 		}
-		row("  state", e.State.text())
+		row("  state", stateText(&e.State))
 		for i, line := range hostLines(e.Host) {
 			row(label("  host", i), line)
 		}
-		row("  visit", e.Visit.text())
+		row("  visit", visitText(&e.Visit))
 	})
 	_, err := p.WriteTo(w)
 	return err
@@ -40,7 +42,7 @@ func label(name string, i int) string {
 	return name
 }
 
-func (s *explainedScope) text() string {
+func scopeText(s *api.ExplainedScope) string {
 	text := "within"
 	switch {
 	case !s.In:
@@ -54,7 +56,7 @@ func (s *explainedScope) text() string {
 	return text
 }
 
-func (r *explainedRules) lines() (lines []string) {
+func rulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "it is not known"
 	if !r.Fetched.IsZero() {
 		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), clock(r.Fetched))
@@ -79,7 +81,7 @@ func (r *explainedRules) lines() (lines []string) {
 	return lines
 }
 
-func (s *explainedState) text() string {
+func stateText(s *api.ExplainedState) string {
 	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
 	switch {
 	case s.Entry == nil && s.As != "":
@@ -101,18 +103,18 @@ func (s *explainedState) text() string {
 }
 
 // hostLines says what the crawl knows of the URL's host.
-func hostLines(h *hostReport) []string {
+func hostLines(h *api.Host) []string {
 	if h == nil {
 		return []string{"not met yet"}
 	}
 	return []string{
-		h.Host + " is " + h.stateText(),
+		h.Host + " is " + hostStateText(h),
 		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
-			h.Declared, h.Configured, h.Owed, h.Slots, h.Strikes),
+			paceText(h.Declared), paceText(h.Configured), paceText(h.Owed), h.Slots, h.Strikes),
 	}
 }
 
-func (v *explainedVisit) text() string {
+func visitText(v *api.ExplainedVisit) string {
 	switch v.When {
 	case "now":
 		return "now: " + v.Why

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -62,7 +63,7 @@ func TestExplain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { v.explain(t, "--data", v.data(), tt.url).want(t, ExitDone, tt.says...) })
 	}
 	sent := len(v.web.Log())
-	queued := decoded[explained](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/r").stdout)
+	queued := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/r").stdout)
 	if queued.State.State != "queued" || queued.Visit.When == "never" || queued.State.Entry.Referrer != "http://puzzle.example/" ||
 		queued.Robots.Judged == nil || !*queued.Robots.Judged || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
@@ -137,7 +138,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 		}
 		v.explain(t, "--data", v.data(), form).want(t, ExitDone, says...)
 	}
-	got := decoded[explained](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	got := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
 	if got.URL != "http://puzzle.example/p?id=6" || got.State.State != "queued" || got.State.As != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.State)
 	}

@@ -89,8 +89,7 @@ func (a *app) frontierStats(ctx context.Context, data, format string) error {
 func (s *frontierStats) write(w io.Writer) error {
 	var p sheet
 	p.table(func(row func(...any)) {
-		t := totals{States: s.States}
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Hosts, t.statesText(), s.Origins))
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Hosts, statesText(s.States), s.Origins))
 		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.Queued, s.SetAside))
 		row("resting", s.Resting)
 		row("parked", s.Parked)
@@ -112,19 +111,12 @@ func (s *frontierStats) write(w io.Writer) error {
 // stats adds up all origins.
 func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
-	hosts := map[string]*hostReport{}
-	err := k.store.Origins(ctx, func(o storage.OriginInfo) bool {
-		name := o.Origin.Host()
-		if hosts[name] == nil {
-			hosts[name] = k.newHost(name, &o.Host)
-		}
-		hosts[name].addOrigin(&o, k.now)
+	hosts, err := k.hosts(ctx, "", func(o *storage.OriginInfo) {
 		s.Origins++
 		s.Seen += o.Seen
 		s.Parked += o.Parked
 		s.Resting += o.Resting
 		s.Queued += o.Queued + o.Leased
-		return true
 	})
 	if err != nil {
 		return nil, err

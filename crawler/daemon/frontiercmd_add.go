@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -57,14 +58,9 @@ func (a *app) frontierAddCommand() *cobra.Command {
 	return c
 }
 
-// An intake is what became of URLs that were offered.
+// An intake takes URLs that are offered, and counts what becomes of them.
 type intake struct {
-	Added    int       `json:"added"`
-	Known    int       `json:"known"`
-	Refused  int       `json:"refused"`
-	NoURLs   int       `json:"not_urls"`
-	Refusals []refusal `json:"refusals,omitempty"`
-
+	api.Intake
 	refusals refusals
 	batch    []storage.Entry
 }
@@ -82,7 +78,7 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", in.NoURLs)
 		}
 		if format == "json" {
-			return errors.Join(end, writeJSON(a.stdout, in))
+			return errors.Join(end, writeJSON(a.stdout, in.Intake))
 		}
 		return errors.Join(end, in.write(a.stdout))
 	})
@@ -91,7 +87,7 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 // refuse takes note of what is out of scope.
 func (in *intake) refuse(e storage.Entry, err error) {
 	in.Refused++
-	in.refusals.note(reason{Why: whyScope, Rule: cause(err)}, e.URL)
+	in.refusals.note(api.Refusal{Why: whyScope, Rule: cause(err)}, e.URL)
 }
 
 // take adds what the lines name, until they end or ctx is done.

@@ -43,7 +43,7 @@ func (a *app) frontierExportCommand() *cobra.Command {
 	return c
 }
 
-// The lines of an export, but for urlLine.
+// The lines of an export, but for api.URL.
 type (
 	exportLine struct {
 		Type    string    `json:"type"`

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -113,8 +114,8 @@ func (a *app) frontierList(ctx context.Context, q listQuery) error {
 }
 
 // origins returns what the store has of the origins that are wanted.
-func (k *kept) origins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
-	err = k.store.Origins(ctx, func(o storage.OriginInfo) bool {
+func (q *inquiry) origins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
+	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		if want(&o) {
 			wanted = append(wanted, o)
 		}
@@ -126,7 +127,7 @@ func (k *kept) origins(ctx context.Context, want func(*storage.OriginInfo) bool)
 // A lister lists URLs until there are enough.
 type lister struct {
 	*kept
-	write func(*urlLine) error
+	write func(*api.URL) error
 	limit int // 0: none
 	count int
 }
@@ -160,10 +161,10 @@ func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.Stat
 	switch {
 	case state == storage.InParking:
 		_, r := l.whyParked(*e, judge)
-		if place := r.place(); place != "" {
-			return r.text() + " of " + place
+		if place := rulePlace(r); place != "" {
+			return refusalText(r) + " of " + place
 		}
-		return r.text()
+		return refusalText(r)
 	case o.Hold.After(l.now):
 		return "its origin is held until " + clock(o.Hold)
 	case e.Attempt > 0:
@@ -173,13 +174,13 @@ func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.Stat
 }
 
 // lineWriter returns how a line is written in the format.
-func lineWriter(w io.Writer, format string) func(*urlLine) error {
+func lineWriter(w io.Writer, format string) func(*api.URL) error {
 	if format == "jsonl" {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		return func(l *urlLine) error { return e.Encode(l) }
+		return func(l *api.URL) error { return e.Encode(l) }
 	}
-	return func(l *urlLine) error {
+	return func(l *api.URL) error {
 		at := "-"
 		if !l.At.IsZero() {
 			at = clock(l.At)

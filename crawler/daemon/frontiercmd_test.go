@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -167,15 +168,13 @@ func TestFrontierAdd(t *testing.T) {
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
 	r := callStdin(t, lines, "frontier", "add", "-", "--data", v.data(), "--format=json")
 	r.want(t, ExitFailed, "2 lines were no URLs")
-	got := decoded[intake](t, r.stdout)
+	got := decoded[api.Intake](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
-	want := intake{Added: 2, Known: 1, Refused: 2, NoURLs: 2, Refusals: []refusal{
-		{1, reason{Why: "scope", Rule: "deeper than 1 links"}, "http://shop.example/deep"},
-		{1, reason{Why: "scope", Rule: "longer than 2048 bytes"}, long},
+	want := api.Intake{Added: 2, Known: 1, Refused: 2, NoURLs: 2, Refusals: []api.Refusal{
+		{URLs: 1, Why: "scope", Rule: "deeper than 1 links", Example: "http://shop.example/deep"},
+		{URLs: 1, Why: "scope", Rule: "longer than 2048 bytes", Example: long},
 	}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(refusal{}), cmp.FilterPath(func(p cmp.Path) bool {
-		return p.Last().String() == ".refusals" || p.Last().String() == ".batch"
-	}, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("intake (-want +got):\n%s", diff)
 	}
 	before := len(v.web.Log())
@@ -205,10 +204,10 @@ func TestFrontierAddMany(t *testing.T) {
 	for i := range many {
 		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
 	}
-	for _, want := range []intake{{Added: many}, {Known: many}} {
+	for _, want := range []api.Intake{{Added: many}, {Known: many}} {
 		r := callStdin(t, lines.String(), "frontier", "add", "-", "--data", v.data(), "--format=json")
 		r.want(t, ExitDone)
-		if got := decoded[intake](t, r.stdout); got.Added != want.Added || got.Known != want.Known {
+		if got := decoded[api.Intake](t, r.stdout); got.Added != want.Added || got.Known != want.Known {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Known, want.Added, want.Known)
 		}
 	}
@@ -407,7 +406,7 @@ func kindsOf(t *testing.T, lines []string) kinds {
 			l := decoded[originLine](t, line)
 			ks.add(kind, plainOrigin{l.Origin, l.Hold.UnixNano(), l.Dormant, l.Host.Due.UnixNano(), l.Host.Gap, l.Host.Slots, l.Host.Strikes, l.Host.Memo})
 		case "url":
-			l := decoded[urlLine](t, line)
+			l := decoded[api.URL](t, line)
 			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.For, l.Found, l.Class, l.Rank, l.Depth, l.Attempt, l.Redirects,
 				l.Context, l.AsFound, l.Folded, l.At.UnixNano(), nil, nil}
 			if p := l.Page; p != nil {
@@ -440,9 +439,9 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	rs := refusals{}
 	for line := range 3 * maxRules {
-		rs.note(reason{Why: whyRobots, Rule: "disallow: /x", Line: line}, u)
+		rs.note(api.Refusal{Why: whyRobots, Rule: "disallow: /x", Line: line}, u)
 	}
-	rs.note(reason{Why: whyRobots, Rule: "disallow: /x", Line: 1}, u)
+	rs.note(api.Refusal{Why: whyRobots, Rule: "disallow: /x", Line: 1}, u)
 	list := rs.list()
 	if len(list) != maxRules+1 || list[0].URLs != 2*maxRules || list[0].Rule != "other rules" || list[1].URLs != 2 {
 		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
@@ -460,21 +459,21 @@ func TestWhyParked(t *testing.T) {
 		return u
 	}
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).For(robots.Agent{})
-	k := &kept{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
+	q := &inquiry{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
 	for _, tt := range []struct {
 		entry storage.Entry
 		judge func(decorum.URL) robots.Verdict
-		want  reason
+		want  api.Refusal
 	}{
-		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, reason{Why: whyScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.Refusal{Why: whyScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
-			reason{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
+			api.Refusal{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
 		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid"), AsFound: true}, rules.Check,
-			reason{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, reason{Why: whyNothing, Rule: "allowed by now"}},
-		{storage.Entry{URL: parse("http://a.example/no")}, nil, reason{Why: whyNothing, Rule: "its robots.txt is not known"}},
+			api.Refusal{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.Refusal{Why: whyNothing, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.Refusal{Why: whyNothing, Rule: "its robots.txt is not known"}},
 	} {
-		if _, got := k.whyParked(tt.entry, tt.judge); got != tt.want {
+		if _, got := q.whyParked(tt.entry, tt.judge); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -18,23 +17,10 @@ import (
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
 type kept struct {
-	project Project
-	dir     stateDir
-	store   store
-	robots  store
-	gate    *robots.Gate
-	scope   *frontier.Scope // nil if it is not known
-	params  *frontier.Params
-	now     time.Time
-	lock    *os.File // nil if there is no crawl: the stores are empty
-
-	overrides map[string]map[string]any // by host
-}
-
-// A store is one that can be asked what it holds.
-type store interface {
-	storage.Store
-	storage.Inspector
+	inquiry
+	dir    stateDir
+	robots store
+	lock   *os.File // nil if there is no crawl: the stores are empty
 }
 
 // dataFlag adds the flag that says which crawl is meant.
@@ -81,7 +67,7 @@ func (a *app) openKept(name string) (*kept, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *app) openAs(p Project) (_ *kept, err error) {
-	k := &kept{project: p, dir: stateDir(p.Store.Path), now: time.Now()}
+	k := &kept{inquiry: inquiry{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
 	holds, err := k.dir.holdsCrawl()
 	if err != nil {
 		return nil, err
@@ -91,12 +77,9 @@ func (a *app) openAs(p Project) (_ *kept, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	gate, err := k.project.gateConfig()
+	gate, err := p.gateConfig()
 	if err == nil {
-		k.overrides, err = k.project.overrides()
-	}
-	if err == nil {
-		k.params, err = k.project.params()
+		err = k.prepare()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
@@ -123,20 +106,6 @@ func (k *kept) openStores(a *app) (err error) {
 	k.store, _ = j.store.(store)
 	k.robots, _ = j.robots.(store)
 	return err
-}
-
-// withScope works out the scope, for which all seeds are read.
-func (k *kept) withScope() error {
-	cfg, err := k.project.scope()
-	if err != nil {
-		return err
-	}
-	roots, err := k.project.roots()
-	if err != nil {
-		return err
-	}
-	k.scope = frontier.NewScope(cfg, roots)
-	return nil
 }
 
 // Close closes the stores, and lets others crawl from the directory.

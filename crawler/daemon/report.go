@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
 const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
@@ -116,23 +118,23 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 		if err != nil {
 			return err
 		}
-		return s.write(a.stdout, q)
+		return q.write(a.stdout, s)
 	})
 }
 
 // write writes what was asked for in the form that was asked for.
-func (s *survey) write(w io.Writer, q reportQuery) error {
+func (q reportQuery) write(w io.Writer, s *api.Report) error {
 	switch {
 	case q.host != "" && len(s.Hosts) == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
 	case q.format == "json":
 		return writeJSON(w, s)
 	case q.format == "jsonl":
-		return s.writeLines(w)
+		return writeLines(w, s)
 	case q.host != "":
-		return s.Hosts[0].writeDetails(w, q.limit, &s.totals)
+		return writeHost(w, s, q.limit)
 	}
-	return s.writeTable(w, q.data, q.limit)
+	return writeReport(w, s, q.data, q.limit)
 }
 
 // checkFormat returns an error unless format is one of those given.
@@ -165,17 +167,18 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // writeLines writes the totals, and then each host, on lines of their own.
-func (s *survey) writeLines(w io.Writer) error {
+func writeLines(w io.Writer, s *api.Report) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(struct {
 		Type string `json:"type"`
-		*totals
-	}{"totals", &s.totals})
+		*api.Report
+		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
+	}{"totals", s, nil})
 	for _, h := range s.Hosts {
 		err = errors.Join(err, e.Encode(struct {
 			Type string `json:"type"`
-			*hostReport
+			*api.Host
 		}{"host", h}))
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -13,35 +12,13 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A survey is the report on a crawl. Memory grows with its hosts, not with
-// URLs.
-type survey struct {
-	totals
-	Hosts []*hostReport `json:"hosts"`
-}
-
-// A tally is what can be added up over hosts.
-type tally struct {
-	Requests   int64        `json:"requests"`
-	Pages      int64        `json:"pages"`    // visits to pages that were answered
-	Failures   int64        `json:"failures"` // requests without a whole answer, 408, 425, 429, 5xx
-	Bytes      int64        `json:"bytes"`
-	Spent      milliseconds `json:"spent_ms"` // in requests
-	Known      int          `json:"known"`    // URLs ever queued
-	Done       int          `json:"done"`     // of Known: visited, or given up
-	Queued     int          `json:"queued"`
-	Resting    int          `json:"resting"` // visited, and to be visited again
-	Parked     int          `json:"parked"`
-	Blocked    int          `json:"blocked_by_robots"` // of Parked
-	OutOfScope int          `json:"out_of_scope"`      // of Parked
-	Coverage   float64      `json:"coverage"`          // Done / (Known - OutOfScope)
-}
-
-func (t *tally) add(u *tally) {
+// addTally adds u to t.
+func addTally(t, u *api.Tally) {
 	t.Requests += u.Requests
 	t.Pages += u.Pages
 	t.Failures += u.Failures
@@ -54,57 +31,20 @@ func (t *tally) add(u *tally) {
 	t.Parked += u.Parked
 	t.Blocked += u.Blocked
 	t.OutOfScope += u.OutOfScope
-	t.cover()
+	cover(t)
 }
 
-func (t *tally) cover() {
+// cover works out the coverage.
+func cover(t *api.Tally) {
 	t.Coverage = 1
 	if all := t.Known - t.OutOfScope; all > 0 {
 		t.Coverage = float64(t.Done) / float64(all)
 	}
 }
 
-// The totals are what is said of the crawl as a whole.
-type totals struct {
-	At       time.Time      `json:"at"`
-	Count    int            `json:"host_count"`
-	Origins  int            `json:"origin_count"`
-	States   map[string]int `json:"states"` // hosts in each
-	MaxDelay milliseconds   `json:"max_crawl_delay_ms"`
-	tally
-	Shortfall milliseconds `json:"shortfall_ms"`
-	Refusals  []refusal    `json:"refusals,omitempty"`
-	// Refused counts sightings of URLs that were never queued, by host and reason.
-	Refused []frontier.Sighted `json:"refused,omitempty"`
-	// Cleaned counts sightings of URLs with the id of a session in the path, which
-	// were queued without it, by host.
-	Cleaned []frontier.Sighted `json:"cleaned,omitempty"`
-}
-
-// A hostReport is what is said of one host.
-type hostReport struct {
-	Host       string       `json:"host"`
-	State      string       `json:"state"`
-	DueAt      time.Time    `json:"due_at,omitzero"`
-	HeldUntil  time.Time    `json:"held_until,omitzero"`
-	Why        string       `json:"why,omitempty"` // it is held
-	Declared   milliseconds `json:"declared_delay_ms"`
-	Configured milliseconds `json:"configured_delay_ms"`
-	Owed       milliseconds `json:"owed_ms"` // the rest after its last request
-	Least      milliseconds `json:"least_gap_ms"`
-	Median     milliseconds `json:"median_gap_ms"`
-	Gaps       int64        `json:"gaps"` // that Least and Median are of
-	Shortfall  milliseconds `json:"shortfall_ms"`
-	Strikes    int          `json:"strikes"` // failures in a row, as back-off counts them
-	Slots      int          `json:"slots"`
-	tally
-	LastStatus int            `json:"last_status"`
-	LastVisit  time.Time      `json:"last_visit,omitzero"`
-	Address    netip.Addr     `json:"address,omitzero"`
-	Override   map[string]any `json:"override,omitempty"` // politeness.hosts, of this one
-	Origins    []string       `json:"origins"`
-	Refusals   []refusal      `json:"refusals,omitempty"` // of its parked URLs
-
+// A surveyed host is what is said of it, and what that rests on.
+type surveyed struct {
+	api.Host
 	refusals refusals
 	due      time.Time      // of the host's clock
 	held     decorum.Origin // whose hold State tells of
@@ -112,101 +52,104 @@ type hostReport struct {
 	next     time.Time
 }
 
-// milliseconds is a duration that JSON shows as milliseconds, rounded up: a
-// shortfall of less than one is not none.
-type milliseconds time.Duration
-
-func (m milliseconds) MarshalJSON() ([]byte, error) {
-	whole := (time.Duration(m) + time.Millisecond - 1) / time.Millisecond
-	return fmt.Append(nil, int64(whole)), nil
-}
-
-// String rounds for people.
-func (m milliseconds) String() string {
-	d := time.Duration(m)
-	switch {
-	case d == 0:
-		return "-"
-	case d >= 10*time.Second:
-		return Duration(d.Round(time.Second)).String()
-	}
-	return Duration(d.Round(time.Millisecond)).String()
-}
-
 // survey asks the stores for the report, of one host if it is named. The hosts
-// come in the order of what matters, at most limit of them unless it is 0.
-func (k *kept) survey(ctx context.Context, only string, limit int) (*survey, error) {
-	hosts := map[string]*hostReport{}
+// come in the order of what matters, at most limit of them unless it is 0. Memory
+// grows with hosts, not with URLs.
+func (q *inquiry) survey(ctx context.Context, only string, limit int) (*api.Report, error) {
+	s := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}
 	var parked []decorum.Origin
-	origins := 0
-	err := k.store.Origins(ctx, func(o storage.OriginInfo) bool {
+	hosts, err := q.hosts(ctx, only, func(o *storage.OriginInfo) {
+		s.Origins++
+		if o.Parked > 0 {
+			parked = append(parked, o.Origin)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range parked {
+		if err := q.judgeParked(ctx, o, hosts[o.Host()]); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.sightings(ctx, only, s); err != nil {
+		return nil, err
+	}
+	s.Count = len(hosts)
+	all, total := make([]*surveyed, 0, len(hosts)), refusals{}
+	for _, h := range hosts {
+		h.mind(q.project.Politeness.MaxCrawlDelay)
+		cover(&h.Tally) // anew: URLs out of scope are known by now
+		h.Refusals = h.refusals.list()
+		total.merge(h.Refusals)
+		all = append(all, h)
+		addTally(&s.Tally, &h.Tally)
+		s.Shortfall = max(s.Shortfall, h.Shortfall)
+		s.States[h.State]++
+	}
+	s.Refusals = total.list()
+	slices.SortFunc(all, func(a, b *surveyed) int { return byConcern(&a.Host, &b.Host) })
+	if limit > 0 {
+		all = all[:min(limit, len(all))]
+		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
+		s.Refused = s.Refused[:min(limit, len(s.Refused))]
+		s.Cleaned = s.Cleaned[:min(limit, len(s.Cleaned))]
+	}
+	for _, h := range all {
+		s.Hosts = append(s.Hosts, &h.Host)
+		if err := q.explainHold(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// sightings adds what was not queued as it was found.
+func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (err error) {
+	if s.Refused, err = frontier.KeptRefusals(ctx, q.store); err != nil {
+		return err
+	}
+	s.Cleaned, err = frontier.KeptCleanings(ctx, q.store)
+	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
+	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
+	return err
+}
+
+// hosts asks the store about all hosts, or the only one that is named, and calls
+// also with each of their origins. Parked URLs are not judged, and what the gate
+// has to say of holds is left to explainHold.
+func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.OriginInfo)) (map[string]*surveyed, error) {
+	hosts := map[string]*surveyed{}
+	err := q.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if only != "" && name != only {
 			return true
 		}
 		if hosts[name] == nil {
-			hosts[name] = k.newHost(name, &o.Host)
+			hosts[name] = q.newHost(name, &o.Host)
 		}
-		hosts[name].addOrigin(&o, k.now)
-		origins++
-		if o.Parked > 0 {
-			parked = append(parked, o.Origin)
-		}
+		hosts[name].addOrigin(&o, q.now)
+		also(&o)
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
-	s := &survey{totals: totals{At: k.now.UTC(), Count: len(hosts), Origins: origins, States: map[string]int{},
-		MaxDelay: milliseconds(k.project.Politeness.MaxCrawlDelay)}}
-	for _, o := range parked {
-		if err := k.judgeParked(ctx, o, hosts[o.Host()]); err != nil {
-			return nil, err
-		}
-	}
-	if s.Refused, err = frontier.KeptRefusals(ctx, k.store); err != nil {
-		return nil, err
-	}
-	if s.Cleaned, err = frontier.KeptCleanings(ctx, k.store); err != nil {
-		return nil, err
-	}
-	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
-	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
-	all := refusals{}
 	for _, h := range hosts {
-		h.cover()
-		h.mind(k.project.Politeness.MaxCrawlDelay)
-		h.Refusals = h.refusals.list()
-		all.merge(h.Refusals)
-		s.Hosts = append(s.Hosts, h)
-		s.tally.add(&h.tally)
-		s.Shortfall = max(s.Shortfall, h.Shortfall)
-		s.States[h.State]++
+		cover(&h.Tally)
 	}
-	s.Refusals = all.list()
-	slices.SortFunc(s.Hosts, (*hostReport).compare)
-	if limit > 0 {
-		s.Hosts = s.Hosts[:min(limit, len(s.Hosts))]
-		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
-		s.Refused = s.Refused[:min(limit, len(s.Refused))]
-		s.Cleaned = s.Cleaned[:min(limit, len(s.Cleaned))]
-	}
-	return s, k.explainHolds(ctx, s.Hosts)
+	return hosts, err
 }
 
 // newHost begins the report on a host with what is remembered of it.
-func (k *kept) newHost(name string, h *storage.Host) *hostReport {
+func (q *inquiry) newHost(name string, h *storage.Host) *surveyed {
 	m := crawler.ReadHostMemo(h.Memo)
-	r := &hostReport{
-		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: milliseconds(h.Gap), due: h.Due,
-		Declared: milliseconds(m.Declared), Configured: milliseconds(m.Configured),
-		Least: milliseconds(m.Gaps.Least), Median: milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
-		Shortfall:  milliseconds(m.Shortfall),
+	return &surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
+		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: api.Milliseconds(h.Gap),
+		Declared: api.Milliseconds(m.Declared), Configured: api.Milliseconds(m.Configured),
+		Least: api.Milliseconds(m.Gaps.Least), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
+		Shortfall:  api.Milliseconds(m.Shortfall),
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
-		tally: tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: milliseconds(m.Spent)},
-	}
-	r.begun, r.Override = m.Begun, k.overrides[name]
-	return r
+		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent)},
+		Override: q.overrides[name],
+	}}
 }
 
 // overrides returns what the project says of single hosts, as it says it.
@@ -233,7 +176,7 @@ var states = []string{stateDue, stateWaiting, stateHeld, stateSetAside, stateRes
 
 // addOrigin adds what the store has of one of the host's origins. The host is
 // in the state of the one that can be visited first.
-func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
+func (h *surveyed) addOrigin(o *storage.OriginInfo, now time.Time) {
 	waiting := o.Queued + o.Leased
 	h.Origins = append(h.Origins, o.Origin.String())
 	h.Known += o.Seen
@@ -273,41 +216,37 @@ func stateOf(o *storage.OriginInfo, now time.Time) string {
 
 // mind sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
-func (h *hostReport) mind(longest Duration) {
+func (h *surveyed) mind(longest Duration) {
 	if h.Queued == 0 || time.Duration(h.Declared) <= time.Duration(longest) {
 		return
 	}
-	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", h.Declared, longest)
+	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.Declared), longest)
 	if h.State != stateSetAside {
 		h.State, h.HeldUntil = stateSetAside, h.DueAt
 	}
 }
 
-// explainHolds says why the gate holds hosts, or that they have had their pages.
-func (k *kept) explainHolds(ctx context.Context, hosts []*hostReport) error {
-	for _, h := range hosts {
-		if h.held.IsZero() {
-			continue
-		}
-		closed, err := k.gate.WhyClosed(ctx, k.now, h.held)
-		if err != nil {
-			return err
-		}
-		most := int64(k.project.Scope.MaxPagesPerHost)
-		switch {
-		case closed != nil:
-			h.Why = plain(closed.Why)
-		case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
-			h.Why = fmt.Sprintf("it has had its %d pages", most)
-		}
+// explainHold says why the gate holds a host, or that it has had its pages.
+func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
+	if h.held.IsZero() {
+		return nil
 	}
-	return nil
+	closed, err := q.gate.WhyClosed(ctx, q.now, h.held)
+	most := int64(q.project.Scope.MaxPagesPerHost)
+	switch {
+	case err != nil:
+	case closed != nil:
+		h.Why = plain(closed.Why)
+	case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
+		h.Why = fmt.Sprintf("it has had its %d pages", most)
+	}
+	return err
 }
 
-// compare puts first what asks to be looked at: rests cut short, hosts that
+// byConcern puts first what asks to be looked at: rests cut short, hosts that
 // stand still, and those with most to do.
-func (h *hostReport) compare(g *hostReport) int {
-	still := func(r *hostReport) int {
+func byConcern(h, g *api.Host) int {
+	still := func(r *api.Host) int {
 		if r.State == stateSetAside || r.State == stateHeld {
 			return 1
 		}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
@@ -32,14 +33,14 @@ func (s *sheet) table(rows func(row func(cells ...any))) {
 	t.Flush() // into memory: it cannot fail
 }
 
-// writeTable writes the report for people: the totals, the hosts, what is closed.
-func (s *survey) writeTable(w io.Writer, data string, limit int) error {
+// writeReport writes the report for people: the totals, the hosts, what is closed.
+func writeReport(w io.Writer, s *api.Report, data string, limit int) error {
 	var p sheet
 	p.line("The crawl in %s at %s", data, clock(s.At))
 	p.line("")
 	p.table(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Count, s.statesText(), s.Origins))
-		for _, r := range s.tally.rows() {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Count, statesText(s.States), s.Origins))
+		for _, r := range tallyRows(&s.Tally) {
 			row(r[0], r[1])
 		}
 		row("pace", shortText(s.Shortfall))
@@ -48,7 +49,7 @@ func (s *survey) writeTable(w io.Writer, data string, limit int) error {
 	p.table(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
 		for _, h := range s.Hosts {
-			row(h.Host, h.State, h.Declared, h.Configured, h.Least, h.Median, h.Shortfall,
+			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.Least), paceText(h.Median), paceText(h.Shortfall),
 				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
 		}
 	})
@@ -62,15 +63,15 @@ func (s *survey) writeTable(w io.Writer, data string, limit int) error {
 		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
 	}
 	p.refusals(s.Refusals, limit)
-	p.sighted(&s.totals)
+	p.sighted(s)
 	_, err := p.WriteTo(w)
 	return err
 }
 
 // sighted writes what was not queued as it was found.
-func (p *sheet) sighted(t *totals) {
-	p.sightings("Refused where they were found, by reason:", t.Refused)
-	p.sightings("Session ids taken off where URLs were found:", t.Cleaned)
+func (p *sheet) sighted(s *api.Report) {
+	p.sightings("Refused where they were found, by reason:", s.Refused)
+	p.sightings("Session ids taken off where URLs were found:", s.Cleaned)
 }
 
 func (p *sheet) sightings(title string, list []frontier.Sighted) {
@@ -87,35 +88,35 @@ func (p *sheet) sightings(title string, list []frontier.Sighted) {
 }
 
 // statesText says how many hosts are in each state.
-func (t *totals) statesText() string {
+func statesText(hosts map[string]int) string {
 	var parts []string
 	for _, state := range states {
-		if n := t.States[state]; n > 0 {
+		if n := hosts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// rows returns what the tally says, in words.
-func (t *tally) rows() [][2]string {
+// tallyRows returns what the tally says, in words.
+func tallyRows(t *api.Tally) [][2]string {
 	return [][2]string{
-		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), t.Spent)},
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), paceText(t.Spent))},
 		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
 			t.Known, t.Done, t.Queued, t.Resting, t.Parked, t.Blocked, t.OutOfScope)},
 		{"coverage", percent(t.Coverage)},
 	}
 }
 
-func shortText(short milliseconds) string {
+func shortText(short api.Milliseconds) string {
 	if short == 0 {
 		return "no rest was cut short"
 	}
-	return fmt.Sprintf("a rest was cut short by %v", short)
+	return fmt.Sprintf("a rest was cut short by %v", paceText(short))
 }
 
 // refusals writes why URLs are parked.
-func (p *sheet) refusals(rs []refusal, limit int) {
+func (p *sheet) refusals(rs []api.Refusal, limit int) {
 	if len(rs) == 0 {
 		return
 	}
@@ -126,19 +127,21 @@ func (p *sheet) refusals(rs []refusal, limit int) {
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d %s", r.URLs, plural(r.URLs)), r.text(), r.place())
+			row(fmt.Sprintf("%8d %s", r.URLs, plural(r.URLs)), refusalText(r), rulePlace(r))
 		}
 	})
 }
 
-func (r *reason) text() string {
+// refusalText says why URLs are parked.
+func refusalText(r api.Refusal) string {
 	if r.Why == whyScope {
 		return "out of scope: " + r.Rule
 	}
 	return r.Rule
 }
 
-func (r *reason) place() string {
+// rulePlace says where the rule stands.
+func rulePlace(r api.Refusal) string {
 	switch {
 	case r.File == "":
 		return ""
@@ -148,17 +151,18 @@ func (r *reason) place() string {
 	return fmt.Sprintf("%s (line %d)", r.File, r.Line)
 }
 
-// writeDetails writes all that is known of one host.
-func (h *hostReport) writeDetails(w io.Writer, limit int, t *totals) error {
+// writeHost writes all that a report on one host says.
+func writeHost(w io.Writer, s *api.Report, limit int) error {
 	var p sheet
+	h := s.Hosts[0]
 	p.line("%s", h.Host)
 	p.table(func(row func(...any)) {
-		row("  state", h.stateText())
+		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", h.Declared, h.Configured, h.Owed))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", h.Least, h.Median, h.Gaps, shortText(h.Shortfall)))
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", paceText(h.Declared), paceText(h.Configured), paceText(h.Owed)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", paceText(h.Least), paceText(h.Median), h.Gaps, shortText(h.Shortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.Strikes))
-		for _, r := range h.tally.rows() {
+		for _, r := range tallyRows(&h.Tally) {
 			row("  "+r[0], r[1])
 		}
 		if !h.LastVisit.IsZero() {
@@ -169,12 +173,12 @@ func (h *hostReport) writeDetails(w io.Writer, limit int, t *totals) error {
 		}
 	})
 	p.refusals(h.Refusals, limit)
-	p.sighted(t)
+	p.sighted(s)
 	_, err := p.WriteTo(w)
 	return err
 }
 
-func (h *hostReport) stateText() string {
+func hostStateText(h *api.Host) string {
 	switch {
 	case !h.HeldUntil.IsZero():
 		return fmt.Sprintf("%s until %s%s", h.State, clock(h.HeldUntil), because(h.Why))
@@ -184,11 +188,23 @@ func (h *hostReport) stateText() string {
 	return h.State
 }
 
-func address(h *hostReport) string {
+func address(h *api.Host) string {
 	if !h.Address.IsValid() {
 		return "not known"
 	}
 	return h.Address.String()
+}
+
+// paceText rounds a rest for people.
+func paceText(m api.Milliseconds) string {
+	d := time.Duration(m)
+	switch {
+	case d == 0:
+		return "-"
+	case d >= 10*time.Second:
+		return Duration(d.Round(time.Second)).String()
+	}
+	return Duration(d.Round(time.Millisecond)).String()
 }
 
 func because(why string) string {

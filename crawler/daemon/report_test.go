@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
 // town is the shop, and two hosts that a crawl does not get into: one asks for
@@ -151,6 +152,9 @@ func TestReportForms(t *testing.T) {
 		l := decoded[struct{ Type, Host string }](t, line)
 		names = append(names, l.Type+" "+l.Host)
 	}
+	if strings.Contains(lines[0], `"hosts":`) {
+		t.Errorf("the totals name the hosts: %s", lines[0])
+	}
 	slices.Sort(names[1:])
 	if want := []string{"totals ", "host broken.example", "host shop.example", "host slow.example"}; !slices.Equal(names, want) {
 		t.Errorf("lines %q, want %q", names, want)
@@ -171,9 +175,9 @@ func TestReportTellsScopeFromRobots(t *testing.T) {
 		OutOfScope int `json:"out_of_scope"`
 		Blocked    int `json:"blocked_by_robots"`
 		Coverage   float64
-		Refusals   []refusal
+		Refusals   []api.Refusal
 	}](t, r.stdout)
-	if len(got.Refusals) != 1 || got.Refusals[0].URLs != 4 || got.Refusals[0].reason != (reason{Why: "scope", Rule: "deeper than 0 links"}) {
+	if len(got.Refusals) != 1 || got.Refusals[0].URLs != 4 || got.Refusals[0].Why != "scope" || got.Refusals[0].Rule != "deeper than 0 links" {
 		t.Errorf("refusals %+v", got.Refusals)
 	}
 	if got.OutOfScope != 4 || got.Blocked != 0 || got.Coverage != 1 {

@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// An inquiry is a crawl that is asked about at a moment. It answers from the
+// crawl's own stores and rooms, and changes nothing; the crawl may go on
+// meanwhile.
+type inquiry struct {
+	project Project
+	store   store
+	gate    *robots.Gate
+	scope   *frontier.Scope // nil if it is not known
+	params  *frontier.Params
+	now     time.Time
+
+	overrides map[string]map[string]any // by host
+}
+
+// A store is one that can be asked what it holds.
+type store interface {
+	storage.Store
+	storage.Inspector
+}
+
+// prepare works out what the project alone says.
+func (q *inquiry) prepare() (err error) {
+	if q.overrides, err = q.project.overrides(); err == nil {
+		q.params, err = q.project.params()
+	}
+	return err
+}
+
+// withScope works out the scope, for which all seeds are read.
+func (q *inquiry) withScope() error {
+	cfg, err := q.project.scope()
+	if err != nil {
+		return err
+	}
+	roots, err := q.project.roots()
+	if err != nil {
+		return err
+	}
+	q.scope = frontier.NewScope(cfg, roots)
+	return nil
+}
