@@ -101,10 +101,8 @@ func (k *kept) openStores(a *app) (err error) {
 	if k.lock, err = k.dir.lock(); err != nil {
 		return err
 	}
-	j := &job{}
-	err = j.openStores(k.project, a, nil)
-	k.store, _ = j.store.(store)
-	k.robots, _ = j.robots.(store)
+	s, err := openStores(k.project, a.boltOptions(k.project, nil))
+	k.store, k.robots = s.frontier, s.robots
 	return err
 }
 

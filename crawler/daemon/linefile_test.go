@@ -84,7 +84,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err := flush("/2"); !errors.Is(err, storage.ErrStalled) {
 		t.Errorf("with lines that may be lost: %v, want ErrStalled", err)
 	}
-	if err := j.closeStores(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+	if err := j.files.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("closed with %v, want the reason", err)
 	}
 }

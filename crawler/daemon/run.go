@@ -11,10 +11,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -24,17 +20,13 @@ var (
 	errSignal = errors.New("it was interrupted")
 )
 
-// A job is one run of a crawl: the rooms of the house, put together.
+// A job is one run of a crawl in the foreground: its files, and the rooms on them.
 type job struct {
-	project  Project
-	store    storage.Store
-	robots   storage.Store // the gate's notes
-	frontier *frontier.Frontier
-	crawler  *crawler.Crawler
-	hosts    hostSet
-	outside  outside
-	goesOn   bool // an earlier run has left something
-	start    time.Time
+	*rooms
+	files  stores
+	hosts  hostSet
+	goesOn bool // an earlier run has left something
+	start  time.Time
 }
 
 // A hostSet is the hosts that were visited.
@@ -55,79 +47,31 @@ func (h *hostSet) count() int {
 	return len(h.names)
 }
 
-// openJob puts the rooms together.
+// openJob opens the crawl's state, and puts the rooms together on it.
 func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive, s start) (_ *job, err error) {
-	j := &job{project: p, hosts: hostSet{names: map[string]bool{}}, start: time.Now(), outside: outside{log: a.log}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.closeStores())
-		}
-	}()
-	scope, err := p.scope()
-	if err != nil {
-		return nil, err
-	}
-	gate, err := p.gateConfig()
-	if err != nil {
-		return nil, err
-	}
-	params, err := p.params()
-	if err != nil {
-		return nil, err
-	}
-	settings, err := p.settings()
-	if err != nil {
-		return nil, err
-	}
-	policy := p.policy()
-	if s.brisk {
-		hurry(&gate, &policy)
-	}
+	j := &job{hosts: hostSet{names: map[string]bool{}}, start: time.Now(), goesOn: s.resume}
 	// A crash may repeat what was recorded of a visit, and must not miss it.
 	recorded := func() error { return errors.Join(out.Sync(), arc.Sync()) }
-	if err := j.openStores(p, a, recorded); err != nil {
+	if j.files, err = openStores(p, a.boltOptions(p, recorded)); err != nil {
 		return nil, err
 	}
-	web, err := p.fetcher(j.store)
-	if err != nil {
-		return nil, err
+	g := ground{
+		files: j.files, out: out, archive: arc, handlers: a.handlers, log: a.log,
+		hooks: crawler.Hooks{Visited: j.hosts.add}, brisk: s.brisk,
 	}
-	fetcher, err := p.withFTP(web)
-	if err != nil {
-		return nil, err
-	}
-	var restarted time.Time
 	if s.resume {
-		restarted = j.start
+		g.restarted = j.start
 	}
-	limits, asked := politeness.NewLimits(p.limits(restarted)), robots.NewGate(gate, j.robots)
-	j.frontier = frontier.New(j.store, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Params: params, Clean: asked.Clean, Budget: limits, Longest: longestWait(policy), Refused: j.outside.refuse,
-	})
-	j.crawler = &crawler.Crawler{
-		Frontier: j.frontier, Gate: asked, Policy: policy, Limits: limits,
-		Fetcher: fetcher, Recorder: out, Hooks: crawler.Hooks{Visited: j.hosts.add},
-		Settings: settings, Log: a.log,
-	}
-	a.handlers.attach(j.crawler, p, web)
-	if arc != nil {
-		arc.notes, arc.revisits = j.frontier, settings.Revisit.Wanted()
-		j.crawler.Archive = arc
+	if j.rooms, err = g.furnish(p, roots); err != nil {
+		return nil, errors.Join(err, j.files.Close())
 	}
 	return j, nil
 }
 
-// openStores opens the files of the crawl's directory. What is known of
-// robots.txt files has one of its own, which other crawls could share. Each time
-// before they are written, before is called (see bolt.Options.Before).
-func (j *job) openStores(p Project, a *app, before func() error) (err error) {
-	dir := stateDir(p.Store.Path)
-	opts := bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
-	if j.store, err = openStore(dir.path(storeFile), opts); err != nil {
-		return err
-	}
-	j.robots, err = openStore(dir.path(robotsFile), opts)
-	return err
+// boltOptions returns how the state of a project is opened. Each time before it
+// is written, before is called (see bolt.Options.Before).
+func (a *app) boltOptions(p Project, before func() error) bolt.Options {
+	return bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
 }
 
 // stalled tells that a store cannot write, or, if err is nil, that it can again.
@@ -142,26 +86,6 @@ func (a *app) stalled(err error) {
 // damaged tells of something in the state that makes no sense.
 func (a *app) damaged(err error) {
 	a.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
-}
-
-// openStore returns an interface that is nil where the store is.
-func openStore(file string, opts bolt.Options) (storage.Store, error) {
-	s, err := bolt.Open(file, opts)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
-	}
-	return s, nil
-}
-
-// closeStores makes all of the crawl durable. What was learnt of a robots.txt
-// is written first: a frontier that says a host has been asked goes with it.
-func (j *job) closeStores() (err error) {
-	for _, s := range []storage.Store{j.robots, j.store} {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}
-	return err
 }
 
 // start runs a crawl whose project has been checked, and tells how it ended.
@@ -200,27 +124,14 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if err != nil {
 		return err
 	}
-	j.goesOn = s.resume
 	if s.resume {
 		if err := j.takeOver(ctx, dir, before); err != nil {
-			return errors.Join(err, j.closeStores())
+			return errors.Join(err, j.files.Close())
 		}
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
-	return j.ending(errors.Join(end, j.closeStores()))
-}
-
-// takeOver makes a crawl that goes on the project's: parked URLs are judged
-// again if it judges otherwise than it did before. The project is kept after
-// that, so that a kill in between repeats it.
-func (j *job) takeOver(ctx context.Context, dir stateDir, before *draft) error {
-	if before == nil || !before.judgesAs(j.project) {
-		if err := errors.Join(j.frontier.ReviveAll(ctx), j.frontier.Flush(ctx)); err != nil {
-			return err
-		}
-	}
-	return dir.save(j.project)
+	return j.ending(errors.Join(end, j.files.Close()))
 }
 
 // openOutput opens the output, and moves what is in the way of a crawl that
@@ -281,11 +192,11 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 // prepare plants the seeds, and offers again what an earlier run has put away.
 func (j *job) prepare(ctx context.Context) error {
 	if j.goesOn {
-		if err := j.frontier.Reopen(ctx, j.crawler.StillAside); err != nil {
+		if err := j.reopen(ctx); err != nil {
 			return err
 		}
 	}
-	return j.project.plant(ctx, j.frontier)
+	return j.plant(ctx)
 }
 
 // heed stops the crawl at the first signal, and breaks off what is in hand at

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// Stores keep the state of a crawl. What is known of robots.txt files has one of
+// its own, which crawls of one process share.
+type stores struct{ frontier, robots store }
+
+// openStores opens the files of the crawl's directory.
+func openStores(p Project, opts bolt.Options) (s stores, err error) {
+	dir := stateDir(p.Store.Path)
+	if s.frontier, err = openStore(dir.path(storeFile), opts); err != nil {
+		return stores{}, err
+	}
+	if s.robots, err = openStore(dir.path(robotsFile), opts); err != nil {
+		return stores{}, errors.Join(err, s.frontier.Close())
+	}
+	return s, nil
+}
+
+// openStore returns an interface that is nil where the store is.
+func openStore(file string, opts bolt.Options) (store, error) {
+	s, err := bolt.Open(file, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
+	}
+	return s, nil
+}
+
+// Close makes all of the crawl durable. What was learnt of a robots.txt is
+// written first: a frontier that says a host has been asked goes with it.
+func (s stores) Close() error { return errors.Join(s.robots.Close(), s.frontier.Close()) }
