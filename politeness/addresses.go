@@ -1,19 +1,22 @@
 package politeness
 
 import (
+	"cmp"
+	"math"
 	"net/netip"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
 
-// Calls returns the hosts whose turn it is at the address that they were
-// turned away from, and from when on, and forgets that it did. Who waits for an
-// address asks after each Release and Leave, and after each refusal: if a host
-// does not come within a few seconds, its turn goes to another.
+// Calls returns the hosts whose turn it is, after they were turned away because
+// they share something with others, and from when on, and forgets that it did.
+// Who waits asks after each Release, Leave and Ended, after each refusal, and
+// when Wake says so: if a host does not come within a few seconds, its turn goes
+// to another.
 func (l *Limits) Calls() map[string]time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	if len(l.calls) == 0 {
 		return nil
 	}
@@ -25,40 +28,47 @@ func (l *Limits) Calls() map[string]time.Time {
 	return calls
 }
 
-// Called reports whether it is the host's turn at its address, and from when
-// on. It is for who was turned away, and was not ready yet to be called.
+// Wake receives when there may be new Calls because of what another crawl did.
+func (l *Limits) Wake() <-chan struct{} { return l.wake }
+
+// Called reports whether it is the host's turn, and from when on. It is for who
+// was turned away, and was not ready yet to be called.
 func (l *Limits) Called(host string) (from time.Time, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.addresses[l.homes[host]]; a != nil {
-		from, ok = a.turns[host]
+	l.lock()
+	defer l.unlock()
+	w := waiter{l, host}
+	for _, p := range []*pool{l.hosts.hosts[host], l.hosts.addresses[l.hosts.homes[w]]} {
+		if p != nil && p.called(w) {
+			return p.turns[w], true
+		}
 	}
-	return from, ok
+	return time.Time{}, false
 }
 
 // Addresses returns how many addresses, and homes of hosts, are in memory.
 func (l *Limits) Addresses() (addresses, homes int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.addresses), len(l.homes)
+	l.lock()
+	defer l.unlock()
+	return len(l.hosts.addresses), len(l.hosts.homes)
 }
 
 // bind is Permit.Bind.
 func (l *Limits) bind(now time.Time, g *grant, addr netip.Addr) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
+	w := waiter{l, g.host}
 	switch {
 	case g.over:
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	case addr == g.addr:
 		return nil
-	case !l.cfg.limits(addr):
-		l.move(now, g.host, netip.Addr{})
+	case !l.hosts.limits(addr):
+		l.move(now, w, netip.Addr{})
 		l.unbind(now, g)
 		return nil
 	}
-	l.move(now, g.host, addr)
-	if err := l.enter(now, g.host, addr); err != nil {
+	l.move(now, w, addr)
+	if err := l.enter(now, w, addr); err != nil {
 		return err
 	}
 	l.unbind(now, g)
@@ -66,76 +76,69 @@ func (l *Limits) bind(now time.Time, g *grant, addr netip.Addr) error {
 	return nil
 }
 
-// enter takes a slot on addr. It requires l.mu.
-func (l *Limits) enter(now time.Time, host string, addr netip.Addr) error {
-	a := l.addresses[addr]
+// enter takes a slot on addr. It requires the lock.
+func (l *Limits) enter(now time.Time, w waiter, addr netip.Addr) error {
+	a := l.hosts.addresses[addr]
 	if a == nil {
-		a = newAddress(l.cfg, l.calls)
-		l.addresses[addr] = a
+		a = &pool{}
+		l.hosts.addresses[addr] = a
 	}
-	if until, ok := a.enter(now, host); !ok {
+	if a.claimOf(l) == nil && !l.cfg.Restarted.IsZero() {
+		a.due = latest(a.due, l.cfg.Restarted.Add(l.cfg.IPDelay))
+	}
+	gap, slots := l.atAddress(addr)
+	a.claim(l, now, gap, slots)
+	if until, ok := a.enter(now, w); !ok {
 		return &Busy{What: "the address " + addr.String(), Until: until}
 	}
 	return nil
 }
 
+// atAddress returns the limits that the crawl itself sets to visits to addr.
+func (l *Limits) atAddress(addr netip.Addr) (gap time.Duration, slots int) {
+	if addr.IsLoopback() && !l.cfg.IPLoopback {
+		return 0, math.MaxInt
+	}
+	return l.cfg.IPDelay, cmp.Or(max(l.cfg.IPConcurrency, 0), math.MaxInt)
+}
+
 // move notes where a host was found; the zero addr means a place without
-// limits. It requires l.mu.
-func (l *Limits) move(now time.Time, host string, addr netip.Addr) {
-	old, known := l.homes[host]
+// limits. It requires the lock.
+func (l *Limits) move(now time.Time, w waiter, addr netip.Addr) {
+	h := l.hosts
+	old, known := h.homes[w]
 	if known && old == addr {
 		return
 	}
-	l.forfeit(now, host)
+	l.forfeit(now, w)
 	if !addr.IsValid() {
-		delete(l.homes, host)
+		delete(h.homes, w)
 		return
 	}
-	if len(l.homes) >= l.people {
-		l.forgetHomes(now)
-		l.people = max(guards, 2*len(l.homes)) // so that a call costs O(1) on average
+	if len(h.homes) >= h.people {
+		h.forgetHomes(now)
+		h.people = max(guards, 2*len(h.homes)) // so that a call costs O(1) on average
 	}
-	l.homes[host] = addr
+	h.homes[w] = addr
 }
 
-// forfeit lets another have the turn of a host that cannot use it. It requires
-// l.mu.
-func (l *Limits) forfeit(now time.Time, host string) {
-	addr := l.homes[host]
-	if a := l.addresses[addr]; a != nil {
-		a.leave(host)
+// forfeit takes a host out of the line of its address, and lets another have its
+// turn. It requires the lock.
+func (l *Limits) forfeit(now time.Time, w waiter) {
+	addr := l.hosts.homes[w]
+	if a := l.hosts.addresses[addr]; a != nil {
+		a.leave(w)
 		a.call(now)
-		l.tidy(now, addr, a)
+		l.hosts.tidy(now, addr, a)
 	}
 }
 
-// unbind gives back the slot of a visit that sent nothing. It requires l.mu.
+// unbind gives back the slot of a visit that sent nothing. It requires the lock.
 func (l *Limits) unbind(now time.Time, g *grant) {
-	if a := l.addresses[g.addr]; a != nil {
-		a.taken--
-		a.call(now)
-		l.tidy(now, g.addr, a)
+	if a := l.hosts.addresses[g.addr]; a != nil {
+		a.give(l)
+		a.rest(now)
+		l.hosts.tidy(now, g.addr, a)
 	}
 	g.addr = netip.Addr{}
-}
-
-// tidy forgets an address that is of no further use. It requires l.mu.
-func (l *Limits) tidy(now time.Time, addr netip.Addr, a *address) {
-	if a.idle(now) {
-		delete(l.addresses, addr)
-	}
-}
-
-// forgetHomes drops the addresses whose rest is over, and the homes of hosts
-// on addresses that nobody uses: they are found again by visiting them. It
-// requires l.mu.
-func (l *Limits) forgetHomes(now time.Time) {
-	for addr, a := range l.addresses {
-		l.tidy(now, addr, a)
-	}
-	for host, addr := range l.homes {
-		if l.addresses[addr] == nil {
-			delete(l.homes, host)
-		}
-	}
 }

@@ -1,21 +1,12 @@
 package politeness
 
 import (
+	"cmp"
 	"math"
-	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
-
-// slack is how much earlier than the due time a host's limiter may be wrong by
-// its arithmetic in floats. The due time itself, which is exact, is checked too.
-const slack = time.Millisecond
-
-// guards is how many hosts Limits remembers before it begins to forget those
-// that are due anyway.
-const guards = 4096
 
 // LimitsConfig is the crawl's own limits, whatever hosts allow.
 type LimitsConfig struct {
@@ -24,7 +15,8 @@ type LimitsConfig struct {
 
 	// IPConcurrency is how many visits at a time an IP address gets, of all the
 	// hosts that it serves together; 0: no limit. IPDelay is its rest between
-	// the end of a visit and the start of the next.
+	// the end of a visit and the start of the next. Of crawls that visit an
+	// address at the same time, the stricter limits hold for all.
 	IPConcurrency int
 	IPDelay       time.Duration
 	IPLoopback    bool // the two hold for loopback addresses as well
@@ -34,36 +26,26 @@ type LimitsConfig struct {
 	Restarted time.Time
 }
 
-// limits reports whether the visits to addr are limited.
-func (cfg LimitsConfig) limits(addr netip.Addr) bool {
-	return (cfg.IPConcurrency > 0 || cfg.IPDelay > 0) && (cfg.IPLoopback || !addr.IsLoopback())
-}
-
 // Limits holds the limiters of one crawl. It gives permits, and it is the
 // second guard of every host's rest: the first is the due time kept in the
 // store, which survives a restart; this one lives in the process and does not
-// trust it. And it knows the addresses that hosts share. Its methods may be
-// called at the same time.
+// trust it. And it knows the addresses that hosts share. Crawls that may visit
+// the same hosts get theirs from the same Hosts. Its methods may be called at
+// the same time.
 type Limits struct {
+	hosts    *Hosts // whose lock guards what follows
 	cfg      LimitsConfig
-	mu       sync.Mutex
 	requests *rate.Limiter
 	bytes    *rate.Limiter
-	hosts    map[string]*rate.Limiter
-	out      map[string]int // permits given whose visits have not ended
-	crowd    int            // so many hosts, and those that are due anyway are forgotten
-
-	addresses map[netip.Addr]*address // those in use, and those that rest
-	homes     map[string]netip.Addr   // of hosts that were visited, or turned away there
-	people    int                     // so many homes, and those of no further use are forgotten
-	calls     map[string]time.Time    // hosts whose turn it is at their address, and from when on
+	calls    map[string]time.Time // hosts whose turn it is, and from when on
+	wake     chan struct{}
 }
 
-// NewLimits returns the limiters for cfg.
-func NewLimits(cfg LimitsConfig) *Limits {
-	l := &Limits{cfg: cfg, hosts: map[string]*rate.Limiter{}, out: map[string]int{}, crowd: guards,
-		addresses: map[netip.Addr]*address{}, homes: map[string]netip.Addr{}, people: guards,
-		calls: map[string]time.Time{}}
+// NewLimits returns the limiters for cfg, of a crawl that is alone.
+func NewLimits(cfg LimitsConfig) *Limits { return NewHosts().Limits(cfg) }
+
+func newLimits(h *Hosts, cfg LimitsConfig) *Limits {
+	l := &Limits{hosts: h, cfg: cfg, calls: map[string]time.Time{}, wake: make(chan struct{}, 1)}
 	if r := cfg.RequestsPerSecond; r > 0 {
 		l.requests = rate.NewLimiter(rate.Limit(r), 1)
 	}
@@ -73,11 +55,37 @@ func NewLimits(cfg LimitsConfig) *Limits {
 	return l
 }
 
+// lock begins a call.
+func (l *Limits) lock() { l.hosts.mu.Lock() }
+
+// unlock ends a call, and wakes the crawls whose turn has come by it, but for
+// the one that calls: it asks for Calls itself.
+func (l *Limits) unlock() {
+	for _, crawl := range l.hosts.rung {
+		if crawl == l {
+			continue
+		}
+		select {
+		case crawl.wake <- struct{}{}:
+		default:
+		}
+	}
+	clear(l.hosts.rung)
+	l.hosts.rung = l.hosts.rung[:0]
+	l.hosts.mu.Unlock()
+}
+
+// tell keeps for Calls that it is the turn of host. It requires the lock.
+func (l *Limits) tell(host string, from time.Time) {
+	l.calls[host] = from
+	l.hosts.rung = append(l.hosts.rung, l)
+}
+
 // Ready returns how many of want requests the crawl's limits let begin now,
 // and, if none, how long to wait.
 func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	grant = want
 	for _, lim := range []*rate.Limiter{l.requests, l.bytes} {
 		if lim == nil {
@@ -96,73 +104,104 @@ func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) 
 	return max(grant, 0), wait
 }
 
-// Admit returns a permit for one visit to host, which the store says is due at
-// notBefore, and gets slots visits at a time (0 means 1). It refuses with
-// TooEarly if the host is not due, or if the rest after its last visit in this
-// process is not over; and with a *Busy if the host has all its visits already,
-// if its address has, or rests, as far as that is known from an earlier visit,
-// or if the crawl's own limit of requests is reached. A permit must come back
-// by Release, or by Leave and Ended.
+// A Wish is what a crawl asks for that wants to visit a host.
+type Wish struct {
+	NotBefore time.Time     // when the host is due, as the crawl's store says
+	Slots     int           // visits at a time, of all crawls together; 0 means 1
+	Gap       time.Duration // the rest since the last visit, whichever crawl made it
+}
+
+// Admit is Request for a crawl that asks for no rest but its own.
 func (l *Limits) Admit(now time.Time, host string, notBefore time.Time, slots int) (Permit, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.rests(now, host, notBefore, slots); err != nil {
-		if a := l.addresses[l.homes[host]]; a != nil && a.called(host) {
-			l.forfeit(now, host)
-		}
-		return Permit{}, err
+	return l.Request(now, host, Wish{NotBefore: notBefore, Slots: slots})
+}
+
+// Request returns a permit for one visit to host. It refuses with TooEarly if
+// the host is not due, or if the rest after the crawl's own last visit in this
+// process is not over; and with a *Busy if the host rests, or has all its
+// visits, or is kept for another crawl, because of other crawls; if its address
+// has all its visits, or rests, as far as that is known from an earlier visit; or
+// if the crawl's own limit of requests is reached. A permit must come back by
+// Release, or by Leave and Ended.
+func (l *Limits) Request(now time.Time, host string, wish Wish) (Permit, error) {
+	l.lock()
+	defer l.unlock()
+	w := waiter{l, host}
+	if early := wish.NotBefore.Sub(now); early > 0 {
+		l.pass(now, w)
+		return Permit{}, TooEarly(early)
 	}
-	if l.requests != nil {
-		if wait := untilToken(l.requests, now); wait > 0 {
-			return Permit{}, &Busy{What: "the crawl's own limit of requests", Until: now.Add(wait)}
-		}
+	p := l.hosts.meet(now, host)
+	l.hosts.gap = max(l.hosts.gap, wish.Gap)
+	p.claim(l, now, wish.Gap, cmp.Or(max(wish.Slots, 0), 1))
+	if p.by == l && p.due.After(now) && !p.free().After(p.due) {
+		l.pass(now, w)
+		return Permit{}, TooEarly(p.due.Sub(now))
+	}
+	if until, ok := p.enter(now, w); !ok {
+		l.passAddress(now, w)
+		return Permit{}, &Busy{What: "the host", Until: until}
 	}
 	g := &grant{limits: l, host: host, at: now, since: now}
-	if addr, known := l.homes[host]; known {
-		if err := l.enter(now, host, addr); err != nil {
-			return Permit{}, err
+	if err := l.share(now, w, g); err != nil {
+		p.give(l)
+		p.rest(now)
+		return Permit{}, err
+	}
+	return Permit{g}, nil
+}
+
+// share takes for g what hosts share: a request of the crawl's, and a slot of
+// the address, if it is known. It requires the lock.
+func (l *Limits) share(now time.Time, w waiter, g *grant) error {
+	if l.requests != nil {
+		if wait := untilToken(l.requests, now); wait > 0 {
+			return &Busy{What: "the crawl's own limit of requests", Until: now.Add(wait)}
+		}
+	}
+	if addr, known := l.hosts.homes[w]; known {
+		if err := l.enter(now, w, addr); err != nil {
+			return err
 		}
 		g.addr = addr
 	}
 	if l.requests != nil {
 		l.requests.AllowN(now, 1)
 	}
-	l.out[host]++
-	return Permit{g}, nil
+	return nil
 }
 
-// rests returns why the host itself must not be visited. It requires l.mu.
-func (l *Limits) rests(now time.Time, host string, notBefore time.Time, slots int) error {
-	if early := notBefore.Sub(now); early > 0 {
-		return TooEarly(early)
+// pass lets others have the turns of a host that rests for a reason of its own.
+// It requires the lock.
+func (l *Limits) pass(now time.Time, w waiter) {
+	if p := l.hosts.hosts[w.host]; p != nil && p.called(w) {
+		p.leave(w)
+		p.call(now)
 	}
-	if lim := l.hosts[host]; lim != nil {
-		if early := untilToken(lim, now); early > slack {
-			return TooEarly(early)
-		}
+	l.passAddress(now, w)
+}
+
+// passAddress lets others have the turn of a host at its address. It requires
+// the lock.
+func (l *Limits) passAddress(now time.Time, w waiter) {
+	if a := l.hosts.addresses[l.hosts.homes[w]]; a != nil && a.called(w) {
+		l.forfeit(now, w)
 	}
-	if l.out[host] >= max(slots, 1) {
-		return &Busy{What: "the host", Until: now.Add(time.Second)}
-	}
-	return nil
 }
 
 // Release takes back a permit whose visit is not made: nothing was sent.
 func (l *Limits) Release(now time.Time, p Permit) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p.grant == nil || p.grant.over {
+	l.lock()
+	defer l.unlock()
+	g := p.grant
+	if g == nil || g.over {
 		return
 	}
-	p.grant.over = true
-	l.unbind(now, p.grant)
-	l.back(p.grant.host)
-}
-
-// back notes that one visit to host less is under way. It requires l.mu.
-func (l *Limits) back(host string) {
-	if l.out[host]--; l.out[host] <= 0 {
-		delete(l.out, host)
+	g.over = true
+	l.unbind(now, g)
+	if host := l.hosts.hosts[g.host]; host != nil {
+		host.give(l)
+		host.rest(now)
 	}
 }
 
@@ -170,62 +209,82 @@ func (l *Limits) back(host string) {
 // address rests from then, and its slot is free for another host. What the host
 // itself is owed is for Ended to say, when it is known.
 func (l *Limits) Leave(p Permit, end time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	g := p.grant
 	if g == nil || g.over {
 		return
 	}
 	g.over = true
-	if a := l.addresses[g.addr]; a != nil {
-		a.ended(g.since, end)
-		l.tidy(end, g.addr, a)
+	if a := l.hosts.addresses[g.addr]; a != nil {
+		a.end(l, end.Sub(g.since), end)
+		l.hosts.tidy(end, g.addr, a)
 	}
 }
 
-// Ended re-arms the host's limiter at the end of a visit, so that it opens
-// when the rest is over, and counts the visit's bytes. A limiter counts from
-// the end of a visit, not from its start (DELAY-12).
+// Ended keeps, at the end of a visit, what rest it has earned the host, and
+// counts the visit's bytes. The rest counts from the end of a visit, not from its
+// start (DELAY-12).
 func (l *Limits) Ended(host string, rest Rest, bytes int) {
 	end := rest.Due.Add(-rest.Gap)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.back(host)
+	l.lock()
+	defer l.unlock()
 	if l.bytes != nil {
 		for left := bytes; left > 0; left -= l.bytes.Burst() {
 			l.bytes.ReserveN(end, min(left, l.bytes.Burst()))
 		}
 	}
-	if old := l.hosts[host]; old != nil && untilToken(old, end) > rest.Gap {
-		return // another visit of this host earned it a longer rest
+	p := l.hosts.meet(end, host)
+	if rest.Due.After(p.due) { // else another visit of this host earned it a longer rest
+		p.due, p.by = rest.Due, l
 	}
-	if rest.Gap <= slack {
-		delete(l.hosts, host)
-		return
-	}
-	if len(l.hosts) >= l.crowd {
-		l.forget(end)
-		l.crowd = max(guards, 2*len(l.hosts)) // so that a call costs O(1) on average
-	}
-	lim := rate.NewLimiter(rate.Every(rest.Gap), 1)
-	lim.AllowN(end, 1)
-	l.hosts[host] = lim
+	p.end(l, 0, end)
 }
 
-// Hosts returns how many hosts have a limiter in memory.
-func (l *Limits) Hosts() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.hosts)
+// Knows reports whether anything is remembered of a host. If not, no visit in
+// this process has earned it a rest that is not over.
+func (l *Limits) Knows(host string) bool {
+	l.lock()
+	defer l.unlock()
+	return l.hosts.hosts[host] != nil
 }
 
-// forget drops the limiters of hosts that are due anyway. It requires l.mu.
-func (l *Limits) forget(now time.Time) {
-	for host, lim := range l.hosts {
-		if lim.TokensAt(now) >= 1 {
-			delete(l.hosts, host)
+// Owe lets nobody visit a host before due, because of a visit that another
+// process made.
+func (l *Limits) Owe(now time.Time, host string, due time.Time) {
+	l.lock()
+	defer l.unlock()
+	if p := l.hosts.meet(now, host); due.After(p.due) {
+		p.due, p.by = due, nil
+		p.rest(now)
+	}
+}
+
+// Withdraw ends the part that the crawl has in what it shares: it does not wait
+// for a turn any more, and slows nobody. Call it when no visit is under way; one
+// of which nobody knows the end has ended now. The Limits may be used again.
+func (l *Limits) Withdraw(now time.Time) {
+	l.lock()
+	defer l.unlock()
+	for _, p := range l.hosts.hosts {
+		p.drop(l, now)
+	}
+	for _, p := range l.hosts.addresses {
+		p.drop(l, now)
+	}
+	for w := range l.hosts.homes {
+		if w.crawl == l {
+			delete(l.hosts.homes, w)
 		}
 	}
+	clear(l.calls)
+}
+
+// Hosts returns how many hosts are in memory.
+func (l *Limits) Hosts() int {
+	l.lock()
+	defer l.unlock()
+	return len(l.hosts.hosts)
 }
 
 // untilToken returns how long until lim lets one request begin.

@@ -12,8 +12,8 @@ import (
 // one. Copies of it are the same permit.
 type Permit struct{ grant *grant }
 
-// A grant is what Limits remembers of a permit. It is guarded by limits.mu,
-// but for the first three fields, which do not change.
+// A grant is what Limits remembers of a permit. It is guarded by the lock of
+// limits, but for the first three fields, which do not change.
 type grant struct {
 	limits *Limits
 	host   string
