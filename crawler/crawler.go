@@ -26,7 +26,7 @@ type Crawler struct {
 	Frontier *frontier.Frontier
 	Gate     *robots.Gate
 	Policy   politeness.Policy
-	Limits   *politeness.Limits
+	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
 	Fetcher  Fetcher
 	Handler  Handler  // nil: FollowLinks
 	Recorder Recorder // of visits to pages, when they have been read; nil: none
@@ -102,7 +102,8 @@ func (s Settings) withDefaults() Settings {
 // MaxBytes is reached (ErrPages, ErrBytes), something fails that the crawl
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
 // in hand end within Grace, and returns the cause of ctx. In every case all that
-// was done is in the store when it returns, and flushed.
+// was done is in the store when it returns, and flushed. Then it may be run again:
+// it goes on, and Stats count on; what is limited by run counts anew.
 func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Policy.Validate(); err != nil {
 		return err
@@ -137,6 +138,11 @@ func (c *Crawler) Run(ctx context.Context) error {
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.hand.keep(work, c.Frontier) })
 	renewing.Go(func() { c.keepSightings(work) })
+	renewing.Go(func() {
+		if err := c.answer(work); err != nil {
+			stop(err)
+		}
+	})
 	wg.Wait()
 	c.Halt()
 	renewing.Wait()
@@ -172,6 +178,7 @@ func (c *Crawler) Halt() {
 func (c *Crawler) end(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
+	c.Limits.Withdraw(time.Now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
 	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))

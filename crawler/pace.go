@@ -24,10 +24,10 @@ const asideFor = time.Minute
 const longestShut = 10 * time.Minute
 
 // admit asks for a permit: the host must be within its hours, and due, by the
-// store's clock and by the limiter's, and so must its address. Where the rest
-// that the store knows of is shorter than the Crawl-delay that is known now
-// (another crawl learnt it, a crash came between learning it and the ack, or it
-// is for other hours), the host rests for that first.
+// store's clock and by the limiter's, which knows of other crawls, and so must its
+// address. Where the rest that the store knows of is shorter than the Crawl-delay
+// that is known now (another crawl learnt it, a crash came between learning it and
+// the ack, or it is for other hours), the host rests for that first.
 func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
 	origin, now := cl.URL().Origin(), time.Now()
 	policy := c.policyOf(origin.Host(), now)
@@ -50,7 +50,8 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
-	permit, err := c.Limits.Admit(now, origin.Host(), l.Host.Due, slots)
+	permit, err := c.Limits.Request(now, origin.Host(),
+		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay)})
 	if err == nil {
 		c.line.leave(l.URL.Origin())
 	}
@@ -145,6 +146,21 @@ func (c *Crawler) callWaiting(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// answer calls those who wait when what another crawl did lets them come: all
+// workers may be waiting for a lease. It ends when ctx is done.
+func (c *Crawler) answer(ctx context.Context) error {
+	for {
+		select {
+		case <-c.Limits.Wake():
+			if err := c.callWaiting(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // call lets a host's origins come from a moment on.

@@ -1,0 +1,142 @@
+package crawler_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// sharing returns a crawl like newCrawl's that shares hosts with others.
+func sharing(t *testing.T, web *crawltest.Web, hosts *politeness.Hosts, delay time.Duration, seeds ...string) *crawler.Crawler {
+	t.Helper()
+	store := memory()
+	c := newDirect(t, web, store)
+	c.Limits = hosts.Limits(politeness.LimitsConfig{})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+	c.Policy.Delay, c.Policy.Adaptive = delay, -1
+	c.Settings.NoSitemaps = true
+	plant(t, c, seeds...)
+	return c
+}
+
+// together runs the crawls at the same time.
+func together(t *testing.T, crawls ...*crawler.Crawler) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, c := range crawls {
+		wg.Go(func() {
+			if err := c.Run(t.Context()); err != nil {
+				t.Errorf("a crawl ended with %v", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// seedsOf returns n seeds on a host, which are of the crawl of that name.
+func seedsOf(n int, host, name string) (seeds []string) {
+	for i := range n {
+		seeds = append(seeds, fmt.Sprintf("http://%s/%s/%d", host, name, i))
+	}
+	return seeds
+}
+
+// byCrawl returns the exchanges of a log with a host, in order, and those of them
+// that are of pages of each crawl.
+func byCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
+	own = map[string][]crawltest.Exchange{}
+	for _, x := range log {
+		if path, ok := strings.CutPrefix(x.URL, "http://"+host+"/"); ok {
+			all = append(all, x)
+			if name, _, ok := strings.Cut(path, "/"); ok {
+				own[name] = append(own[name], x)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b crawltest.Exchange) int { return a.Start.Compare(b.Start) })
+	return all, own
+}
+
+// apart fails the test if two exchanges were less than gap apart, or overlap.
+func apart(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
+	t.Helper()
+	for i := 1; i < len(log); i++ {
+		if rest := log[i].Start.Sub(log[i-1].End); rest < gap {
+			t.Errorf("%s began %v after the end of %s, want at least %v", log[i].URL, rest, log[i-1].URL, gap)
+		}
+	}
+}
+
+func oneHost(latency time.Duration) *crawltest.Web {
+	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: latency}})
+}
+
+// TestCrawlsShareAHost: three crawls of the same pace have it together at that
+// pace, without a pause that nobody owes, and each has its third.
+func TestCrawlsShareAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages, latency = 100, 300 * time.Millisecond
+		web, hosts := oneHost(latency), politeness.NewHosts()
+		var crawls []*crawler.Crawler
+		var asked atomic.Int64
+		for _, name := range []string{"x", "y", "z"} {
+			c := sharing(t, web, hosts, time.Second, seedsOf(pages, "a.test", name)...)
+			c.Hooks.Acked = func(storage.Ack) { asked.Add(1) }
+			crawls = append(crawls, c)
+		}
+		begin := time.Now()
+		together(t, crawls...)
+		all, own := byCrawl(web.Log(), "a.test")
+		apart(t, all, time.Second)
+		judged(t, web, time.Second)
+		half := all[len(all)/2].Start
+		for name, log := range own {
+			n := slices.IndexFunc(log, func(x crawltest.Exchange) bool { return x.Start.After(half) })
+			if len(log) != pages || n < pages*45/100 || n > pages*55/100 {
+				t.Errorf("%s has made %d visits at half time, and %d in all, want %d", name, n, len(log), pages)
+			}
+		}
+		least := time.Duration(len(all)) * (latency + time.Second)
+		if took := time.Since(begin); took > least*102/100 {
+			t.Errorf("took %v for %d visits, possible were %v", took, len(all), least)
+		}
+		t.Logf("%d visits, %d leases, %v of %v", len(all), asked.Load(), time.Since(begin), least)
+	})
+}
+
+// TestTheSlowestSetsThePace while it visits the host, and no longer.
+func TestTheSlowestSetsThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, hosts := oneHost(100*time.Millisecond), politeness.NewHosts()
+		fast := sharing(t, web, hosts, time.Second, seedsOf(100, "a.test", "fast")...)
+		slow := sharing(t, web, hosts, 5*time.Second, seedsOf(20, "a.test", "slow")...)
+		together(t, fast, slow)
+		all, own := byCrawl(web.Log(), "a.test")
+		last := slices.IndexFunc(all, func(x crawltest.Exchange) bool { return x.URL == own["slow"][19].URL })
+		apart(t, all[:last+1], 5*time.Second)
+		apart(t, all, time.Second)
+		among := 0 // visits of the fast one between those of the slow one
+		for _, x := range all[:last] {
+			if strings.Contains(x.URL, "/fast/") {
+				among++
+			}
+		}
+		if among < 18 || among > 22 {
+			t.Errorf("the fast crawl made %d visits while the slow one made 20", among)
+		}
+		if rest := all[len(all)-1].Start.Sub(all[last].End); rest > time.Duration(100-among)*1200*time.Millisecond {
+			t.Errorf("the fast crawl was slowed for %v by one that is over", rest)
+		}
+	})
+}
