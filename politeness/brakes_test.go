@@ -1,0 +1,186 @@
+package politeness_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+func TestBrakeFor(t *testing.T) {
+	var bs politeness.Brakes
+	err := bs.Replace([]politeness.Brake{
+		{Host: "example.com", Domain: true, Delay: time.Minute},
+		{Host: "a.example.com", Delay: time.Hour},
+		{Host: "b.example.com", Delay: sec},
+		{Host: "shut.example.com", Domain: true, Stop: true, Reason: "outer"},
+		{Host: "x.shut.example.com", Stop: true, Reason: "inner"},
+		{Host: "y.shut.example.com", Delay: time.Hour},
+		{Host: "alone.test", Stop: true},
+		{Host: "until.test", Stop: true, Until: noon},
+		{Host: "[::1]", Stop: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host   string
+		stop   bool
+		delay  time.Duration
+		reason string
+	}{
+		{host: "example.com", delay: time.Minute},
+		{host: "www.example.com", delay: time.Minute},
+		{host: "a.example.com", delay: time.Hour},
+		{host: "b.example.com", delay: time.Minute},
+		{host: "c.a.example.com", delay: time.Minute}, // the hour is of one host
+		{host: "shut.example.com", stop: true, reason: "outer"},
+		{host: "x.shut.example.com", stop: true, reason: "inner"},
+		{host: "y.shut.example.com", stop: true, reason: "outer"},
+		{host: "alone.test", stop: true},
+		{host: "not.alone.test"},
+		{host: "notexample.com"},
+		{host: "until.test"},
+		{host: "[::1]", stop: true},
+	} {
+		b, ok := bs.For(tt.host, noon)
+		if ok != (tt.stop || tt.delay > 0) || b.Stop != tt.stop || b.Delay != tt.delay || b.Reason != tt.reason {
+			t.Errorf("%s: %+v, %t", tt.host, b, ok)
+		}
+		var braked *politeness.Braked
+		if err := bs.Stopped(tt.host, noon); errors.As(err, &braked) != tt.stop || tt.stop && !errors.Is(err, decorum.NotDue) {
+			t.Errorf("%s: Stopped says %v", tt.host, err)
+		}
+	}
+	if err := bs.Stopped("until.test", noon.Add(-1)); err == nil {
+		t.Error("a brake does not hold before it ends")
+	}
+	if !bs.Lift("alone.test") || bs.Lift("alone.test") || bs.Stopped("alone.test", noon) != nil {
+		t.Error("a brake that was lifted")
+	}
+}
+
+func TestBrakesThatMakeNoSense(t *testing.T) {
+	for _, b := range []politeness.Brake{
+		{Stop: true},
+		{Host: "example.com"},
+		{Host: "example.com", Stop: true, Delay: sec},
+		{Host: "example.com", Delay: -1},
+		{Host: "example.com", Delay: 1 << 62},
+		{Host: "Example.com", Stop: true},
+		{Host: "example.com.", Stop: true},
+		{Host: "example.com:8080", Stop: true},
+		{Host: "example.com/a", Stop: true},
+		{Host: "user@example.com", Stop: true},
+		{Host: "http://example.com", Stop: true},
+		{Host: "bücher.example", Stop: true},
+		{Host: "a b", Stop: true},
+		{Host: "::1", Stop: true},
+		{Host: "0x7f.1", Stop: true},
+		{Host: "127.0.0.1", Stop: true, Domain: true},
+		{Host: "[::1]", Stop: true, Domain: true},
+	} {
+		var bs politeness.Brakes
+		if err := bs.Set(b); err == nil {
+			t.Errorf("%+v was put on", b)
+		}
+		good := politeness.Brake{Host: "good.test", Stop: true}
+		if err := bs.Replace([]politeness.Brake{good, b}); err == nil || len(bs.All()) > 0 {
+			t.Errorf("beside %+v: %v, %v", b, err, bs.All())
+		}
+	}
+}
+
+func TestBrakesAsJSON(t *testing.T) {
+	var bs, again politeness.Brakes
+	want := []politeness.Brake{
+		{Host: "a.test", Stop: true, Domain: true, Reason: "asked to", By: "owner", Since: noon, Until: noon.Add(time.Hour)},
+		{Host: "b.test", Delay: 90 * sec},
+	}
+	if err := bs.Replace(want); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(bs.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = `[{"host":"a.test","domain":true,"stop":true,"reason":"asked to","by":"owner","since":"2026-03-01T12:00:00Z","until":"2026-03-01T13:00:00Z"},{"host":"b.test","delay":"1m30s"}]`
+	if string(text) != says {
+		t.Errorf("%s\nwant\n%s", text, says)
+	}
+	var read []politeness.Brake
+	if err := errors.Join(json.Unmarshal(text, &read), again.Replace(read)); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.All(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if err := json.Unmarshal([]byte(`[{"host":"b.test","delay":"soon"}]`), &read); err == nil {
+		t.Error("a delay that is none was read")
+	}
+}
+
+// TestBrakesAreToldAtOnce: before Set returns, and no longer than they are watched.
+func TestBrakesAreToldAtOnce(t *testing.T) {
+	var bs politeness.Brakes
+	told := 0
+	stop := bs.Watch(func() {
+		if told++; bs.Stopped("a.test", noon) == nil {
+			t.Error("told before it holds")
+		}
+	})
+	if err := bs.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil || told != 1 {
+		t.Errorf("told %d times: %v", told, err)
+	}
+	stop()
+	bs.Lift("a.test")
+	if told != 1 {
+		t.Error("told when nobody watches")
+	}
+	var none *politeness.Brakes
+	none.Watch(nil)()
+	if _, ok := none.For("a.test", noon); ok || len(none.All()) > 0 {
+		t.Error("no Brakes have brakes")
+	}
+}
+
+func TestBrakesAtTheSameTime(t *testing.T) {
+	var bs politeness.Brakes
+	var all sync.WaitGroup
+	for _, host := range []string{"a.test", "b.test", "c.test", "d.test"} {
+		all.Go(func() {
+			for range 100 {
+				if err := bs.Set(politeness.Brake{Host: host, Stop: true}); err != nil {
+					t.Error(err)
+				}
+				if bs.Stopped(host, noon) == nil {
+					t.Errorf("%s is not stopped", host)
+				}
+				bs.Lift(host)
+				bs.Watch(func() {})()
+			}
+		})
+	}
+	all.Wait()
+	if n := len(bs.All()); n != 0 {
+		t.Errorf("%d brakes are left", n)
+	}
+}
+
+// BenchmarkBrakesFor is what a visit pays where brakes are on, of other hosts.
+func BenchmarkBrakesFor(b *testing.B) {
+	var bs politeness.Brakes
+	if err := bs.Set(politeness.Brake{Host: "other.test", Stop: true}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, ok := bs.For("www.example.com", noon); ok {
+			b.Fatal("braked")
+		}
+	}
+}
