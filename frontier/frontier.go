@@ -65,6 +65,9 @@ type Config struct {
 	// daemon does; without it, it returns ErrResting or ErrDormant when nothing
 	// else is left.
 	Wait bool
+	// Idle makes Next wait when nothing is left at all, too, until Discover brings
+	// something; without it, it returns ErrEmpty.
+	Idle bool
 	// Longest is for how long Next waits, at most, for the first of the URLs that
 	// are left: one that comes later is left as a dormant origin's is. 0: as long
 	// as it takes.
@@ -275,6 +278,8 @@ func (f *Frontier) refill(ctx context.Context) error {
 		return nil
 	}
 	switch {
+	case next.Left == storage.Nothing && f.cfg.Idle:
+		return idle(ctx, f.wake)
 	case next.Left == storage.Nothing:
 		return ErrEmpty
 	case next.Left == storage.Resting && !f.cfg.Wait:
@@ -300,6 +305,16 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	select {
 	case <-t.C:
 		return nil
+	case <-wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// idle waits for a change.
+func idle(ctx context.Context, wake <-chan struct{}) error {
+	select {
 	case <-wake:
 		return nil
 	case <-ctx.Done():

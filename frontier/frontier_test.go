@@ -151,6 +151,27 @@ func TestNextWakes(t *testing.T) {
 	})
 }
 
+// TestNextIdles: a frontier that a daemon feeds has no end.
+func TestNextIdles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Idle: true})
+		for range 2 {
+			begin := time.Now()
+			time.AfterFunc(100*24*time.Hour, func() { discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...) })
+			l, err := f.Next(t.Context())
+			if err != nil || time.Since(begin) != 100*24*time.Hour {
+				t.Fatalf("%v after %v", err, time.Since(begin))
+			}
+			done(t, f, l, 0)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
+		defer cancel()
+		if _, err := f.Next(ctx); err == nil || err.Error() != "enough" {
+			t.Errorf("a context that is done: %v, want its cause", err)
+		}
+	})
+}
+
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
