@@ -27,6 +27,7 @@ type Crawler struct {
 	Gate     *robots.Gate
 	Policy   politeness.Policy
 	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
+	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
 	Fetcher  Fetcher
 	Handler  Handler  // nil: FollowLinks
 	Recorder Recorder // of visits to pages, when they have been read; nil: none
@@ -45,9 +46,11 @@ type Crawler struct {
 	quotas   quotas
 	claims   claims
 	bodies   bodies
-	scanners sync.Pool // of *extract.Scanner, which keep their buffers
-	line     line
-	lapsed   sync.Map // hosts whose override has expired, and that it was said of
+	scanners sync.Pool     // of *extract.Scanner, which keep their buffers
+	line     line          // who waits to be called
+	braked   line          // whom brakes have put off
+	rebraked chan struct{} // the brakes have changed
+	lapsed   sync.Map      // hosts whose override has expired, and that it was said of
 	halt     context.CancelFunc
 	mu       sync.Mutex // guards halt
 }
@@ -123,6 +126,11 @@ func (c *Crawler) Run(ctx context.Context) error {
 	defer stop(nil)
 	work, done := c.workContext(ctx, stop)
 	defer done()
+	c.rebraked = make(chan struct{}, 1)
+	defer c.Brakes.Watch(c.heedBrakes)()
+	if err := c.release(ctx); err != nil { // the brakes may have changed since an earlier run
+		return err
+	}
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {

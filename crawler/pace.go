@@ -3,6 +3,7 @@ package crawler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,17 +44,26 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		return politeness.Permit{}, &robots.Closed{Until: now.Add(asideFor), Dormant: true,
 			Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, longest)}
 	}
+	brake, err := c.slow(l, origin.Host(), now)
+	if err != nil {
+		return politeness.Permit{}, err
+	}
 	if l.Host.Gap < delay {
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
 	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
-	if delay > 0 {
+	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
 	permit, err := c.Limits.Request(now, origin.Host(),
-		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay)})
+		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay, brake.Delay)})
+	var busy *politeness.Busy
+	if brake.Delay > 0 && errors.As(err, &busy) {
+		err = &politeness.Braked{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
+	}
 	if err == nil {
 		c.line.leave(l.URL.Origin())
+		c.braked.leave(l.URL.Origin())
 	}
 	return permit, err
 }
@@ -82,7 +92,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // A line is the origins that were turned away because something they share with
-// others is busy, by host.
+// others is busy, or by a brake, by host.
 type line struct {
 	mu      sync.Mutex
 	origins map[string]map[decorum.Origin]bool
@@ -148,13 +158,18 @@ func (c *Crawler) callWaiting(ctx context.Context) error {
 	return nil
 }
 
-// answer calls those who wait when what another crawl did lets them come: all
-// workers may be waiting for a lease. It ends when ctx is done.
+// answer calls those who wait when what another crawl did lets them come, or a
+// change of brakes: all workers may be waiting for a lease. It ends when ctx is
+// done.
 func (c *Crawler) answer(ctx context.Context) error {
 	for {
 		select {
 		case <-c.Limits.Wake():
 			if err := c.callWaiting(ctx); err != nil {
+				return err
+			}
+		case <-c.rebraked:
+			if err := c.release(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -186,13 +201,13 @@ func (c *Crawler) dissolve(ctx context.Context) error {
 	return nil
 }
 
-// turnAway takes back a visit that found the address of its host busy when it
-// was about to connect: nothing was sent, and nothing is held against anybody.
-func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, busy *politeness.Busy) (storage.Ack, error) {
+// turnAway takes back a visit that was refused when it was about to connect, as
+// unmade says: nothing was sent, and nothing is held against anybody.
+func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
 	c.Limits.Release(time.Now(), permit)
 	c.Gate.Forget(v.Clearance)
 	c.untake(v.Lease, v.Clearance)
-	return c.refuse(ctx, v.Lease, busy)
+	return c.refuse(ctx, v.Lease, why)
 }
 
 // policyOf returns the policy for host, and tells once that an override of it

@@ -50,7 +50,7 @@ func (t *tally) visit(v *Visit) {
 			t.revisits.Add(1)
 		}
 	}
-	if v.Response == nil || passing(v.Status()) {
+	if v.Response == nil && !v.brokenOff || passing(v.Status()) {
 		t.errors.Add(1)
 	}
 	if v.Response != nil {

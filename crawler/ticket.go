@@ -26,6 +26,9 @@ type stub struct {
 	etag      string                        // validators of the last visit to the same URL
 	modified  string
 	used      atomic.Bool
+	brakes    *politeness.Brakes
+	connected atomic.Bool       // a connection was found fit for the request
+	refused   atomic.Bool       // a brake was put on before
 	exchange  *decorum.Exchange // what the fetcher kept of it
 }
 
@@ -115,13 +118,25 @@ func (t Ticket) use(url string) error {
 // Connect asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
-// error: a *politeness.Busy, or one of Kind Unticketed.
+// error: a *politeness.Busy, a *politeness.Braked, or one of Kind Unticketed.
 func (t Ticket) Connect(addr netip.Addr) error {
 	if t.stub == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
 	}
-	return t.stub.permit.Bind(time.Now(), addr)
+	now := time.Now()
+	if err := t.stub.brakes.Stopped(t.stub.permit.Host(), now); err != nil {
+		t.stub.refused.Store(!t.stub.connected.Load())
+		return err
+	}
+	err := t.stub.permit.Bind(now, addr)
+	if err == nil {
+		t.stub.connected.Store(true)
+	}
+	return err
 }
+
+// sent reports whether something may have been sent for the ticket.
+func (t Ticket) sent() bool { return t.Used() && !t.stub.refused.Load() }
 
 // Keep hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at

@@ -92,16 +92,15 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		c.Limits.Release(time.Now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	ticket.stub.lease, ticket.stub.errand = l, !isPage(l, clearance)
+	ticket.stub.lease, ticket.stub.errand, ticket.stub.brakes = l, !isPage(l, clearance), c.Brakes
 	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	condition(ticket, l, clearance)
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
 	}
 	v := c.fetch(ctx, l, clearance, ticket)
-	var busy *politeness.Busy
-	if v.Response == nil && errors.As(v.Err, &busy) {
-		return c.turnAway(ctx, v, permit, busy)
+	if why := unmade(v, ticket); why != nil {
+		return c.turnAway(ctx, v, permit, why)
 	}
 	c.tally.visit(v)
 	c.Limits.Leave(permit, v.End)
@@ -166,6 +165,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		closed  *robots.Closed
 		early   politeness.TooEarly
 		busy    *politeness.Busy
+		braked  *politeness.Braked
 		end     *robots.ChainEnd
 		refusal *robots.Refusal
 	)
@@ -179,6 +179,8 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return storage.Ack{Outcome: storage.Again, Host: &host}, nil
 	case errors.As(err, &busy):
 		return c.queueUp(ctx, l, busy)
+	case errors.As(err, &braked):
+		return c.putOffBraked(ctx, l, braked)
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
@@ -209,12 +211,17 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
-	v.Response, v.Err = c.ask(ctx, t)
+	host := cl.URL().Origin().Host()
+	ctx, end := c.hand.begin(ctx, l, host)
+	defer end()
+	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
+		v.Response, v.Err = c.ask(ctx, t)
+	}
 	v.End, v.Exchange = time.Now(), t.stub.exchange
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
-	v.brokenOff = v.Response == nil && ctx.Err() != nil
+	v.brokenOff = v.Response == nil && (ctx.Err() != nil || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }
 

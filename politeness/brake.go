@@ -92,17 +92,23 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Braked is the error for a host that a brake stops.
-type Braked struct{ Brake Brake }
+// Braked is the error for a host that a brake keeps from being visited.
+type Braked struct {
+	Brake Brake
+	Until time.Time // when to ask again; zero: not before the brakes change
+}
 
 // Is makes errors.Is(err, decorum.NotDue) true.
 func (b *Braked) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says whose brake it is, until when, and why.
 func (b *Braked) Error() string {
-	s := "a brake stops " + b.Brake.Host
-	if !b.Brake.Until.IsZero() {
-		s += " until " + b.Brake.Until.UTC().Format(time.RFC3339)
+	s := "a brake slows " + b.Brake.Host
+	if b.Brake.Stop {
+		s = "a brake stops " + b.Brake.Host
+	}
+	if !b.Until.IsZero() {
+		s += " until " + b.Until.UTC().Format(time.RFC3339)
 	}
 	if b.Brake.Reason != "" {
 		s += ": " + b.Brake.Reason

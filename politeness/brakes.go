@@ -114,7 +114,7 @@ func (bs *Brakes) For(host string, now time.Time) (strictest Brake, ok bool) {
 // Stopped returns a *Braked if a brake stops the host at now, else nil.
 func (bs *Brakes) Stopped(host string, now time.Time) error {
 	if b, ok := bs.For(host, now); ok && b.Stop {
-		return &Braked{b}
+		return &Braked{Brake: b, Until: b.Until}
 	}
 	return nil
 }

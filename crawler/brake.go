@@ -1,0 +1,113 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// forGood is for how long an origin is put off that a brake stops for good: then
+// it is asked again whether it does.
+const forGood = 365 * 24 * time.Hour
+
+// slow returns the brake that slows l's host, if one does, and an error if the
+// host may not be visited now because of a brake. The rest that a brake asks for
+// is no debt of the host's: it is asked for before a visit, and counts from the
+// end of the last, so that it holds for a rest that has begun, and not for one
+// that has begun when it is lifted.
+func (c *Crawler) slow(l storage.Lease, host string, now time.Time) (politeness.Brake, error) {
+	b, ok := c.Brakes.For(host, now)
+	switch {
+	case !ok:
+		return politeness.Brake{}, nil
+	case b.Stop:
+		return b, &politeness.Braked{Brake: b, Until: b.Until}
+	}
+	if due := c.memos.last(l).Add(b.Delay); due.After(now) {
+		return b, &politeness.Braked{Brake: b, Until: due}
+	}
+	return b, nil
+}
+
+// putOffBraked lets a URL wait until a brake lets it be visited: until then, or
+// until the brakes change. Nobody waits for a host that is stopped.
+func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *politeness.Braked) (ack storage.Ack, err error) {
+	origin := l.URL.Origin()
+	c.braked.add(origin)
+	if braked.Brake.Stop {
+		ack, err = c.putOff(ctx, l, stoppedUntil(braked.Brake), true)
+	} else {
+		ack, err = c.queueUp(ctx, l, &politeness.Busy{Until: earlierSet(braked.Until, braked.Brake.Until)})
+	}
+	if b, _ := c.Brakes.For(origin.Host(), time.Now()); b != braked.Brake && err == nil { // before it was put off
+		err = c.Frontier.Hold(afterwards(ctx), origin, time.Time{}, false)
+	}
+	return ack, err
+}
+
+// stoppedUntil returns until when a brake stops its host.
+func stoppedUntil(b politeness.Brake) time.Time {
+	if b.Until.IsZero() {
+		return time.Now().Add(forGood)
+	}
+	return b.Until
+}
+
+// earlierSet returns the earlier of two times, of which the second may be none.
+func earlierSet(a, b time.Time) time.Time {
+	if b.IsZero() {
+		return a
+	}
+	return earlier(a, b)
+}
+
+// heedBrakes breaks off the requests to hosts that are stopped now. It is called
+// when the brakes have changed, before who changed them goes on.
+func (c *Crawler) heedBrakes() {
+	now := time.Now()
+	c.hand.breakOff(func(host string) error { return c.Brakes.Stopped(host, now) })
+	select {
+	case c.rebraked <- struct{}{}:
+	default:
+	}
+}
+
+// release lets the origins that were put off by brakes come again, by those that
+// hold now.
+func (c *Crawler) release(ctx context.Context) error {
+	for _, host := range c.braked.hosts() {
+		until, b := time.Time{}, politeness.Brake{}
+		if b, _ = c.Brakes.For(host, time.Now()); b.Stop {
+			until = stoppedUntil(b)
+		}
+		for _, o := range c.braked.take(host) {
+			if b.Stop {
+				c.braked.add(o)
+			}
+			if err := c.Frontier.Hold(afterwards(ctx), o, until, b.Stop); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unmade returns why v was refused when it was about to connect, nil if it was
+// not: something is busy, or a brake has been put on meanwhile. Nothing was sent.
+func unmade(v *Visit, t Ticket) error {
+	if v.Response != nil {
+		return nil
+	}
+	var busy *politeness.Busy
+	if errors.As(v.Err, &busy) {
+		return busy
+	}
+	var braked *politeness.Braked
+	if errors.As(v.Err, &braked) && !t.sent() {
+		return braked
+	}
+	return nil
+}
