@@ -28,6 +28,7 @@ type Crawler struct {
 	Policy   politeness.Policy
 	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
 	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
+	Rests    *Rests             // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
 	Fetcher  Fetcher
 	Handler  Handler  // nil: FollowLinks
 	Recorder Recorder // of visits to pages, when they have been read; nil: none

@@ -51,6 +51,9 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if l.Host.Gap < delay {
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
+	if err := c.Rests.meet(ctx, c.Limits, origin.Host(), now); err != nil {
+		return politeness.Permit{}, err
+	}
 	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt

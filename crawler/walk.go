@@ -270,6 +270,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), rest.Slots, rest.Strikes
 		return h
 	})
+	err = errors.Join(err, c.Rests.keep(afterwards(ctx), origin.Host(), host))
 	c.memos.count(v, delay, policy.Delay)
 	if why := tooLong(policy, visit); why != "" {
 		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)

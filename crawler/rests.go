@@ -1,0 +1,68 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Rests keeps what visits have earned hosts for crawls that did not make them, so
+// that it holds when the process is started again, after a crash too. Crawls that
+// share hosts share one. Each crawl's own store has the rests of its own visits.
+type Rests struct {
+	// Store keeps rests of ten seconds and more, in notes with the http origin of
+	// the host; they are durable before the visit is acked. It may be that of the
+	// robots records.
+	Store storage.Store
+	// Restarted is when this process began to go on with what an earlier one did:
+	// hosts may be owed a shorter rest, and none is visited in the first ten
+	// seconds. Zero: it begins anew.
+	Restarted time.Time
+}
+
+// restNote is the note that says when a host is due by what its last visits have
+// earned it.
+const restNote = "rest"
+
+// meet tells limits, before a host is visited for the first time in this process,
+// what visits of earlier ones have earned it.
+func (r *Rests) meet(ctx context.Context, limits *politeness.Limits, host string, now time.Time) error {
+	if r == nil || limits.Knows(host) {
+		return nil
+	}
+	var due time.Time
+	if !r.Restarted.IsZero() {
+		due = r.Restarted.Add(longRest)
+	}
+	if home, ok := originOf("http://" + host); ok {
+		note, err := r.Store.Note(ctx, home, restNote)
+		if err != nil {
+			return err
+		}
+		if noted, err := time.Parse(time.RFC3339Nano, string(note)); err == nil {
+			due = later(due, noted)
+		}
+	}
+	limits.Owe(now, host, due)
+	return nil
+}
+
+// keep makes durable what a visit has earned a host, if it is long. Where that
+// cannot be for now, or the crawl is being halted, it goes the usual way.
+func (r *Rests) keep(ctx context.Context, host string, rest storage.Host) error {
+	home, ok := originOf("http://" + host)
+	if r == nil || rest.Gap < longRest || !ok {
+		return nil
+	}
+	if err := r.Store.SetNote(ctx, home, restNote, []byte(rest.Due.UTC().Format(time.RFC3339Nano))); err != nil {
+		return err
+	}
+	err := r.Store.Flush(ctx)
+	if errors.Is(err, storage.ErrStalled) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
