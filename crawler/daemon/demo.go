@@ -105,11 +105,15 @@ func demoProject(plan crawltest.Plan, addr, dir string) Project {
 	return p
 }
 
-// hurry makes failures be retried within seconds. It is for servers that only
-// play at being in trouble.
-func hurry(gate *robots.GateConfig, policy *politeness.Policy) {
+// hurryGate makes robots.txt files that cannot be had be asked for again within
+// seconds, and hurryPolicy pages. They are for servers that only play at being in
+// trouble.
+func hurryGate(gate *robots.GateConfig) {
 	gate.Retry503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
 	gate.Retry = gate.Retry503
+}
+
+func hurryPolicy(policy *politeness.Policy) {
 	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
 

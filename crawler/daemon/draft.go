@@ -47,6 +47,12 @@ func readDraft(file string) (*draft, error) {
 	if err != nil {
 		return nil, usage("cannot read the project file: %w", err)
 	}
+	return parseDraft(file, text)
+}
+
+// parseDraft reads the text of a project file over the defaults. file names it in
+// errors.
+func parseDraft(file string, text []byte) (*draft, error) {
 	if len(text) > maxProjectFile {
 		return nil, usage("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}

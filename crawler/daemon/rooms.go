@@ -23,19 +23,32 @@ type ground struct {
 	log       *slog.Logger
 	restarted time.Time // when an earlier run was gone on with; zero if the crawl begins
 	waits     bool      // for revisits and dormant origins, as a daemon does
-	brisk     bool      // retry soon: see hurry
+	brisk     bool      // retry soon: see hurryGate
 }
 
 // Rooms are the house, put together for a project.
 type rooms struct {
+	files    stores
 	project  Project
+	scope    *frontier.Scope
+	gate     *robots.Gate
 	frontier *frontier.Frontier
-	crawler  *crawler.Crawler
+	crawler  *crawler.Crawler // nil: nobody crawls
 	outside  *outside
 }
 
-// furnish puts the rooms together for a project that has been checked.
-func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
+// policy returns the pace of p.
+func (g ground) policy(p Project) politeness.Policy {
+	policy := p.policy()
+	if g.brisk {
+		hurryPolicy(&policy)
+	}
+	return policy
+}
+
+// open puts those rooms together that need no crawl to go on, for a project that
+// has been checked: all that judges and queues URLs. budget may be nil.
+func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*rooms, error) {
 	scope, err := p.scope()
 	if err != nil {
 		return nil, err
@@ -48,13 +61,25 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g.brisk {
+		hurryGate(&gate)
+	}
+	r := &rooms{
+		files: g.files, project: p, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
+		outside: &outside{log: g.log},
+	}
+	r.frontier = frontier.New(g.files.frontier, frontier.Config{
+		Scope: r.scope, Params: params, Clean: r.gate.Clean, Budget: budget,
+		Wait: g.waits, Longest: longestWait(g.policy(p)), Refused: r.outside.refuse,
+	})
+	return r, nil
+}
+
+// furnish puts all rooms together for a project that has been checked.
+func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	settings, err := p.settings()
 	if err != nil {
 		return nil, err
-	}
-	policy := p.policy()
-	if g.brisk {
-		hurry(&gate, &policy)
 	}
 	web, err := p.fetcher(g.files.frontier)
 	if err != nil {
@@ -64,14 +89,13 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rooms{project: p, outside: &outside{log: g.log}}
-	limits, asked := politeness.NewLimits(p.limits(g.restarted)), robots.NewGate(gate, g.files.robots)
-	r.frontier = frontier.New(g.files.frontier, frontier.Config{
-		Scope: frontier.NewScope(scope, roots), Params: params, Clean: asked.Clean, Budget: limits,
-		Wait: g.waits, Longest: longestWait(policy), Refused: r.outside.refuse,
-	})
+	limits := politeness.NewLimits(p.limits(g.restarted))
+	r, err := g.open(p, roots, limits)
+	if err != nil {
+		return nil, err
+	}
 	r.crawler = &crawler.Crawler{
-		Frontier: r.frontier, Gate: asked, Policy: policy, Limits: limits,
+		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits,
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log,
 	}

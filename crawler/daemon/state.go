@@ -179,7 +179,8 @@ func (d stateDir) save(p Project) error {
 	return nil
 }
 
-// writeWhole writes a file so that a crash leaves the old one or the new one.
+// writeWhole writes a file so that a crash, or a power cut, leaves the old one or
+// the new one; when it returns, the new one.
 func writeWhole(name string, text []byte) error {
 	temporary := name + ".new"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -190,5 +191,8 @@ func writeWhole(name string, text []byte) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary, name)
+	if err := os.Rename(temporary, name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
 }

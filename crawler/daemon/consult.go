@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// consult lets do work with the project's rooms and the state that they are on,
+// whatever the project does meanwhile: those of the run that goes on, or some
+// without a crawl.
+func (r *runner) consult(do func(*rooms, stores) error) error {
+	frontier, err := r.vault.enter()
+	if err != nil {
+		return err
+	}
+	defer r.vault.leave()
+	files := stores{frontier: frontier, robots: r.robots}
+	rooms, err := r.roomsOn(files)
+	if err != nil {
+		return err
+	}
+	return do(rooms, files)
+}
+
+// roomsOn returns the project's rooms on files that are open.
+func (r *runner) roomsOn(files stores) (*rooms, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ed := r.orders.edition
+	switch {
+	case r.rooms != nil && r.rooms.files == files && (r.interrupt != nil || r.roomsOf == ed):
+		return r.rooms, nil
+	case ed == nil:
+		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.orders.may())
+	}
+	rooms, err := ground{files: files, log: r.app.log, waits: true}.open(ed.project, ed.roots, nil)
+	if err == nil {
+		r.rooms, r.roomsOf = rooms, ed
+	}
+	return rooms, err
+}
+
+// occupy makes rooms, of an edition, those of the project.
+func (r *runner) occupy(rooms *rooms, ed *edition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rooms, r.roomsOf = rooms, ed
+}
+
+// stir has a project go on that had nothing left: URLs were added to it, by way of
+// rooms. It does nothing to a run that knows of them.
+func (r *runner) stir(rooms *rooms) {
+	r.mu.Lock()
+	aware := r.interrupt != nil && r.rooms == rooms
+	r.mu.Unlock()
+	if !aware {
+		r.change(func(*orders) {})
+	}
+}

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// An edition is a project file that makes sense, as it was read.
+type edition struct {
+	project Project // with the paths of the daemon
+	roots   []decorum.URL
+	loaded  time.Time
+}
+
+// defaultStore is the only store.path that a project of a daemon may have: the
+// daemon says where its state is.
+var defaultStore = DefaultProject().Store.Path
+
+// edit reads the text of a project's file, and says what is wrong with it.
+func (s *supervisor) edit(name string, text []byte) (*edition, error) {
+	d, err := parseDraft(s.projectFile(name), text)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []*fault{s.unfit(name, &d.Project), s.app.handlers.unknown(d.Handler)} {
+		if f != nil {
+			return nil, d.blame(*f)
+		}
+	}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return s.publish(name, d.Project)
+}
+
+// publish makes an edition of a project that has been checked.
+func (s *supervisor) publish(name string, p Project) (*edition, error) {
+	p.Name = name
+	s.settle(&p)
+	roots, err := p.roots()
+	if err != nil {
+		return nil, err
+	}
+	return &edition{project: p, roots: roots, loaded: time.Now()}, nil
+}
+
+// unfit returns what a daemon cannot do for a project, and a command could.
+func (s *supervisor) unfit(name string, p *Project) *fault {
+	switch {
+	case p.Name != "" && p.Name != name:
+		return faulty("project", "%q is not the name of its file: expected %s", p.Name, name)
+	case p.Store.Path != defaultStore:
+		return faulty("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+	case p.Output.JSONL == "-":
+		return faulty("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+	}
+	return nil
+}
+
+// settle makes the paths of a project absolute: what it writes is in its
+// directory, what it reads is beside its file.
+func (s *supervisor) settle(p *Project) {
+	dir := s.home(p.Name)
+	p.Store.Path = string(dir)
+	for _, out := range []*string{&p.Output.JSONL, &p.Output.WARC} {
+		if *out != "" && !filepath.IsAbs(*out) {
+			*out = dir.path(*out)
+		}
+	}
+	files := make([]string, len(p.SeedFiles))
+	for i, name := range p.SeedFiles {
+		if files[i] = name; !filepath.IsAbs(name) {
+			files[i] = filepath.Join(s.folder, name)
+		}
+	}
+	p.SeedFiles = files
+}
+
+// lastGood returns the edition that a project followed last, in this process or
+// an earlier one; nil if there is none.
+func (s *supervisor) lastGood(name string) *edition {
+	d, err := readDraft(s.home(name).path(projectFile))
+	if err != nil || d.check() != nil || s.app.handlers.unknown(d.Handler) != nil {
+		return nil
+	}
+	ed, err := s.publish(name, d.Project)
+	if err != nil {
+		return nil
+	}
+	return ed
+}
+
+// stampOf returns what stands for the text of a project's file, and for the seed
+// files that it names as they are now: while it stays the same, nothing changed.
+func stampOf(text []byte, ed *edition) string {
+	sum := sha256.Sum256(text)
+	stamp := fmt.Sprintf("%x", sum[:])
+	if ed == nil {
+		return stamp
+	}
+	for _, name := range ed.project.SeedFiles {
+		if info, err := os.Stat(name); err == nil {
+			stamp += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamp
+}

@@ -1,0 +1,200 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// Projects returns all projects, by name.
+func (s *supervisor) Projects(ctx context.Context) ([]api.Project, error) {
+	projects := []api.Project{}
+	for _, r := range s.all() {
+		projects = append(projects, r.show(ctx))
+	}
+	return projects, nil
+}
+
+// Project returns one project.
+func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
+	r, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	p := r.show(ctx)
+	return &p, nil
+}
+
+// ProjectFile returns the file of a project, as it is now.
+func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error) {
+	if _, err := s.find(name); err != nil {
+		return nil, err
+	}
+	text, err := readLimited(s.projectFile(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, api.NotFound("the file of project %s is gone", name)
+	}
+	return text, err
+}
+
+// PutProject writes the file of a project, and has the project follow it.
+func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
+	if !projectName.MatchString(name) {
+		return false, api.Invalid("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
+	}
+	if len(file) > maxProjectFile {
+		return false, api.Invalid("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
+	}
+	s.scanning.Lock()
+	defer s.scanning.Unlock()
+	if _, err := s.edit(name, file); err != nil {
+		return false, api.Invalid("%w", err)
+	}
+	_, err = os.Stat(s.projectFile(name))
+	created = errors.Is(err, fs.ErrNotExist)
+	if err := writeWhole(s.projectFile(name), file); err != nil {
+		return false, err
+	}
+	s.follow(name)
+	return created, nil
+}
+
+// Do has a project start, pause, resume or stop. That it was told is on the disk
+// when Do returns; what it has in hand is finished then, or after.
+func (s *supervisor) Do(_ context.Context, name string, action api.Action) error {
+	r, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	switch action {
+	case api.Start, api.Resume:
+		return r.demand(api.Running)
+	case api.Pause:
+		return r.demand(api.Paused)
+	case api.Stop:
+		return r.demand(api.Stopped)
+	}
+	return api.Invalid("%q is not one of start, pause, resume, stop", action)
+}
+
+// DeleteProject stops a project, and moves its file and its state to where nobody
+// follows them.
+func (s *supervisor) DeleteProject(_ context.Context, name string) error {
+	s.scanning.Lock()
+	defer s.scanning.Unlock()
+	r, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	r.change(func(o *orders) { o.quit = true })
+	<-r.ended
+	if err := r.vault.shut(); err != nil { // what was lost is lost as a whole
+		r.app.log.Error("the last moment of the project is lost", "error", err)
+	}
+	s.mu.Lock()
+	delete(s.runners, name)
+	s.mu.Unlock()
+	if err := errors.Join(s.putAway(name), s.wishes.forget(name)); err != nil {
+		s.follow(name) // it is not deleted
+		return err
+	}
+	s.hub.tell(api.Event{Type: "state", Project: name, State: api.Stopped, Text: "deleted"})
+	return nil
+}
+
+// putAway moves the file and the state of a project.
+func (s *supervisor) putAway(name string) error {
+	aside := s.data.path(filepath.Join(deletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := os.MkdirAll(filepath.Dir(aside), 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(string(s.home(name)), aside); errors.Is(err, fs.ErrNotExist) {
+		err = os.Mkdir(aside, 0o755) // it never ran
+		if err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	err := moveFile(s.projectFile(name), filepath.Join(aside, name+projectExt))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// moveFile moves a file, also to another file system.
+func moveFile(from, to string) error {
+	text, err := readLimited(from)
+	if err != nil {
+		return err
+	}
+	if err := writeWhole(to, text); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}
+
+// Reload reads all project files again.
+func (s *supervisor) Reload(context.Context) ([]api.Reloaded, error) {
+	result := s.scan()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble != "" {
+		return nil, api.Conflict("the folder of project files cannot be read: %s", s.trouble)
+	}
+	return result, nil
+}
+
+// Throughput returns what a project did lately.
+func (s *supervisor) Throughput(_ context.Context, name string, coarse bool) ([]api.Sample, error) {
+	r, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.meter.samples(coarse), nil
+}
+
+// Events tells what happens to a project, or to all, until ctx is done.
+func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Event], error) {
+	if name != "" {
+		if _, err := s.find(name); err != nil {
+			return nil, err
+		}
+	}
+	return s.hub.listen(ctx, name), nil
+}
+
+// Ready returns why not all projects run that should, nil if they do.
+func (s *supervisor) Ready(context.Context) error {
+	for _, r := range s.all() {
+		if state, why := r.standingNow(); state == api.Failed {
+			return api.Conflict("project %s has failed: %s", r.name, why)
+		}
+	}
+	return nil
+}
+
+// About tells site owners under which names the daemon crawls.
+func (s *supervisor) About() api.About {
+	about := api.About{Version: Version(), Products: []api.Product{}}
+	seen := map[api.Product]bool{}
+	for _, r := range s.all() {
+		ed := r.edition()
+		if ed == nil {
+			continue
+		}
+		p := api.Product{Token: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact}
+		if !seen[p] {
+			seen[p] = true
+			about.Products = append(about.Products, p)
+		}
+	}
+	return about
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// standing returns what is known of the file with a stamp; nil if that is news.
+func (r *runner) standing(stamp string) *api.Reloaded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stamp != stamp || r.orders.gone {
+		return nil
+	}
+	if r.orders.fault != "" {
+		return &api.Reloaded{Project: r.name, Change: "refused", Error: r.orders.fault}
+	}
+	return &api.Reloaded{Project: r.name, Change: "none"}
+}
+
+// follow makes the project one of another edition: a run that goes on is ended in
+// order, and goes on as that says. It is not if the file is again what it was
+// before it made no sense.
+func (r *runner) follow(ed *edition, stamp string) api.Reloaded {
+	result := api.Reloaded{Project: r.name, Change: "changed"}
+	if r.mend(stamp) {
+		result.Change = "none"
+		return result
+	}
+	r.change(func(o *orders) {
+		if o.edition == nil {
+			result.Change = "new"
+		}
+		o.edition, o.fault, o.gone, r.stamp, r.followed = ed, "", false, stamp, stamp
+	})
+	r.app.log.Info("the project file is followed")
+	r.hub.tell(api.Event{Type: "file", Project: r.name, Text: result.Change})
+	return result
+}
+
+// mend takes back that the file is not followed, if its stamp is that of the
+// edition that is.
+func (r *runner) mend(stamp string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.followed != stamp || r.orders.gone {
+		return false
+	}
+	r.orders.fault, r.stamp = "", stamp
+	return true
+}
+
+// refuse has the project go on as it was: its file makes no sense. last is the
+// edition for a project that has followed none in this process; nil: there is none.
+func (r *runner) refuse(why, stamp string, last *edition) api.Reloaded {
+	result := api.Reloaded{Project: r.name, Change: "refused", Error: why}
+	r.mu.Lock()
+	same, idle := r.stamp == stamp && r.orders.fault == why, r.orders.edition == nil || r.orders.gone
+	r.orders.fault, r.stamp = why, stamp
+	r.mu.Unlock()
+	if same && !idle {
+		return result
+	}
+	if idle {
+		r.change(func(o *orders) {
+			o.gone = false
+			if o.edition == nil {
+				o.edition = last
+			}
+		})
+	}
+	if !same {
+		r.app.log.Error("the project file is not followed; the project goes on as it was", "error", why)
+		r.hub.tell(api.Event{Type: "file", Project: r.name, Text: why})
+	}
+	return result
+}
+
+// lose stops the project, whose file is gone. Its state is kept, and if it ran it
+// goes on when the file is back. last is the edition to look into its state by.
+func (r *runner) lose(last func() *edition) api.Reloaded {
+	result := api.Reloaded{Project: r.name, Change: "gone"}
+	r.mu.Lock()
+	first, known := r.orders.version == 0, r.orders.gone
+	r.mu.Unlock()
+	switch {
+	case first:
+		ed := last()
+		r.change(func(o *orders) { o.edition = ed })
+	case known:
+		return result
+	default:
+		r.change(func(o *orders) { o.gone = true })
+	}
+	r.app.log.Warn("the project file is gone: the project is stopped, and its state kept")
+	r.hub.tell(api.Event{Type: "file", Project: r.name, Text: "the project file is gone"})
+	return result
+}

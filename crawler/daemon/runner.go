@@ -1,0 +1,263 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A runner runs one project of a daemon. One goroutine carries its orders out:
+// it alone crawls.
+type runner struct {
+	name   string
+	app    *app // its log says which project speaks
+	dir    stateDir
+	hub    *hub
+	wishes *wishes
+	robots store // of all projects
+	vault  *vault
+
+	records recordings
+	applied *edition // whose seeds are planted, and by which parked URLs are judged; of live alone
+
+	mu        sync.Mutex
+	changed   sync.Cond // the orders have
+	orders    orders
+	interrupt func(error) // ends the run that goes on; nil: none does
+	state     api.State
+	why       string
+	since     time.Time
+	stamp     string   // of the file as it was read last: see stampOf
+	followed  string   // and of the one that is followed
+	rooms     *rooms   // see consult; nil: there are none
+	roomsOf   *edition // that they are of
+	meter     meter
+	ended     chan struct{} // closed when live has returned
+}
+
+// newRunner returns a runner that has no orders yet.
+func (s *supervisor) newRunner(name string) *runner {
+	a := *s.app
+	a.log = projectLog(s.app.log, &s.hub, name)
+	r := &runner{
+		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots,
+		state: api.Stopped, since: time.Now().UTC(), ended: make(chan struct{}),
+	}
+	r.changed.L = &r.mu
+	r.vault = newVault(r.dir, r.openVault)
+	r.orders.wish, r.orders.gone = s.wishes.of(name), true
+	return r
+}
+
+// openVault opens the project's part of its state.
+func (r *runner) openVault() (store, error) {
+	p := DefaultProject()
+	if ed := r.edition(); ed != nil {
+		p = ed.project
+	}
+	r.records.forget()
+	return openStore(r.dir.path(storeFile), r.app.boltOptions(p, r.records.sync))
+}
+
+func (r *runner) edition() *edition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.orders.edition
+}
+
+func (r *runner) now() time.Time { return time.Now().UTC() }
+
+// live carries out orders until it is told to quit.
+func (r *runner) live() {
+	defer close(r.ended)
+	inside := false // the vault
+	for version := 0; ; {
+		o := r.await(version)
+		version = o.version
+		running := !o.quit && o.wish.State == api.Running && o.may() == ""
+		if running && !inside {
+			_, err := r.vault.enter()
+			if inside = err == nil; !inside {
+				r.fail(err)
+				continue
+			}
+		}
+		if running {
+			if r.run(o); r.failed() { // its state is read anew the next time
+				inside = r.stepOut()
+			}
+			continue
+		}
+		if inside && (o.quit || o.wish.State != api.Paused || o.may() != "") {
+			inside = r.stepOut()
+		}
+		if o.quit {
+			return
+		}
+		r.rest(o)
+	}
+}
+
+// stepOut leaves the vault, which is closed unless somebody looks into it.
+func (r *runner) stepOut() (inside bool) {
+	r.vault.leave()
+	if err := r.vault.close(); err != nil {
+		r.app.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+	}
+	return false
+}
+
+// rest is what a project does that does not run.
+func (r *runner) rest(o orders) {
+	switch why := o.may(); {
+	case o.gone:
+		r.is(api.Stopped, why)
+	case o.wish.State == api.Running:
+		r.is(api.Failed, why)
+	case o.wish.State == api.Paused:
+		r.is(api.Paused, o.wish.Why)
+	default:
+		r.is(api.Stopped, "")
+	}
+}
+
+// failed reports whether the last run did.
+func (r *runner) failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == api.Failed
+}
+
+// run crawls until there is nothing left, a limit or new orders.
+func (r *runner) run(o orders) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	if !r.begin(o.version, stop) {
+		return
+	}
+	defer r.end()
+	switch end := r.crawl(ctx, o.edition); {
+	case end == nil, errors.Is(end, frontier.ErrEmpty):
+		r.is(api.Done, "")
+	case errors.Is(end, crawler.ErrPages), errors.Is(end, crawler.ErrBytes), errors.Is(end, errTime):
+		r.pauseAt(o.version, end)
+	case errors.Is(end, errOrders), errors.Is(end, crawler.ErrHalted):
+	default:
+		r.fail(end)
+	}
+}
+
+// fail says that the project cannot go on. Others do.
+func (r *runner) fail(err error) {
+	r.app.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	r.is(api.Failed, err.Error())
+}
+
+// pauseAt pauses a project that has reached a limit, for good: unless it was told
+// something else meanwhile.
+func (r *runner) pauseAt(version int, limit error) {
+	it := wish{State: api.Paused, Why: limit.Error()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.orders.version != version {
+		return
+	}
+	if err := r.wishes.want(r.name, it); err != nil {
+		r.app.log.Error("after a restart the project goes on beyond its limit", "error", err)
+	}
+	r.orders.wish = it
+	r.enter(api.Paused, it.Why)
+}
+
+// crawl crawls as an edition of the project says. Its state is open.
+func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
+	left, err := r.meter.left(ed.project.Limits)
+	if err != nil {
+		return err
+	}
+	if left.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, left.duration, errTime)
+		defer cancel()
+	}
+	out, arc, err := r.records.open(r.app, ed.project)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.records.close()) }()
+	g := r.ground()
+	g.out, g.archive = out, arc
+	rooms, err := g.furnish(ed.project, ed.roots)
+	if err != nil {
+		return err
+	}
+	rooms.crawler.Settings.MaxPages, rooms.crawler.Settings.MaxBytes = left.pages, left.bytes
+	r.occupy(rooms, ed)
+	r.meter.begin(rooms.crawler)
+	defer r.meter.end()
+	if err := r.prepare(ctx, rooms, ed); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return rooms.crawler.Run(ctx)
+}
+
+// ground returns what the project's rooms stand on, while its state is open.
+func (r *runner) ground() ground {
+	return ground{
+		files: stores{frontier: r.vault.store, robots: r.robots}, handlers: r.app.handlers, log: r.app.log,
+		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, restarted: time.Now(), waits: true,
+	}
+}
+
+// prepare makes the state that of an edition of the project. What is cut short is
+// done again the next time.
+func (r *runner) prepare(ctx context.Context, rooms *rooms, ed *edition) error {
+	if r.applied == ed {
+		return nil
+	}
+	before, _ := readDraft(r.dir.path(projectFile)) // nil: not known, and so not the same
+	if err := rooms.takeOver(ctx, r.dir, before); err != nil {
+		return fmt.Errorf("cannot follow its file: %w", err)
+	}
+	if err := errors.Join(rooms.reopen(ctx), rooms.plant(ctx)); err != nil {
+		return err
+	}
+	r.applied = ed
+	return nil
+}
+
+// visited tells of a visit.
+func (r *runner) visited(v *crawler.Visit) {
+	if !r.hub.heard() {
+		return
+	}
+	e := api.Event{
+		Type: "visit", Project: r.name, Host: v.URL().Origin().Host(), URL: v.URL().String(),
+		Status: v.Status(), Took: api.Milliseconds(v.End.Sub(v.Start)),
+	}
+	if v.Response != nil {
+		e.Bytes = int64(len(v.Response.Body))
+	}
+	if v.Err != nil {
+		e.Text = v.Err.Error()
+	}
+	r.hub.tell(e)
+}
+
+// acked watches the promise that no rest is cut short.
+func (r *runner) acked(a storage.Ack) {
+	if a.Host == nil {
+		return
+	}
+	if short := crawler.ReadHostMemo(a.Host.Memo).Shortfall; short > 0 {
+		r.vault.short(short)
+	}
+}

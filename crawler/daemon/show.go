@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// demand has the project be in another state, for good. What is so already stays
+// as it is.
+func (r *runner) demand(s api.State) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.orders
+	if why := o.may(); why != "" && s == api.Running {
+		return api.Conflict("%s cannot start: %s", r.name, why)
+	}
+	if s == api.Paused && o.wish.State == api.Stopped {
+		return api.Conflict("%s is stopped: only what runs can pause", r.name)
+	}
+	if o.wish.State == s && (s != api.Running || r.interrupt != nil) {
+		return nil
+	}
+	if err := r.wishes.want(r.name, wish{State: s}); err != nil {
+		return err
+	}
+	if s == api.Running {
+		r.meter.renew()
+	}
+	r.command(func(o *orders) { o.wish = wish{State: s} })
+	return nil
+}
+
+// standingNow returns what the project does, and why.
+func (r *runner) standingNow() (api.State, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state, r.why
+}
+
+// show returns the project as the API shows it.
+func (r *runner) show(ctx context.Context) api.Project {
+	r.mu.Lock()
+	p := api.Project{Name: r.name, State: r.state, Why: r.why, FileError: r.orders.fault, Since: r.since}
+	ed := r.orders.edition
+	r.mu.Unlock()
+	if ed != nil {
+		p.Loaded, p.Workers, p.Handler = ed.loaded.UTC(), ed.project.Limits.Workers, ed.project.Handler
+		p.UserAgent = ed.project.userAgent()
+	}
+	p.Stats, p.Rate = r.meter.read(), r.meter.rate()
+	c, err := r.vault.count(ctx)
+	if err != nil {
+		r.app.log.Warn("what the project holds cannot be told", "error", err)
+		return p
+	}
+	p.Counts = api.Counts{
+		Hosts: c.counts.Hosts, Due: c.counts.Due, Queued: c.counts.Queued, Leased: c.counts.Leased,
+		Parked: c.counts.Parked, Resting: c.counts.Resting, Dormant: c.counts.Dormant, Seen: c.counts.Seen,
+	}
+	p.Shortfall = api.Milliseconds(c.shortfall)
+	return p
+}
+
+// sample takes a sample of what the project does, if it does anything.
+func (r *runner) sample(ctx context.Context, now time.Time) {
+	if state, _ := r.standingNow(); state == api.Stopped || state == api.Failed {
+		return
+	}
+	c, err := r.vault.count(ctx)
+	if err != nil {
+		return // show tells
+	}
+	s := r.meter.sample(now, c.counts.Queued)
+	r.hub.tell(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
+}
+
+// halt breaks off what the project has in hand.
+func (r *runner) halt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rooms != nil && r.rooms.crawler != nil {
+		r.rooms.crawler.Halt()
+	}
+}

@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// The files of a daemon's directory.
+const (
+	wishesFile  = "daemon.json" // what it was told: wanted states, brakes
+	projectsDir = "projects"    // the state of each project, in a directory of its name
+	deletedDir  = "deleted"     // of those that were deleted
+)
+
+// A supervisor runs the projects of a daemon. It is an api.Daemon.
+type supervisor struct {
+	app      *app
+	data     stateDir
+	folder   string // of project files
+	startNew bool   // projects run as soon as their file is there
+	lock     *os.File
+	robots   store // what is known of robots.txt files, by all projects
+	wishes   *wishes
+	hub      hub
+
+	scanning sync.Mutex // held by who reads project files, or changes them
+	mu       sync.Mutex // guards what follows
+	runners  map[string]*runner
+	trouble  string            // why the folder cannot be read; empty: it can
+	strange  map[string]string // files that are no project's, and why
+}
+
+// openSupervisor opens the state of a daemon, and runs what ran when it ended.
+// Close must be called in the end.
+func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, err error) {
+	folder, err = filepath.Abs(folder)
+	if err == nil {
+		data, err = filepath.Abs(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew,
+		runners: map[string]*runner{}, strange: map[string]string{}}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, usage("cannot read the folder of project files: %w\nMake %s, and put a file NAME.yaml into it for each project; or name another folder with --projects",
+			errors.Join(err), folder)
+	}
+	if s.lock, err = s.data.lock(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.wishes, err = openWishes(s.data.path(wishesFile)); err != nil {
+		return nil, err
+	}
+	if s.robots, err = openStore(s.data.path(robotsFile), bolt.Options{Stalled: a.stalled, Damaged: a.damaged}); err != nil {
+		return nil, err
+	}
+	s.scan()
+	return s, nil
+}
+
+// home is where the state of a project is.
+func (s *supervisor) home(name string) stateDir {
+	return stateDir(s.data.path(filepath.Join(projectsDir, name)))
+}
+
+// projectFile is where the file of a project is.
+func (s *supervisor) projectFile(name string) string {
+	return filepath.Join(s.folder, name+projectExt)
+}
+
+// kept returns the names of all projects that the daemon has kept something of,
+// though their files may be gone.
+func (s *supervisor) kept() []string {
+	names := s.wishes.projects()
+	entries, _ := os.ReadDir(s.data.path(projectsDir)) // none before the first project
+	for _, e := range entries {
+		if e.IsDir() && projectName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// enlist takes in a runner that has its first orders.
+func (s *supervisor) enlist(r *runner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runners[r.name] = r
+	go r.live()
+}
+
+// find returns the runner of a project.
+func (s *supervisor) find(name string) (*runner, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.runners[name]; ok {
+		return r, nil
+	}
+	return nil, api.NotFound("there is no project %q", name)
+}
+
+// all returns the runners, by name.
+func (s *supervisor) all() []*runner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var runners []*runner
+	for _, name := range slices.Sorted(maps.Keys(s.runners)) {
+		runners = append(runners, s.runners[name])
+	}
+	return runners
+}
+
+// run samples what the projects do, and follows their files, until ctx is done.
+func (s *supervisor) run(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { s.watch(ctx) })
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			for _, r := range s.all() {
+				r.sample(ctx, now)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// halt breaks off what all projects have in hand.
+func (s *supervisor) halt() {
+	for _, r := range s.all() {
+		r.halt()
+	}
+}
+
+// Close ends all projects in order, with what they have in hand, and closes
+// their state. What ran goes on the next time.
+func (s *supervisor) Close() (err error) {
+	runners := s.all()
+	for _, r := range runners {
+		r.change(func(o *orders) { o.quit = true })
+	}
+	for _, r := range runners {
+		<-r.ended
+		if e := r.vault.shut(); e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", r.name, e))
+		}
+	}
+	if s.robots != nil {
+		err = errors.Join(err, s.robots.Close())
+	}
+	return errors.Join(err, s.lock.Close())
+}

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A crier is a log handler that tells warnings to those who listen to the daemon,
+// too.
+type crier struct {
+	slog.Handler
+	hub     *hub
+	project string
+	attrs   []slog.Attr
+}
+
+// projectLog returns the log of one project.
+func projectLog(log *slog.Logger, h *hub, project string) *slog.Logger {
+	handler := log.With("project", project).Handler()
+	return slog.New(&crier{Handler: handler, hub: h, project: project})
+}
+
+// Handle writes r to the log, and cries it out if it is a warning.
+func (c *crier) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn && c.hub.heard() {
+		c.hub.tell(c.event(r))
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+func (c *crier) event(r slog.Record) api.Event {
+	e := api.Event{Type: "warning", Project: c.project}
+	var text strings.Builder
+	text.WriteString(r.Message)
+	add := func(a slog.Attr) bool {
+		switch a.Key {
+		case "host":
+			e.Host = a.Value.String()
+		case "url":
+			e.URL = a.Value.String()
+		}
+		text.WriteString(" " + a.Key + "=" + a.Value.String())
+		return true
+	}
+	for _, a := range c.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	e.Text = text.String()
+	return e
+}
+
+// WithAttrs is of slog.Handler.
+func (c *crier) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *c
+	with.Handler, with.attrs = c.Handler.WithAttrs(attrs), append(c.attrs[:len(c.attrs):len(c.attrs)], attrs...)
+	return &with
+}
+
+// WithGroup is of slog.Handler.
+func (c *crier) WithGroup(name string) slog.Handler {
+	with := *c
+	with.Handler = c.Handler.WithGroup(name)
+	return &with
+}

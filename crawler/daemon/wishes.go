@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A wish is what somebody wants of a project.
+type wish struct {
+	State api.State `json:"wanted"`        // running, paused or stopped
+	Why   string    `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
+}
+
+// Wishes are what a daemon was told and must not forget, whenever it is killed.
+type wishes struct {
+	file string
+	mu   sync.Mutex
+	told told
+}
+
+// told is the content of the file.
+type told struct {
+	Projects map[string]wish `json:"projects"`
+	Brakes   []api.Brake     `json:"brakes"`
+}
+
+// openWishes reads what a daemon was told before.
+func openWishes(file string) (*wishes, error) {
+	w := &wishes{file: file, told: told{Projects: map[string]wish{}}}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &w.told)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then no project runs, and no brake is on", err, file)
+	}
+	if w.told.Projects == nil { // an old null
+		w.told.Projects = map[string]wish{}
+	}
+	return w, nil
+}
+
+// change makes a change that is on the disk when it returns; or, if it returns an
+// error, was not made.
+func (w *wishes) change(change func(*told)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := told{Projects: maps.Clone(w.told.Projects), Brakes: slices.Clone(w.told.Brakes)}
+	change(&next)
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err == nil {
+		err = writeWhole(w.file, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep what the daemon was told: %w", err)
+	}
+	w.told = next
+	return nil
+}
+
+// of returns what is wanted of a project: it is stopped if nobody said.
+func (w *wishes) of(project string) wish {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if it, ok := w.told.Projects[project]; ok {
+		return it
+	}
+	return wish{State: api.Stopped}
+}
+
+// knows reports whether somebody said what is wanted of a project.
+func (w *wishes) knows(project string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.told.Projects[project]
+	return ok
+}
+
+// want keeps what is wanted of a project.
+func (w *wishes) want(project string, it wish) error {
+	return w.change(func(t *told) { t.Projects[project] = it })
+}
+
+// forget forgets a project.
+func (w *wishes) forget(project string) error {
+	return w.change(func(t *told) { delete(t.Projects, project) })
+}
+
+// projects returns the names of all projects of which something is wanted.
+func (w *wishes) projects() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.told.Projects))
+}
+
+// brakes returns the brakes that are on.
+func (w *wishes) brakes() []api.Brake {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.told.Brakes)
+}
