@@ -20,6 +20,7 @@ type ground struct {
 	archive   *archive // nil: none
 	handlers  Handlers
 	hooks     crawler.Hooks
+	hosts     *politeness.Hosts // that crawls of one process share
 	log       *slog.Logger
 	restarted time.Time // when an earlier run was gone on with; zero if the crawl begins
 	waits     bool      // for revisits and dormant origins, as a daemon does
@@ -89,7 +90,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := politeness.NewLimits(p.limits(g.restarted))
+	limits := g.hosts.Limits(p.limits(g.restarted))
 	r, err := g.open(p, roots, limits)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -22,7 +23,8 @@ type runner struct {
 	dir    stateDir
 	hub    *hub
 	wishes *wishes
-	robots store // of all projects
+	robots store             // of all projects
+	hosts  *politeness.Hosts // likewise
 	vault  *vault
 
 	records recordings
@@ -48,7 +50,7 @@ func (s *supervisor) newRunner(name string) *runner {
 	a := *s.app
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
-		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots,
+		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, hosts: s.hosts,
 		state: api.Stopped, since: time.Now().UTC(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
@@ -213,7 +215,8 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 func (r *runner) ground() ground {
 	return ground{
 		files: stores{frontier: r.vault.store, robots: r.robots}, handlers: r.app.handlers, log: r.app.log,
-		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, restarted: time.Now(), waits: true,
+		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, hosts: r.hosts,
+		restarted: time.Now(), waits: true,
 	}
 }
 

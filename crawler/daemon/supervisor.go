@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -29,10 +30,13 @@ type supervisor struct {
 	folder   string // of project files
 	startNew bool   // projects run as soon as their file is there
 	lock     *os.File
-	robots   store // what is known of robots.txt files, by all projects
+	robots   store             // what is known of robots.txt files, by all projects
+	hosts    *politeness.Hosts // likewise, of the pace of hosts
+	brakes   politeness.Brakes
 	wishes   *wishes
 	hub      hub
 
+	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
 	mu       sync.Mutex // guards what follows
 	runners  map[string]*runner
@@ -50,7 +54,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, 
 	if err != nil {
 		return nil, err
 	}
-	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew,
+	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew, hosts: politeness.NewHosts(),
 		runners: map[string]*runner{}, strange: map[string]string{}}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, usage("cannot read the folder of project files: %w\nMake %s, and put a file NAME.yaml into it for each project; or name another folder with --projects",
@@ -65,6 +69,9 @@ func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, 
 		}
 	}()
 	if s.wishes, err = openWishes(s.data.path(wishesFile)); err != nil {
+		return nil, err
+	}
+	if err = s.loadBrakes(); err != nil {
 		return nil, err
 	}
 	if s.robots, err = openStore(s.data.path(robotsFile), bolt.Options{Stalled: a.stalled, Damaged: a.damaged}); err != nil {
@@ -136,6 +143,7 @@ func (s *supervisor) run(ctx context.Context) {
 	for {
 		select {
 		case now := <-tick.C:
+			s.dropExpired(now)
 			for _, r := range s.all() {
 				r.sample(ctx, now)
 			}

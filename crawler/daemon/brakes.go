@@ -1,0 +1,148 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// Brakes returns the brakes that are on.
+func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
+	brakes := []api.Brake{}
+	for _, b := range s.brakes.All() {
+		if !b.Expired(time.Now()) {
+			brakes = append(brakes, shownBrake(b))
+		}
+	}
+	return brakes, nil
+}
+
+// SetBrake puts a brake on, in all projects. It holds before it is kept: should
+// that fail, it stays on, and the error says that it may not survive the daemon.
+func (s *supervisor) SetBrake(_ context.Context, b api.Brake) error {
+	host, ok := hostName(b.Host)
+	if !ok {
+		return api.Invalid("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
+	}
+	if b.Reason == "" {
+		return api.Invalid("a brake needs a reason: who wants it, say, and why")
+	}
+	b.Host = host
+	if b.Since.IsZero() {
+		b.Since = time.Now().UTC()
+	}
+	brake := politeBrake(b)
+	if brake.Expired(time.Now()) {
+		return api.Invalid("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
+	}
+	s.braking.Lock()
+	defer s.braking.Unlock()
+	if err := s.brakes.Set(brake); err != nil {
+		return api.Invalid("%w", err)
+	}
+	s.tellBrake(b, brakeText(b))
+	if err := s.keepBrakes(); err != nil {
+		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
+	}
+	return nil
+}
+
+// LiftBrake takes a brake off, when that is kept.
+func (s *supervisor) LiftBrake(_ context.Context, name string) error {
+	host, _ := hostName(name)
+	s.braking.Lock()
+	defer s.braking.Unlock()
+	all := s.brakes.All()
+	i := slices.IndexFunc(all, func(b politeness.Brake) bool { return b.Host == host })
+	if i < 0 {
+		return api.NotFound("there is no brake on %q", name)
+	}
+	b := shownBrake(all[i])
+	if err := s.writeBrakes(slices.Delete(all, i, i+1)); err != nil {
+		return err
+	}
+	s.brakes.Lift(host)
+	s.tellBrake(b, "lifted")
+	return nil
+}
+
+// dropExpired forgets brakes that do not hold any more. That they are forgotten
+// on the disk too is not urgent.
+func (s *supervisor) dropExpired(now time.Time) {
+	if !slices.ContainsFunc(s.brakes.All(), func(b politeness.Brake) bool { return b.Expired(now) }) {
+		return
+	}
+	s.braking.Lock()
+	defer s.braking.Unlock()
+	for _, b := range s.brakes.All() {
+		if b.Expired(now) && s.brakes.Lift(b.Host) {
+			s.tellBrake(shownBrake(b), "expired")
+		}
+	}
+	if err := s.keepBrakes(); err != nil {
+		s.app.log.Warn("an expired brake stays in the file until another is set", "error", err)
+	}
+}
+
+// loadBrakes puts those brakes on that were when the daemon ended.
+func (s *supervisor) loadBrakes() error {
+	var brakes []politeness.Brake
+	for _, b := range s.wishes.brakes() {
+		if brake := politeBrake(b); !brake.Expired(time.Now()) {
+			brakes = append(brakes, brake)
+		}
+	}
+	if err := s.brakes.Replace(brakes); err != nil {
+		return fmt.Errorf("%s: %w", s.wishes.file, err)
+	}
+	return nil
+}
+
+// keepBrakes keeps the brakes that are on.
+func (s *supervisor) keepBrakes() error { return s.writeBrakes(s.brakes.All()) }
+
+func (s *supervisor) writeBrakes(brakes []politeness.Brake) error {
+	return s.wishes.change(func(t *told) {
+		t.Brakes = nil
+		for _, b := range brakes {
+			t.Brakes = append(t.Brakes, shownBrake(b))
+		}
+	})
+}
+
+func (s *supervisor) tellBrake(b api.Brake, what string) {
+	s.app.log.Warn("brake", "host", b.Host, "domain", b.Domain, "what", what, "by", b.By, "reason", b.Reason)
+	s.hub.tell(api.Event{Type: "brake", Host: b.Host, Text: what})
+}
+
+// brakeText says what a brake does.
+func brakeText(b api.Brake) string {
+	text := "stopped"
+	if !b.Stop {
+		text = fmt.Sprintf("slowed to one visit in %v", time.Duration(b.Delay))
+	}
+	if b.Domain {
+		text += ", with its subdomains"
+	}
+	return text + ": " + b.Reason
+}
+
+// politeBrake and shownBrake are the same brake in the words of politeness, and of
+// the API.
+func politeBrake(b api.Brake) politeness.Brake {
+	return politeness.Brake{
+		Host: b.Host, Domain: b.Domain, Stop: b.Stop, Delay: time.Duration(b.Delay),
+		Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Expires,
+	}
+}
+
+func shownBrake(b politeness.Brake) api.Brake {
+	return api.Brake{
+		Host: b.Host, Domain: b.Domain, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),
+		Reason: b.Reason, By: b.By, Since: b.Since, Expires: b.Until,
+	}
+}
