@@ -58,13 +58,3 @@ func (g *Gate) ExplainClean(ctx context.Context, u decorum.URL) (clean decorum.U
 	clean, taken = file.ExplainClean(u)
 	return clean, taken, nil
 }
-
-// Known returns what the Gate last learnt of an origin's robots.txt, however
-// long ago. Its Outcome is Unknown if that is nothing.
-func (g *Gate) Known(ctx context.Context, o decorum.Origin) (Snapshot, error) {
-	s, err := g.lately(ctx, o)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return s.file, nil
-}

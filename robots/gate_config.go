@@ -12,6 +12,10 @@ import (
 type GateConfig struct {
 	// Agent is who crawls. The zero Agent is addressed by "*" alone.
 	Agent Agent
+	// UserAgent is the header with which files are fetched: a server may answer
+	// another crawler otherwise. Gates that share Notes share what they learn if
+	// it is the same, whatever their Agents (CACHE-03).
+	UserAgent string
 	// Dialect and NoExtensions say how files are read: see Options.
 	Dialect      Dialect
 	NoExtensions bool

@@ -36,3 +36,27 @@ func (g *Gate) WhyClosed(ctx context.Context, now time.Time, o decorum.Origin) (
 	}
 	return g.closed(s, s.until, s.why), nil
 }
+
+// Known returns what the Gate last learnt of an origin's robots.txt, however
+// long ago. Its Outcome is Unknown if that is nothing.
+func (g *Gate) Known(ctx context.Context, o decorum.Origin) (Snapshot, error) {
+	if s := g.memory.find(o); s != nil {
+		return s.file, nil
+	}
+	r, err := g.load(ctx, o)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return g.compile(&r, new(File)).file, nil // what stands in the file makes no difference
+}
+
+// Fresh returns until when what the Gate knows of an origin's robots.txt holds:
+// after it, the next who wants to visit the origin makes it ask again. The time
+// is zero if nothing was ever known.
+func (g *Gate) Fresh(ctx context.Context, o decorum.Origin) (time.Time, error) {
+	s, err := g.lately(ctx, o)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return s.until, nil
+}

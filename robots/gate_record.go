@@ -2,7 +2,9 @@ package robots
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,20 +19,34 @@ import (
 type Notes interface {
 	// Note returns what SetNote kept, nil if nothing.
 	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value.
+	// SetNote keeps value; nil deletes. Calls take effect in their order.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
-// noteKey returns the key of an origin's record. Yandex has a key of its own:
-// an answer that means no restriction there closes the origin to others.
-func (g *Gate) noteKey() string {
-	if g.cfg.Dialect == Yandex {
-		return "robots-yandex"
+// recordKey is the key of an origin's record.
+const recordKey = "robots"
+
+// key returns the key of a note of the Gate's. Yandex has keys of its own: an
+// answer that means no restriction there closes the origin to others. So has each
+// User-Agent, by a part of its SHA-256.
+func (g *Gate) key(of string) string {
+	of = g.anonymous(of)
+	if g.cfg.UserAgent == "" {
+		return of
 	}
-	return "robots"
+	sum := sha256.Sum256([]byte(g.cfg.UserAgent))
+	return of + " " + hex.EncodeToString(sum[:8])
 }
 
-// A record is all that is kept of an origin's robots.txt (CACHE-09). It is
+// anonymous is key for a Gate that does not know its User-Agent.
+func (g *Gate) anonymous(of string) string {
+	if g.cfg.Dialect == Yandex {
+		return of + "-yandex"
+	}
+	return of
+}
+
+// A record is all that counts of an origin's robots.txt (CACHE-09). It is
 // tied to no agent (CACHE-03).
 type record struct {
 	Last     *answer   `json:"last,omitempty"`
@@ -38,6 +54,8 @@ type record struct {
 	Hop      *hop      `json:"hop,omitempty"`
 	Attempts int       `json:"attempts,omitempty"` // lookups that failed in a row
 	Asked    time.Time `json:"asked"`              // when the last answer came, of any kind
+
+	key string // of the note that it was read from
 }
 
 // An answer is the last one that was no server error. It outlives outages.
@@ -72,7 +90,7 @@ type hop struct {
 
 // settle ends the lookup with an answer.
 func (r *record) settle(now time.Time, a *answer) {
-	*r = record{Last: a, Asked: now}
+	*r = record{Last: a, Asked: now, key: r.key}
 }
 
 // follow waits for the target of a redirect. If one was waited for already, it
@@ -158,26 +176,51 @@ func decodeRecord(note []byte) (record, error) {
 }
 
 // load reads the origin's record. A damaged one is as good as none: the file
-// is fetched again, and until then nothing is allowed.
+// is fetched again, and until then nothing is allowed. Where there is none of the
+// Gate's User-Agent, one counts that was kept before these were told apart.
 func (g *Gate) load(ctx context.Context, o decorum.Origin) (record, error) {
-	note, err := g.notes.Note(ctx, o, g.noteKey())
+	key := g.key(recordKey)
+	note, err := g.note(ctx, o, key)
+	if old := g.anonymous(recordKey); note == nil && err == nil && old != key {
+		key = old
+		note, err = g.note(ctx, o, key)
+	}
 	if err != nil {
-		return record{}, fmt.Errorf("robots: read note of %s: %w", o, err)
+		return record{}, err
 	}
 	r, err := decodeRecord(note)
 	if err != nil {
 		return record{}, nil
 	}
+	r.key = key
 	return r, nil
 }
 
-// save writes the origin's record.
+// save writes the origin's record, in the place of the one that it was read from.
 func (g *Gate) save(ctx context.Context, o decorum.Origin, r *record) error {
 	note, err := r.encode()
-	if err == nil {
-		err = g.notes.SetNote(ctx, o, g.noteKey(), note)
-	}
 	if err != nil {
+		return fmt.Errorf("robots: write note of %s: %w", o, err)
+	}
+	key := g.key(recordKey)
+	if err := g.setNote(ctx, o, key, note); err != nil || r.key == key || r.key == "" {
+		return err
+	}
+	return g.setNote(ctx, o, r.key, nil)
+}
+
+// note reads a note.
+func (g *Gate) note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	note, err := g.notes.Note(ctx, o, key)
+	if err != nil {
+		return nil, fmt.Errorf("robots: read note of %s: %w", o, err)
+	}
+	return note, nil
+}
+
+// setNote writes a note; nil deletes it.
+func (g *Gate) setNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if err := g.notes.SetNote(ctx, o, key, value); err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
 	return nil

@@ -25,6 +25,12 @@ func (p *Project) userAgent() string {
 	return p.Agent.Product + "/" + version + " (+" + p.Agent.Contact + ")"
 }
 
+// asker returns the User-Agent as answers to it are kept: without the program's
+// own version, so that a new one does not ask everybody again.
+func (p *Project) asker() string {
+	return strings.TrimSuffix(p.Agent.Product+"/"+p.Agent.Version, "/") + " (+" + p.Agent.Contact + ")"
+}
+
 func (p *Project) policy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.Adaptive,
@@ -127,7 +133,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	}
 	longest := time.Duration(p.Robots.MaxTTL)
 	cfg := robots.GateConfig{
-		Agent: agent, Dialect: dialect, NoExtensions: !p.Robots.Extensions,
+		Agent: agent, UserAgent: p.asker(), Dialect: dialect, NoExtensions: !p.Robots.Extensions,
 		MinTTL: min(time.Minute, longest), MaxTTL: longest, Purposes: p.Robots.Purpose,
 	}
 	if dialect == robots.Yandex {
