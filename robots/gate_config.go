@@ -49,6 +49,11 @@ type GateConfig struct {
 	// Claim is how long a lookup may take until somebody else may make it, Hop
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
 	Claim, Hop time.Duration
+	// Versions is how many files of an origin are kept, the one that counts
+	// included, and VersionBytes how many bytes the others may have together. The
+	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
+	// that counts.
+	Versions, VersionBytes int
 	// Origins is how many origins' rules are held ready in memory; those of
 	// others are read from the notes when they are needed. Default 10,000.
 	Origins int
@@ -125,6 +130,8 @@ func (c GateConfig) withDefaults() GateConfig {
 	c.Claim = cmp.Or(c.Claim, 2*time.Minute)
 	c.Hop = cmp.Or(c.Hop, 15*time.Minute)
 	c.Origins = cmp.Or(c.Origins, 10_000)
+	c.Versions = cmp.Or(c.Versions, 20)
+	c.VersionBytes = cmp.Or(c.VersionBytes, 2<<20)
 	return c
 }
 

@@ -98,6 +98,9 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	}
 	switch {
 	case got.answer != nil:
+		if err := g.retire(ctx, c.origin, r.Last, got.answer); err != nil {
+			return Lesson{}, err
+		}
 		r.settle(now, got.answer)
 	case got.failed != nil:
 		r.fail(now, got.failed.why, got.failed.wait(r.Attempts+1), g.cfg.Outage)

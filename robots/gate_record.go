@@ -23,8 +23,13 @@ type Notes interface {
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
-// recordKey is the key of an origin's record.
-const recordKey = "robots"
+// Keys of notes: of an origin's record, of the list of the files that it had
+// before, and, with a number after it, of each of these.
+const (
+	recordKey   = "robots"
+	versionsKey = "robots-versions"
+	versionKey  = "robots-version-"
+)
 
 // key returns the key of a note of the Gate's. Yandex has keys of its own: an
 // answer that means no restriction there closes the origin to others. So has each
@@ -64,6 +69,7 @@ type answer struct {
 	IsFile       bool      `json:"file,omitempty"`
 	SHA256       string    `json:"sha256,omitempty"`
 	Fetched      time.Time `json:"fetched"`
+	First        time.Time `json:"first,omitzero"` // when the file came first; zero in old records
 	Expires      time.Time `json:"expires"`
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"modified,omitempty"`

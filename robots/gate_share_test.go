@@ -90,6 +90,9 @@ func TestGatesByUserAgent(t *testing.T) {
 	want("another dialect", yandex, decorum.Disallowed, 1)
 	second := gate("a", Google)
 	want("a second of the same", second, decorum.Disallowed, 0)
+	if v, err := a.Versions(t.Context(), u.Origin()); err != nil || len(v) != 1 {
+		t.Errorf("the files of others are among those of a: %+v, %v", v, err)
+	}
 	now = now.Add(25 * time.Hour) // too old for all
 	want("the next day", second, decorum.Disallowed, 1)
 	want("who has an older answer in mind", a, decorum.Disallowed, 0)
