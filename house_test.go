@@ -51,6 +51,7 @@ var thirdParty = map[string][]string{
 	"crawler/collyfetch":       {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
 	"crawler/ftpfetch":         {"github.com/jlaffaye/ftp"},
 	"crawler/ftpfetch/ftptest": {"goftp.io/server/v2"},
+	"crawler/daemon/api":       {"github.com/aymanbagabas/go-udiff/lcs"},
 	"crawler/daemon":           {"github.com/spf13/", "github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"},
 }
 

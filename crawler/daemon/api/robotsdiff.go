@@ -1,0 +1,92 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
+)
+
+// A RobotsDiff is how two versions of a robots.txt differ, line by line. What
+// they mean to a crawler is compared by robots.Diff.
+type RobotsDiff struct {
+	Old     string     `json:"old_sha256"`
+	New     string     `json:"new_sha256"`
+	Added   int        `json:"added"`
+	Removed int        `json:"removed"`
+	Lines   []DiffLine `json:"lines"` // of both files, removed ones before those in their place
+	Left    int        `json:"lines_left,omitempty"`
+}
+
+// A DiffLine is a line of one of two versions, or of both.
+type DiffLine struct {
+	Kind string `json:"kind"` // same, added or removed
+	Old  int    `json:"old,omitempty"`
+	New  int    `json:"new,omitempty"`
+	Text string `json:"text"`
+}
+
+// Kinds of lines.
+const (
+	LineSame    = "same"
+	LineAdded   = "added"
+	LineRemoved = "removed"
+)
+
+// maxDiffLines is how many lines of a file are compared: what is beyond is counted
+// in RobotsDiff.Left. Few files have a thousand.
+const maxDiffLines = 100_000
+
+// DiffRobots compares the texts of two versions. It takes time in proportion to
+// their lines: where they differ in very many it finds a change, not the least.
+func DiffRobots(old, new *RobotsFile) *RobotsDiff {
+	d := &RobotsDiff{Old: old.SHA256, New: new.SHA256}
+	before, after := d.comparable(old.Text), d.comparable(new.Text)
+	d.Lines = make([]DiffLine, 0, max(len(before), len(after)))
+	at := 0
+	same := func(end, shift int) {
+		for ; at < end; at++ {
+			d.Lines = append(d.Lines, DiffLine{LineSame, at + 1, at + 1 + shift, before[at]})
+		}
+	}
+	shift := 0
+	for _, c := range lcs.DiffLines(before, after) {
+		same(c.Start, shift)
+		for ; at < c.End; at++ {
+			d.Lines = append(d.Lines, DiffLine{Kind: LineRemoved, Old: at + 1, Text: before[at]})
+		}
+		for i := c.ReplStart; i < c.ReplEnd; i++ {
+			d.Lines = append(d.Lines, DiffLine{Kind: LineAdded, New: i + 1, Text: after[i]})
+		}
+		d.Removed += c.End - c.Start
+		d.Added += c.ReplEnd - c.ReplStart
+		shift = c.ReplEnd - c.End
+	}
+	same(len(before), shift)
+	return d
+}
+
+// comparable returns the lines of a text that are compared.
+func (d *RobotsDiff) comparable(text string) []string {
+	lines := RobotsLines(text)
+	most := min(len(lines), maxDiffLines)
+	d.Left += len(lines) - most
+	return lines[:most]
+}
+
+// RobotsLines returns the lines of a robots.txt, without their ends, as rules are
+// numbered: the first is 1. A line ends with LF, CR or both.
+func RobotsLines(text string) []string {
+	var lines []string
+	for text != "" {
+		i := strings.IndexAny(text, "\r\n")
+		if i < 0 {
+			return append(lines, text)
+		}
+		lines = append(lines, text[:i])
+		if strings.HasPrefix(text[i:], "\r\n") {
+			i++
+		}
+		text = text[i+1:]
+	}
+	return lines
+}

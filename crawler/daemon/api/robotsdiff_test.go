@@ -1,0 +1,115 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+func TestDiffRobots(t *testing.T) {
+	for _, tt := range []struct{ name, old, new, want string }{
+		{"nothing", "", "", ""},
+		{"the same", "a\nb\n", "a\nb\n", " 1:1 a| 2:2 b"},
+		{"ends of lines", "a\r\nb\rc", "a\nb\nc\n", " 1:1 a| 2:2 b| 3:3 c"},
+		{"a line more", "a\nc\n", "a\nb\nc\n", " 1:1 a|+0:2 b| 2:3 c"},
+		{"a line less", "a\nb\nc", "a\nc", " 1:1 a|-2:0 b| 3:2 c"},
+		{"a line changed", "a\nb\nc", "a\nB\nc", " 1:1 a|-2:0 b|+0:2 B| 3:3 c"},
+		{"all is new", "", "a\n\nb", "+0:1 a|+0:2 |+0:3 b"},
+		{"all is gone", "a\nb", "", "-1:0 a|-2:0 b"},
+	} {
+		d := DiffRobots(&RobotsFile{SHA256: "o", Text: tt.old}, &RobotsFile{SHA256: "n", Text: tt.new})
+		var got []string
+		added, removed := 0, 0
+		for _, l := range d.Lines {
+			mark := map[string]string{LineSame: " ", LineAdded: "+", LineRemoved: "-"}[l.Kind]
+			added += strings.Count(mark, "+")
+			removed += strings.Count(mark, "-")
+			got = append(got, fmt.Sprintf("%s%d:%d %s", mark, l.Old, l.New, l.Text))
+		}
+		if s := strings.Join(got, "|"); s != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
+		}
+		if d.Old != "o" || d.New != "n" || d.Added != added || d.Removed != removed || d.Left != 0 {
+			t.Errorf("%s: %+v", tt.name, d)
+		}
+	}
+}
+
+// Both files can be read off the difference of two, however many lines differ.
+func TestDiffRobotsIsWhole(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func(lines, words int) string {
+		var b strings.Builder
+		for range lines {
+			fmt.Fprintf(&b, "Disallow: /%d\n", random.IntN(words))
+		}
+		return b.String()
+	}
+	for _, tt := range []struct{ lines, words int }{{10, 3}, {200, 10}, {3000, 2}, {3000, 100}, {50_000, 10}, {110_000, 1 << 30}} {
+		old, new := text(tt.lines, tt.words), text(tt.lines, tt.words)
+		d := DiffRobots(&RobotsFile{Text: old}, &RobotsFile{Text: new})
+		var before, after []string
+		for _, l := range d.Lines {
+			if l.Kind != LineAdded {
+				if before = append(before, l.Text); l.Old != len(before) {
+					t.Fatalf("%d lines: %+v is line %d of the old file", tt.lines, l, len(before))
+				}
+			}
+			if l.Kind != LineRemoved {
+				if after = append(after, l.Text); l.New != len(after) {
+					t.Fatalf("%d lines: %+v is line %d of the new file", tt.lines, l, len(after))
+				}
+			}
+		}
+		most := min(tt.lines, maxDiffLines)
+		if !slices.Equal(before, RobotsLines(old)[:most]) || !slices.Equal(after, RobotsLines(new)[:most]) {
+			t.Errorf("%d lines: the files cannot be read off their difference", tt.lines)
+		}
+		if want := 2 * (tt.lines - most); d.Left != want {
+			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.Left, want)
+		}
+	}
+}
+
+// Lines are numbered as the rules are that stand on them.
+func TestRobotsLines(t *testing.T) {
+	text := "\ufeffUser-agent: *\r\n\r\n# é\rDisallow: /a\n\n\nAllow: /b"
+	file := robots.Parse([]byte(text), robots.Google).For(robots.Agent{})
+	for path, want := range map[string]string{"/a": "Disallow: /a", "/b": "Allow: /b"} {
+		u, err := decorum.ParseURL("http://h.example" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := file.Check(u).Line; RobotsLines(text)[line-1] != want {
+			t.Errorf("rule %q is said to be line %d, of %q", want, line, RobotsLines(text))
+		}
+	}
+}
+
+// Two files of the most bytes that are kept, in which no line or every line is the
+// same, or as many as there can be.
+func BenchmarkDiffRobots(b *testing.B) {
+	many := func(format string, lines int) string {
+		var t strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&t, format, i)
+		}
+		return t.String()
+	}
+	for name, texts := range map[string][2]string{
+		"other": {many("Disallow: /a%d\n", 30_000), many("Disallow: /b%d\n", 30_000)},
+		"same":  {many("Disallow: /a%d\n", 30_000), many("Disallow: /a%d\n", 30_000)},
+		"short": {strings.Repeat("a\nb\n", 125_000), strings.Repeat("b\nb\na\n", 83_000)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				DiffRobots(&RobotsFile{Text: texts[0]}, &RobotsFile{Text: texts[1]})
+			}
+		})
+	}
+}
