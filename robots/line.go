@@ -1,6 +1,9 @@
 package robots
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // A field is what a line is about. Those from crawlDelay on are extensions.
 type field uint8
@@ -65,6 +68,19 @@ func cutLine(text string) (first, rest string) {
 		}
 	}
 	return text, ""
+}
+
+// Lines returns the lines of a robots.txt with their numbers, as verdicts count
+// them, without what ends them (FMT-02).
+func Lines(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for n := 1; text != ""; n++ {
+			var first string
+			if first, text = cutLine(text); !yield(n, first) {
+				return
+			}
+		}
+	}
 }
 
 // parseLine reads "field: value # comment" (SYN-01 to SYN-05).
