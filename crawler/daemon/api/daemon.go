@@ -24,7 +24,8 @@ type Daemon interface {
 	Reload(ctx context.Context) ([]Reloaded, error)
 
 	// AddURLs queues what lines name: URLs, or objects with url, depth and
-	// referrer. It takes no more of them than the store can keep up with.
+	// referrer. It takes no more of them than the store can keep up with. An error
+	// of lines, or ctx, ends it: the Intake says then what was taken before.
 	AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*Intake, error)
 	Hosts(ctx context.Context, name string, q HostQuery) (*HostPage, error)
 	Host(ctx context.Context, name, host string) (*HostDetail, error)

@@ -12,6 +12,8 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"` // what to do about it
 	Err    error  `json:"-"`
+	// Taken is what was queued all the same, of URLs that were offered.
+	Taken *Intake `json:"taken,omitempty"`
 }
 
 // Error says what is wrong.

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func openAudit(t *testing.T, name string, cfg AuditConfig) *Audit {
+	t.Helper()
+	a, err := OpenAudit(name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+// wantAudit checks that the audit has the entries with these numbers, read in pages
+// of that many.
+func wantAudit(t *testing.T, a *Audit, newest, oldest int64, pages int) {
+	t.Helper()
+	next := newest
+	for before := int64(0); ; {
+		page, err := a.Page(before, pages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Entries {
+			if e.Seq != next || e.Path != fmt.Sprintf("/%d", e.Seq) {
+				t.Fatalf("entry %d of %s, want %d", e.Seq, e.Path, next)
+			}
+			next--
+		}
+		if before = page.Before; before == 0 {
+			break
+		}
+	}
+	if next != oldest-1 {
+		t.Errorf("the oldest entry is %d, want %d", next+1, oldest)
+	}
+}
+
+func TestAuditRotates(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "audit.jsonl")
+	cfg := AuditConfig{MaxSize: 600, Files: 3}
+	a := openAudit(t, name, cfg)
+	line := 0
+	for i := range 40 {
+		if i == 20 { // a restart
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a = openAudit(t, name, cfg)
+		}
+		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := a.full()
+	if err != nil || len(files) != cfg.Files {
+		t.Fatalf("%d full files are kept: %v", len(files), err)
+	}
+	for _, f := range append(files, name) {
+		text, err := os.ReadFile(f)
+		if err != nil || len(text) > 800 {
+			t.Errorf("%s has %d bytes, %v", f, len(text), err)
+		}
+		line += strings.Count(string(text), "\n")
+		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", f, info.Mode(), err)
+		}
+	}
+	if line >= 40 || line < 20 {
+		t.Errorf("%d lines are kept", line)
+	}
+	for _, pages := range []int{1, 7, 1000} {
+		wantAudit(t, a, 40, int64(41-line), pages)
+	}
+}
+
+// TestAuditAfterCrash: a line that was torn is passed by, and the next one stands
+// for itself.
+func TestAuditAfterCrash(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "audit.jsonl")
+	a := openAudit(t, name, AuditConfig{})
+	for i := range 3 {
+		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for torn := 1; torn < 30; torn++ {
+		if err := os.WriteFile(name, text[:len(text)-torn], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := openAudit(t, name, AuditConfig{})
+		want := int64(3)
+		if torn == 1 { // of the last line, only its end is missing
+			want = 4
+		}
+		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", want)}); err != nil {
+			t.Fatal(err)
+		}
+		wantAudit(t, a, want, 1, 2)
+	}
+}
+
+func TestAuditByManyAtATime(t *testing.T) {
+	a := openAudit(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditConfig{MaxSize: 4000, Files: 1000})
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 50 {
+				if err := a.Append(AuditEntry{Path: "/x"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	page, err := a.Page(0, 2000)
+	if err != nil || len(page.Entries) != 1000 {
+		t.Fatalf("%d entries, %v", len(page.Entries), err)
+	}
+	for i, e := range page.Entries {
+		if e.Seq != int64(1000-i) {
+			t.Fatalf("entry %d is number %d", i, e.Seq)
+		}
+	}
+}
+
+func TestAuditThatIsClosed(t *testing.T) {
+	a := openAudit(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditConfig{})
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Append(AuditEntry{}); err == nil {
+		t.Error("an entry that is not kept is no error")
+	}
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// fetchDocument returns the document as it is served.
+func fetchDocument(t *testing.T) map[string]any {
+	t.Helper()
+	w := call{method: "GET", path: "/openapi.json"}.by(readToken).to(newServer(t, &script{}, func(c *Config) { c.Version = "1.2.3" }))
+	var doc map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// compile returns the schema at a place of a document.
+func compile(t *testing.T, doc any, at string) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("https://decorum.test/openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("https://decorum.test/openapi.json#" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestDocumentIsOpenAPI holds the document against the schema that the OpenAPI
+// Initiative has published.
+func TestDocumentIsOpenAPI(t *testing.T) {
+	text, err := os.ReadFile("testdata/openapi-3.1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	standard, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := fetchDocument(t)
+	if err := compile(t, standard, "").Validate(any(doc)); err != nil {
+		t.Error(err)
+	}
+	if version := doc["info"].(map[string]any)["version"]; version != "1.2.3" {
+		t.Errorf("the version is %v", version)
+	}
+	doc["paths"].(map[string]any)["healthz"] = 1 // the check can fail
+	if err := compile(t, standard, "").Validate(any(doc)); err == nil {
+		t.Error("a document that is wrong passes")
+	}
+}
+
+// TestDocumentHasRoutes: each route of the table is in the document, and nothing
+// else is.
+func TestDocumentHasRoutes(t *testing.T) {
+	count := 0
+	names := map[string]bool{}
+	paths := fetchDocument(t)["paths"].(map[string]any)
+	for path, item := range paths {
+		for method, o := range item.(map[string]any) {
+			count++
+			operation := o.(map[string]any)
+			i := slices.IndexFunc(routes, func(rt route) bool { return rt.path == path && strings.EqualFold(rt.method, method) })
+			if i < 0 {
+				t.Errorf("%s %s is in the document only", method, path)
+				continue
+			}
+			rt := routes[i]
+			if names[rt.name] {
+				t.Errorf("two operations are called %s", rt.name)
+			}
+			names[rt.name] = true
+			if operation["operationId"] != rt.name || (rt.role != Open) != (operation["x-decorum-role"] == string(rt.role)) {
+				t.Errorf("%s %s: %v", method, path, operation)
+			}
+		}
+	}
+	if count != len(routes) {
+		t.Errorf("the document has %d operations, the table %d", count, len(routes))
+	}
+}
+
+// TestAnswersFitSchemas asks every route, of a daemon that has nothing to say and
+// of one that fills in everything, and holds the answers against the document. No
+// answer may have a field that the document does not name.
+func TestAnswersFitSchemas(t *testing.T) {
+	doc := fetchDocument(t)
+	for _, s := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
+		s.(map[string]any)["additionalProperties"] = false
+	}
+	for _, rt := range routes {
+		if rt.gives == nil || rt.as != "" || rt.name == "openapi" {
+			continue
+		}
+		at := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(rt.path) +
+			"/" + strings.ToLower(rt.method) + "/responses/200/content/application~1json/schema"
+		schema := compile(t, doc, at)
+		for _, filled := range []bool{false, true} {
+			w := rt.example().by(operateToken).to(newServer(t, &script{filled: filled}))
+			if got := w.Header().Get("Content-Type"); got != "application/json" {
+				t.Errorf("%s: the content type is %q", rt.name, got)
+			}
+			answer, err := jsonschema.UnmarshalJSON(w.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(answer); err != nil {
+				t.Errorf("%s, filled %v: %v", rt.name, filled, err)
+			}
+		}
+	}
+	problem := compile(t, doc, "/components/schemas/Problem")
+	answer, err := jsonschema.UnmarshalJSON(call{method: "GET", path: "/api/v1/projects"}.to(newServer(t, &script{})).Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := problem.Validate(answer); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDocumentHasWords: what the source says of fields is in the document.
+func TestDocumentHasWords(t *testing.T) {
+	s := &schemas{defs: map[string]schema{}, about: comments()}
+	s.of(reflect.TypeFor[Brake]())
+	fields := s.defs["Brake"]["properties"].(schema)
+	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {
+		t.Errorf("of delay_ms it says %q", got)
+	}
+	if got := s.defs["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
+		t.Errorf("of Brake it says %q", got)
+	}
+}
