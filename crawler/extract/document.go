@@ -6,6 +6,7 @@ import "github.com/decorum-crawler/decorum"
 type Document struct {
 	Title     string      // of the first title element: blanks folded, at most 512 bytes
 	Canonical decorum.URL // of the first link rel=canonical; zero if there is none
+	Base      decorum.URL // what links are relative to: the page's URL, unless a base element says otherwise
 	Links     []Link      // in the order of the page, each URL once
 	More      bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
 	Robots    []Rule      // what meta elements say to robots

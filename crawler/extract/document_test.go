@@ -99,6 +99,18 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// TestBase: links of the page are relative to it, whoever resolves them.
+func TestBase(t *testing.T) {
+	for page, want := range map[string]string{
+		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
+		"<base href=mailto:x><base href=/z>": "http://example.com/dir/page",
+	} {
+		if got := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).Base.String(); got != want {
+			t.Errorf("%s: links are relative to %s, want %s", page, got, want)
+		}
+	}
+}
+
 // TestLongBase: short links that a long base makes long do not fill the memory.
 func TestLongBase(t *testing.T) {
 	const written, wanted = 600, 1000

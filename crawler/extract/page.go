@@ -54,7 +54,7 @@ func (p *page) read() *Document {
 // document returns what was read.
 func (p *page) document() *Document {
 	doc := p.doc
-	doc.Links = slices.Clone(p.scanner.links)
+	doc.Links, doc.Base = slices.Clone(p.scanner.links), p.base
 	return &doc
 }
 
