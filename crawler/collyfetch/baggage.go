@@ -26,11 +26,12 @@ type baggage struct {
 	Host      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
 }
 
-// pack returns the baggage of a request of m for u, nil if it has none. It returns an
-// error if it holds a value that would not come back as it was, or too much.
-func pack(name string, u decorum.URL, r *colly.Request, m *colly.Collector) ([]byte, error) {
-	b := baggage{Collector: name, Values: map[string]any{}, Header: extraHeader(*r.Headers)}
-	r.Ctx.ForEach(func(k string, v any) any {
+// pack returns the baggage of a request for u of the collector of that name, with
+// headers beyond the collector's own; nil if it has none. It returns an error if it
+// holds a value that would not come back as it was, or too much.
+func pack(name string, u decorum.URL, ctx *colly.Context, extra http.Header) ([]byte, error) {
+	b := baggage{Collector: name, Values: map[string]any{}, Header: extra}
+	ctx.ForEach(func(k string, v any) any {
 		if k != tokenHeader {
 			b.Values[k] = v
 		}
@@ -42,8 +43,6 @@ func pack(name string, u decorum.URL, r *colly.Request, m *colly.Collector) ([]b
 		}
 	}
 	slices.Sort(b.Ints)
-	own := headerOf(m)
-	maps.DeleteFunc(b.Header, func(k string, v []string) bool { return slices.Equal(own[k], v) })
 	if b.Collector == "" && len(b.Values) == 0 && len(b.Header) == 0 {
 		return nil, nil
 	}
@@ -118,6 +117,14 @@ func (b *baggage) headerFor(host string) http.Header {
 		h.Del(secretHeader)
 	}
 	return h
+}
+
+// beyond returns what of the headers of a request of m is the user's to set, and not
+// the collector's own.
+func beyond(m *colly.Collector, h http.Header) http.Header {
+	extra, own := extraHeader(h), headerOf(m)
+	maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal(own[k], v) })
+	return extra
 }
 
 // headerOf returns the headers that every request of m has.

@@ -151,7 +151,7 @@ func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link,
 		}
 		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}
 	}
-	r.open()
+	r.open(v)
 	r.resume()
 	links, again := r.close()
 	switch {
@@ -201,17 +201,26 @@ func (c *Collector) enqueue(name string, r *colly.Request) error {
 	if parent.retries(r) {
 		return nil
 	}
-	baggage, err := pack(name, u, r, c.members[name])
-	if err != nil || parent.add(crawler.Link{URL: u, Context: baggage}) {
+	baggage, err := pack(name, u, r.Ctx, beyond(c.members[name], *r.Headers))
+	if err != nil {
 		return err
 	}
-	e := storage.Entry{URL: u, Source: storage.Seed, Depth: max(r.Depth-1, 0), Context: baggage}
+	return c.queue(parent, crawler.Link{URL: u, Context: baggage}, r.Depth)
+}
+
+// queue queues a link, which colly counts as so deep, with those of the page that it
+// was found on, or on its own.
+func (c *Collector) queue(parent *reading, l crawler.Link, depth int) error {
+	if parent.add(l) {
+		return nil
+	}
+	e := storage.Entry{URL: l.URL, Source: storage.Seed, Depth: max(depth-1, 0), Context: l.Context}
 	if c.begun.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.Link
 	}
 	if parent != nil {
 		e.Referrer = parent.ticket.URL().String()
 	}
-	_, err = c.frontier.Discover(context.Background(), e)
+	_, err := c.frontier.Discover(context.Background(), e)
 	return err
 }

@@ -21,7 +21,8 @@
 // the door, which sends the request by the Fetcher. There colly pauses. The
 // crawl does its accounts (the host's rest begins, the address is free), and
 // calls Handle, which lets colly go on to the callbacks for the response. What
-// they visit never gets to the door: it is queued, and colly is told to abort.
+// they visit never gets to the door: it is queued, and colly is told to abort. What
+// they Follow is queued without colly.
 //
 // # No ticket, no request
 //

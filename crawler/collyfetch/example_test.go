@@ -91,3 +91,33 @@ func ExampleCollector_Join() {
 	// Output:
 	// http://library.example/hours, found as "Hours"
 }
+
+// Follow does what Request.Visit does, and asks colly's parser of URLs nothing.
+func ExampleFollow() {
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.Options{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: library()},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	c.OnHTML("h1", func(e *colly.HTMLElement) {
+		fmt.Println("found", e.Text)
+		fmt.Println(collyfetch.Follow(e.Request, "http://elsewhere.example/"))
+	})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		if err := collyfetch.Follow(e.Request, e.Attr("href")); err != nil {
+			fmt.Println(err)
+		}
+	})
+	if err := c.Visit("http://library.example/"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// found Library
+	// Forbidden domain
+	// found Hours
+	// Forbidden domain
+}

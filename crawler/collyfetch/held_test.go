@@ -17,6 +17,12 @@ import (
 // TestLinksHeldAreBounded: a page of many links, each with a context of its own,
 // does not hold all of them in memory until it has been read, and loses none.
 func TestLinksHeldAreBounded(t *testing.T) {
+	for name, visit := range ways {
+		t.Run(name, func(t *testing.T) { linksHeldAreBounded(t, visit) })
+	}
+}
+
+func linksHeldAreBounded(t *testing.T, visit way) {
 	synctest.Test(t, func(t *testing.T) {
 		const links, each, most = 1000, 30_000, 4 << 20
 		var page strings.Builder
@@ -36,7 +42,7 @@ func TestLinksHeldAreBounded(t *testing.T) {
 		}
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("text", strings.Repeat("x", each))
-			must(t, e.Request.Visit(e.Attr("href")))
+			must(t, visit(e.Request, e.Attr("href")))
 		})
 		must(t, c.Visit("http://a.test/"))
 		_ = crawl.Run(t.Context()) // ErrPages

@@ -23,6 +23,7 @@ import (
 // a coroutine, so that colly can wait between request and response.
 type reading struct {
 	collector *Collector
+	name      string          // that the member has joined under
 	ctx       context.Context // of the visit
 	ticket    crawler.Ticket
 	request   *colly.Request // as colly is asked for it
@@ -35,8 +36,9 @@ type reading struct {
 	err       error // of the fetch; then of colly's reading
 
 	mu    sync.Mutex
-	takes bool // links, which Handle will return
-	again bool // a callback called Retry
+	visit *crawler.Visit // nil: Handle has not been called
+	takes bool           // links, which Handle will return
+	again bool           // a callback called Retry
 	links []crawler.Link
 	held  int // bytes of links
 }
@@ -75,7 +77,7 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	if member == nil {
 		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
 	}
-	r := &reading{collector: c, ctx: ctx, ticket: t}
+	r := &reading{collector: c, name: b.Collector, ctx: ctx, ticket: t}
 	if r.request, err = newRequest(member, t.URL(), lease.Depth+1); err != nil {
 		return nil, err
 	}
@@ -169,10 +171,10 @@ func (r *reading) failure() error {
 }
 
 // open makes the reading take links, for Handle to return.
-func (r *reading) open() {
+func (r *reading) open(v *crawler.Visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takes = true
+	r.visit, r.takes = v, true
 }
 
 // add takes a link, if it can be returned by Handle.
@@ -220,8 +222,16 @@ func (c *Collector) reading(token uint64) *reading {
 
 // parent returns the page whose callback made a request, nil if it is not known.
 func (c *Collector) parent(ctx *colly.Context) *reading {
+	if r := inHand(ctx); r != nil && r.collector == c {
+		return r
+	}
+	return nil
+}
+
+// inHand returns the page in hand that a context is of, nil if it is of none.
+func inHand(ctx *colly.Context) *reading {
 	r, _ := ctx.GetAny(tokenHeader).(*reading)
-	if r == nil || c.reading(r.ticket.Lease().Token) != r {
+	if r == nil || r.collector.reading(r.ticket.Lease().Token) != r {
 		return nil
 	}
 	return r

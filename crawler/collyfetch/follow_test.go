@@ -1,0 +1,202 @@
+package collyfetch_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A way is how a callback has a link visited.
+type way func(*colly.Request, string) error
+
+// ways are the two that must lead to the same.
+var ways = map[string]way{"Visit": (*colly.Request).Visit, "Follow": collyfetch.Follow}
+
+// harbour is a site whose links are written in all ways that there are.
+func harbour() *crawltest.Web {
+	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
+	pages := map[string]crawltest.Page{
+		"/": page(`<a href=quay/1>1</a><a href=/quay/../quay/2?b=%7E&a=1#x>2</a><a href="//A.test:80/mole ">3</a><a href=?tide=low>4</a>
+			<a href="/sm&ouml;r">5</a><a href=/private/x>6</a><a href=http://sea.test/>7</a><a class=none href=mailto:x@a.test>8</a><a class=none href="http://[::1">9</a><a href=/>10</a>`),
+		"/quay/1": page("<base href=/deep/><a href=x>x</a><a href=../mole>y</a>"),
+		"/mole":   page("<a href=/deep/x>x</a><a href=/deep/er/x>y</a>"),
+		"/deep/x": page("<a href=y>y</a>"), "/deep/y": page("<a href=z>z</a>"),
+	}
+	closed := crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+		Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})
+	return crawltest.New(crawltest.Site{Host: "a.test", Robots: closed, Pages: pages},
+		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.Page{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
+}
+
+// settings are those of a collector that say what it visits.
+var settings = map[string]func(*colly.Collector){
+	"none":              func(*colly.Collector) {},
+	"MaxDepth":          func(c *colly.Collector) { c.MaxDepth = 3 },
+	"AllowedDomains":    func(c *colly.Collector) { c.AllowedDomains = []string{"a.test"} },
+	"DisallowedDomains": func(c *colly.Collector) { c.DisallowedDomains = []string{"sea.test"} },
+	"URLFilters": func(c *colly.Collector) {
+		c.URLFilters = []*regexp.Regexp{regexp.MustCompile(`^http://a\.test/(deep|quay|$)`)}
+	},
+	"DisallowedURLFilters": func(c *colly.Collector) {
+		c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile(`/quay/`), regexp.MustCompile(`tide`)}
+	},
+	"Headers": func(c *colly.Collector) { colly.Headers(map[string]string{"Accept-Language": "cs"})(c) },
+}
+
+// verdict returns err as far as both ways agree on it: one of colly's refusals, or
+// whether there is one.
+func verdict(err error) string {
+	for _, refusal := range []error{colly.ErrMaxDepth, colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch} {
+		if errors.Is(err, refusal) {
+			return refusal.Error()
+		}
+	}
+	return fmt.Sprint(err != nil)
+}
+
+// TestFollowIsVisit: whatever a collector is set to, both ways lead to the same
+// requests, in the same order, of the same depth and context, and end in the same
+// errors; and so they do where no crawl was built around the collector.
+func TestFollowIsVisit(t *testing.T) {
+	run := func(t *testing.T, visit way, set func(*colly.Collector), wrapped bool) (seen []string) {
+		web := harbour()
+		c := colly.NewCollector()
+		set(c)
+		if wrapped {
+			crawl := wrap(t, c, quiet(web))
+			defer func() { must(t, crawl.Run(t.Context())) }()
+		} else {
+			c.WithTransport(web)
+		}
+		c.OnResponse(func(r *colly.Response) {
+			seen = append(seen, fmt.Sprint(r.Request.URL, r.Request.Depth, r.Ctx.Get("from"), r.Request.Headers.Get("Accept-Language")))
+		})
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			e.Request.Ctx.Put("from", e.Text)
+			err := visit(e.Request, e.Attr("href"))
+			if e.Attr("class") == "none" && err != nil { // colly may mind its domain before its scheme
+				err = decorum.Invalid
+			}
+			seen = append(seen, e.Text+" "+verdict(err))
+		})
+		return append(seen, verdict(c.Visit("http://a.test/")))
+	}
+	for name, set := range settings {
+		for _, wrapped := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				got := map[string][]string{}
+				for by, visit := range ways {
+					got[by] = run(t, visit, set, wrapped)
+				}
+				if !slices.Equal(got["Follow"], got["Visit"]) {
+					t.Errorf("%s, wrapped %v:\n%q by Follow\n%q by Visit", name, wrapped, got["Follow"], got["Visit"])
+				}
+				if len(got["Visit"]) < 8 {
+					t.Errorf("%s, wrapped %v: nothing came of %q", name, wrapped, got["Visit"])
+				}
+			})
+		}
+	}
+}
+
+// TestFollowKnowsTheBase: a link is relative to the page's base element, whichever
+// callback follows it, and to the page where there is no answer yet.
+func TestFollowKnowsTheBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := harbour()
+		crawl := wrap(t, colly.NewCollector(), quiet(web))
+		on := func(r *colly.Request, ref string) {
+			if r.URL.Path == "/quay/1" {
+				must(t, collyfetch.Follow(r, ref))
+			}
+		}
+		crawl.OnRequest(func(r *colly.Request) { on(r, "request") })
+		crawl.OnResponse(func(r *colly.Response) { on(r.Request, "response") })
+		crawl.OnHTML("base", func(e *colly.HTMLElement) { on(e.Request, "html") })
+		crawl.OnXML("//base", func(e *colly.XMLElement) { on(e.Request, "xml") })
+		crawl.OnScraped(func(r *colly.Response) { on(r.Request, "#fragment") })
+		must(t, crawl.Visit("http://a.test/quay/1"))
+		got := paths(web)
+		slices.Sort(got)
+		if want := []string{"/deep/", "/deep/html", "/deep/response", "/deep/xml", "/quay/1", "/quay/request", "/robots.txt"}; !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+	})
+}
+
+// TestFollowCallsNobody: callbacks for requests see a page once, right before it
+// is asked for, and its own URL is known.
+func TestFollowCallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		c := colly.NewCollector()
+		crawl := wrap(t, c, quiet(web))
+		asked := map[string]int{}
+		c.OnRequest(func(r *colly.Request) { asked[r.URL.Path]++ })
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			must(t, collyfetch.Follow(e.Request, e.Attr("href")))
+			must(t, collyfetch.Follow(e.Request, ""))
+		})
+		must(t, crawl.Run(t.Context()))
+		must(t, crawl.Visit("http://a.test/"))
+		delete(asked, "/") // by Visit: queued, and made
+		if want := map[string]int{"/church": 1, "/mill": 1}; !maps.Equal(asked, want) {
+			t.Errorf("OnRequest was called for %v, want %v", asked, want)
+		}
+		judged(t, web)
+	})
+}
+
+// TestFollowFromElsewhere: a callback of a collector that joined follows links to
+// itself; a context that cannot be kept is an error; and a goroutine that a callback
+// left behind is late, but not lost.
+func TestFollowFromElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		c := colly.NewCollector()
+		crawl := wrap(t, c, quiet(web))
+		detail := c.Clone()
+		must(t, crawl.Join("detail", detail))
+		done, late := make(chan struct{}), make(chan error)
+		crawl.OnResponse(func(r *colly.Response) {
+			if r.Request.URL.Path != "/" {
+				return
+			}
+			r.Ctx.Put("k", new(int))
+			if err := collyfetch.Follow(r.Request, "/mill"); err == nil {
+				t.Error("a context with a pointer was kept")
+			}
+			must(t, detail.Visit("http://a.test/church"))
+			r.Ctx.Put("k", "v")
+			go func() {
+				<-done
+				late <- collyfetch.Follow(r.Request, "/mill")
+			}()
+		})
+		var got []string
+		detail.OnHTML("h1", func(e *colly.HTMLElement) {
+			got = append(got, e.Text)
+			_ = collyfetch.Follow(e.Request, "/late")
+		})
+		detail.OnError(func(r *colly.Response, _ error) { got = append(got, r.Request.URL.Path) })
+		must(t, crawl.Visit("http://a.test/"))
+		close(done)
+		must(t, <-late)
+		crawl.OnHTML("h1", func(e *colly.HTMLElement) { got = append(got, e.Text+" "+e.Request.Ctx.Get("k")) })
+		must(t, crawl.Run(t.Context()))
+		if want := []string{"Church", "/late", "Mill v"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
