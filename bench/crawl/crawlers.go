@@ -31,7 +31,8 @@ func crawlers() []crawler {
 	return []crawler{
 		{name: "colly", twice: true, crawl: byColly},
 		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "") }},
-		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, followed) }},
+		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit") }},
+		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow") }},
 		{name: "net/http", blind: true, crawl: byNetHTTP},
 	}
 }
@@ -55,7 +56,7 @@ func byColly(p plan) error {
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: p.Workers}); err != nil {
 		return err
 	}
-	c.OnHTML("a[href]", follow)
+	c.OnHTML("a[href]", visit)
 	var failed atomic.Int64
 	c.OnError(func(*colly.Response, error) { failed.Add(1) })
 	if err := c.Visit(seed()); err != nil {
@@ -68,11 +69,17 @@ func byColly(p plan) error {
 	return nil
 }
 
-// follow is the callback of both who have one. That a page is known is an error.
-func follow(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
+// visit is the callback of both, colly and decorum. That a page is known is an error.
+func visit(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
 
-// followed is the name of decorum's callbacks; without one it follows links itself.
-const followed = "follow"
+// follow is the same in decorum's words.
+func follow(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) }
+
+// handlers are decorum's callbacks by name; without one it follows links itself.
+var handlers = daemon.Handlers{
+	"visit":  func(c *collyfetch.Collector) { c.OnHTML("a[href]", visit) },
+	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", follow) },
+}
 
 const project = `project: bench
 handler: %q
@@ -98,8 +105,7 @@ func byDecorum(p plan, handler string) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	callbacks := daemon.Handlers{followed: func(c *collyfetch.Collector) { c.OnHTML("a[href]", follow) }}
-	if code := daemon.Run(callbacks, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
+	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}
 	return nil

@@ -8,8 +8,8 @@
 // process of its own, without a pause: colly as its documentation shows, with
 // OnHTML and Visit; the command decorum crawl, which follows links itself, keeps
 // its state in files and writes a line for each page; the same with colly's
-// OnHTML and Visit as its callbacks; and a loop on net/http that is told the
-// pages and reads no links: the floor. A run whose server did not see each page
+// callback, OnHTML and Visit, and with collyfetch.Follow in the place of Visit; and
+// a loop on net/http that is told the pages and reads no links: the floor. A run whose server did not see each page
 // asked for once fails, but for colly, which asks for some several times.
 //
 // CPU is user and system time of the crawler's process from its start to its
@@ -68,7 +68,7 @@ func run(p plan, rounds int, out io.Writer) (err error) {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%-15s %+v\n", c.name, r)
+			fmt.Fprintf(os.Stderr, "%-21s %+v\n", c.name, r)
 			results[i] = append(results[i], r)
 		}
 	}
