@@ -38,8 +38,11 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
 		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errIdentity}
 	}
-	ctx := httptrace.WithClientTrace(context.WithValue(r.ctx, extraKey{}, extraHeader(req.Header)), traceOf(req))
-	res, err := d.collector.fetcher.Fetch(ctx, r.ticket)
+	ctx := r.ctx
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+		ctx = httptrace.WithClientTrace(ctx, trace)
+	}
+	res, err := d.collector.fetcher.relay(ctx, r.ticket, extraHeader(req.Header))
 	switch {
 	case errors.Is(err, decorum.NotDue) || err != nil && r.ctx.Err() != nil:
 		r.err = err
@@ -134,11 +137,3 @@ func hold[T comparable](field *T, value T) {
 
 // collyAgent is the User-Agent of a collector that was given none.
 const collyAgent = "colly - https://github.com/gocolly/colly"
-
-// traceOf returns what colly traces a request with, if it does.
-func traceOf(req *http.Request) *httptrace.ClientTrace {
-	if t := httptrace.ContextClientTrace(req.Context()); t != nil {
-		return t
-	}
-	return &httptrace.ClientTrace{}
-}

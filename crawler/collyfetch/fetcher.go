@@ -84,6 +84,7 @@ func (cfg Config) withDefaults() Config {
 type Fetcher struct {
 	cfg     Config
 	engine  *colly.Collector
+	way     *turnstile // under the engine
 	network *network
 }
 
@@ -110,7 +111,7 @@ func newFetcher(cfg Config, n *network) *Fetcher {
 	if way.next == nil {
 		way.next, way.network = newTransport(n), n
 	}
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way), network: n}
+	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way), way: way, network: n}
 }
 
 // newEngine returns a collector with everything off that decorum decides.
@@ -137,6 +138,33 @@ func newEngine(userAgent string, transport http.RoundTripper) *colly.Collector {
 
 // Fetch makes one request, which the ticket pays for.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	return f.visit(ctx, t, func(ctx context.Context) error {
+		c := f.engine.Clone()
+		c.Context = ctx
+		return c.Request(http.MethodGet, t.URL().String(), nil, nil, f.header(nil))
+	})
+}
+
+// relay is Fetch for a page that a colly is asking for already, that of the callbacks:
+// a second one would do all again. extra are headers that the callbacks have set.
+func (f *Fetcher) relay(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
+	return f.visit(ctx, t, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL().String(), nil)
+		if err != nil {
+			return err
+		}
+		req.Header = f.header(extra)
+		req.Header["User-Agent"] = []string{f.cfg.UserAgent}
+		if req.Header["Accept"] == nil {
+			req.Header["Accept"] = []string{"*/*"}
+		}
+		_, err = f.way.RoundTrip(req)
+		return err
+	})
+}
+
+// visit makes the visit that the ticket pays for, by ask.
+func (f *Fetcher) visit(ctx context.Context, t crawler.Ticket, ask func(context.Context) error) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Use("") // refused: it is for no URL
 	}
@@ -149,9 +177,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if f.cfg.Capture {
 		visit.tape = newTape(t.Limit(f.cfg.MaxBody))
 	}
-	c := f.engine.Clone()
-	c.Context = context.WithValue(ctx, passageKey{}, visit)
-	err := c.Request(http.MethodGet, t.URL().String(), nil, nil, f.header(ctx))
+	err := ask(context.WithValue(ctx, passageKey{}, visit))
 	if visit.tape != nil {
 		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
 	}
@@ -170,12 +196,9 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	return nil, crawler.NoAnswer(t, err)
 }
 
-// extraKey is the key of a context for the headers that a callback has set.
-type extraKey struct{}
-
-// header returns the header of a request; colly adds to it.
-func (f *Fetcher) header(ctx context.Context) http.Header {
-	extra, _ := ctx.Value(extraKey{}).(http.Header)
+// header returns the header of a request, with what a callback has set; colly adds
+// to it.
+func (f *Fetcher) header(extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+4)
 	maps.Copy(h, f.cfg.Headers)
 	maps.Copy(h, extra)
