@@ -122,8 +122,10 @@ func (b *baggage) headerFor(host string) http.Header {
 // beyond returns what of the headers of a request of m is the user's to set, and not
 // the collector's own.
 func beyond(m *colly.Collector, h http.Header) http.Header {
-	extra, own := extraHeader(h), headerOf(m)
-	maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal(own[k], v) })
+	extra := extraHeader(h)
+	if m.Headers != nil {
+		maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal((*m.Headers)[k], v) })
+	}
 	return extra
 }
 

@@ -32,7 +32,7 @@ type Collector struct {
 
 	frontier  *frontier.Frontier
 	fetcher   *Fetcher
-	members   map[string]*colly.Collector // by the name that their requests are queued under
+	members   map[string]*member // by name
 	onRequest []colly.RequestCallback
 	shut      context.Context
 	id        string // no other Collector has it
@@ -63,7 +63,7 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 
 func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(), id: rand.Text(),
-		members: map[string]*colly.Collector{}, readings: map[uint64]*reading{}}
+		members: map[string]*member{}, readings: map[uint64]*reading{}}
 	return c, c.join("", engine)
 }
 
@@ -88,11 +88,32 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 	if err := c.configure(m); err != nil {
 		return err
 	}
-	c.members[name] = m
+	blank, err := newBlank(m)
+	if err != nil {
+		return err
+	}
+	joined := &member{m, name, blank}
+	c.members[name] = joined
 	m.SetClient(&http.Client{Transport: &door{c}})
-	m.OnRequest(func(r *colly.Request) { c.request(name, r) })
+	m.OnRequest(func(r *colly.Request) { c.request(joined, r) })
 	m.OnResponse(trueStatus)
 	return nil
+}
+
+// A member is a collector that has joined.
+type member struct {
+	*colly.Collector
+	name  string         // that its requests are queued under
+	blank *colly.Request // of it, for nothing yet: only colly can make one
+}
+
+// newBlank returns a request of m for nothing yet.
+func newBlank(m *colly.Collector) (*colly.Request, error) {
+	r, err := m.UnmarshalRequest([]byte(`{"Method": "GET"}`))
+	if err == nil {
+		r.Body = nil
+	}
+	return r, err
 }
 
 // errTaken refuses a collector that another crawl has.
@@ -104,7 +125,7 @@ func (c *Collector) settle() error {
 		if m.Async {
 			m.Wait() // colly still queues
 		}
-		if err := c.configure(m); err != nil {
+		if err := c.configure(m.Collector); err != nil {
 			return err
 		}
 	}
@@ -170,10 +191,10 @@ var errAgain = errors.New("a callback asks for the page again")
 // request is called for every request of a collector, before it is sent: that
 // for a page lets it pass, any other is queued. Where that cannot be, the door
 // refuses it, so that whoever asked gets the error.
-func (c *Collector) request(name string, r *colly.Request) {
+func (c *Collector) request(m *member, r *colly.Request) {
 	if own := c.asked(*r.Headers); own != nil && own.page == nil {
 		own.page = r
-		if name == "" { // those who joined have callbacks of their own
+		if m.name == "" { // those who joined have callbacks of their own
 			for _, f := range c.onRequest {
 				f(r)
 			}
@@ -183,7 +204,7 @@ func (c *Collector) request(name string, r *colly.Request) {
 	if r.IsAbort() || r.Method != http.MethodGet {
 		return
 	}
-	if err := c.enqueue(name, r); err != nil {
+	if err := c.enqueue(m, r); err != nil {
 		r.Headers.Set(refusalHeader, err.Error())
 		return
 	}
@@ -192,7 +213,7 @@ func (c *Collector) request(name string, r *colly.Request) {
 
 // enqueue queues the request as a link of the page that it was made for, or of
 // none.
-func (c *Collector) enqueue(name string, r *colly.Request) error {
+func (c *Collector) enqueue(m *member, r *colly.Request) error {
 	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
 		return err
@@ -201,7 +222,7 @@ func (c *Collector) enqueue(name string, r *colly.Request) error {
 	if parent.retries(r) {
 		return nil
 	}
-	baggage, err := pack(name, u, r.Ctx, beyond(c.members[name], *r.Headers))
+	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers))
 	if err != nil {
 		return err
 	}

@@ -44,10 +44,10 @@ func (r *reading) follow(page *colly.Request, ref string) error {
 		return err
 	}
 	depth := page.Depth + 1
-	if err := filter(r.collector.members[r.name], u, depth); err != nil {
+	if err := filter(r.member.Collector, u, depth); err != nil {
 		return err
 	}
-	baggage, err := pack(r.name, u, page.Ctx, nil)
+	baggage, err := pack(r.member.name, u, page.Ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,12 @@ package collyfetch
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -23,7 +23,7 @@ import (
 // a coroutine, so that colly can wait between request and response.
 type reading struct {
 	collector *Collector
-	name      string          // that the member has joined under
+	member    *member
 	ctx       context.Context // of the visit
 	ticket    crawler.Ticket
 	request   *colly.Request // as colly is asked for it
@@ -77,13 +77,13 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	if member == nil {
 		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
 	}
-	r := &reading{collector: c, name: b.Collector, ctx: ctx, ticket: t}
-	if r.request, err = newRequest(member, t.URL(), lease.Depth+1); err != nil {
+	r := &reading{collector: c, member: member, ctx: ctx, ticket: t}
+	if r.request, err = member.requestFor(t.URL(), lease.Depth+1); err != nil {
 		return nil, err
 	}
 	r.request.Ctx = b.context()
 	r.request.Ctx.Put(tokenHeader, r)
-	h := headerOf(member)
+	h := headerOf(member.Collector)
 	maps.Copy(h, b.headerFor(t.URL().Origin().Host()))
 	h[tokenHeader] = []string{c.id, strconv.FormatUint(lease.Token, 10)}
 	r.request.Headers = &h
@@ -94,17 +94,13 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	return r, nil
 }
 
-// newRequest returns a request of m that is so deep; only colly can make one.
-func newRequest(m *colly.Collector, u decorum.URL, depth int) (*colly.Request, error) {
-	form, err := json.Marshal(map[string]any{"URL": u.String(), "Method": http.MethodGet, "Depth": depth})
-	if err != nil {
-		return nil, err
-	}
-	r, err := m.UnmarshalRequest(form)
-	if err == nil {
-		r.Body = nil
-	}
-	return r, err
+// requestFor returns a request of m for u, so deep.
+func (m *member) requestFor(u decorum.URL, depth int) (*colly.Request, error) {
+	r := *m.blank
+	var err error
+	r.URL, err = url.Parse(u.String())
+	r.Depth = depth
+	return &r, err
 }
 
 // run is the coroutine: colly's whole way with a page.
