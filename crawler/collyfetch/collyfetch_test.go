@@ -198,7 +198,7 @@ func ticketOf(t *testing.T, limits *politeness.Limits, url string) crawler.Ticke
 }
 
 // pageTicket returns a ticket for a page of an origin that has no robots.txt.
-func pageTicket(t *testing.T, url string) crawler.Ticket {
+func pageTicket(t testing.TB, url string) crawler.Ticket {
 	t.Helper()
 	gate := newGate(t)
 	clearance := check(t, gate, url)
@@ -212,7 +212,7 @@ func pageTicket(t *testing.T, url string) crawler.Ticket {
 	return permitted(t, politeness.NewLimits(politeness.LimitsConfig{}), clearance)
 }
 
-func newGate(t *testing.T) *robots.Gate {
+func newGate(t testing.TB) *robots.Gate {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
@@ -221,7 +221,7 @@ func newGate(t *testing.T) *robots.Gate {
 	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
 }
 
-func check(t *testing.T, gate *robots.Gate, url string) robots.Clearance {
+func check(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
 	t.Helper()
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -234,7 +234,7 @@ func check(t *testing.T, gate *robots.Gate, url string) robots.Clearance {
 	return clearance
 }
 
-func permitted(t *testing.T, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
+func permitted(t testing.TB, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
 	permit, err := limits.Admit(now, clearance.URL().Origin().Host(), now, 1)

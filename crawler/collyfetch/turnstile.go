@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -40,6 +41,7 @@ type turnstile struct {
 	network  *network // of next; nil: it is not ours
 	cfg      Config
 	decoders *decoders
+	spare    sync.Pool // of buffers, for bodies whose length is not known before
 }
 
 // RoundTrip implements http.RoundTripper. What it returns to colly has no
@@ -230,16 +232,32 @@ func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte
 		return nil, false, bodyError(err, res, 0)
 	}
 	defer r.Close()
-	if n := res.ContentLength; n > 0 && n <= limit {
-		body = make([]byte, 0, min(n+bytes.MinRead, presize))
-	}
-	buf := bytes.NewBuffer(body)
+	buf, borrowed := t.room(res, limit)
 	n, err := io.Copy(buf, io.LimitReader(r, limit+1))
+	body = buf.Bytes()
+	if borrowed && buf.Cap() <= presize { // what has outgrown it stays where it is
+		body = bytes.Clone(body)
+		buf.Reset()
+		t.spare.Put(buf)
+	}
 	switch {
 	case err != nil:
 		return nil, false, bodyError(err, res, n)
 	case n > limit:
-		return buf.Bytes()[:limit], true, nil
+		return body[:limit], true, nil
 	}
-	return buf.Bytes(), false, nil
+	return body, false, nil
+}
+
+// room returns a buffer for a body: as long as the server promises it to be, or, where
+// its length is not known or that of the coded bytes, one of those that are used again.
+func (t *turnstile) room(res *http.Response, limit int64) (buf *bytes.Buffer, borrowed bool) {
+	decoded := res.Header["Content-Length"] == nil
+	if n := res.ContentLength; n > 0 && n <= limit && !decoded {
+		return bytes.NewBuffer(make([]byte, 0, min(n+bytes.MinRead, presize))), false
+	}
+	if buf, ok := t.spare.Get().(*bytes.Buffer); ok {
+		return buf, true
+	}
+	return new(bytes.Buffer), true
 }
