@@ -94,15 +94,19 @@ func newNetwork(cfg Config) *network {
 	return n
 }
 
-// newTransport returns the transport of a crawl: one idle connection a host,
-// because a polite crawl needs no more, and a bounded number of them in all.
+// idle is how many connections are kept open for the next visit. A host has as many
+// of them as it was visited at a time: one, unless the project allows more. All that
+// goes through a proxy in the clear is one host's.
+const idle = 512
+
+// newTransport returns the transport of a crawl.
 func newTransport(n *network) *http.Transport {
 	t := &http.Transport{
 		DialContext:            n.dial,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // the turnstile asks for more than gzip
-		MaxIdleConns:           512,
-		MaxIdleConnsPerHost:    1,
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    idle,
 		IdleConnTimeout:        90 * time.Second,
 		TLSClientConfig:        &tls.Config{RootCAs: n.roots},
 		TLSHandshakeTimeout:    10 * time.Second,

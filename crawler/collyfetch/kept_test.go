@@ -1,0 +1,51 @@
+package collyfetch_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+)
+
+// TestConnectionsAreKept: a host that is visited several times at a time has as many
+// connections, and no more, however often.
+func TestConnectionsAreKept(t *testing.T) {
+	const abreast, rounds = 4, 10
+	var met sync.WaitGroup // each request waits for the others of its round
+	var opened atomic.Int32
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		met.Done()
+		met.Wait()
+		io.WriteString(w, "<h1>Hello</h1>")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	must(t, err)
+	for range rounds {
+		met.Add(abreast)
+		var visits sync.WaitGroup
+		for range abreast {
+			ticket := pageTicket(t, s.URL+"/page")
+			visits.Go(func() {
+				if _, err := f.Fetch(t.Context(), ticket); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		visits.Wait()
+	}
+	if n := opened.Load(); n != abreast {
+		t.Errorf("%d connections were opened, want %d", n, abreast)
+	}
+}
