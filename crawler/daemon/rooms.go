@@ -15,16 +15,23 @@ import (
 
 // A ground is what a crawl stands on: what outlives one setting of its project.
 type ground struct {
-	files     stores
-	out       *output
-	archive   *archive // nil: none
-	handlers  Handlers
-	hooks     crawler.Hooks
-	hosts     *politeness.Hosts // that crawls of one process share
+	files    stores
+	out      *output
+	archive  *archive // nil: none
+	handlers Handlers
+	hooks    crawler.Hooks
+	shared
 	log       *slog.Logger
 	restarted time.Time // when an earlier run was gone on with; zero if the crawl begins
 	waits     bool      // for revisits and dormant origins, as a daemon does
 	brisk     bool      // retry soon: see hurryGate
+}
+
+// What crawls of one process share, so that together they are as polite as one.
+type shared struct {
+	hosts  *politeness.Hosts
+	brakes *politeness.Brakes // nil: there are none
+	rests  *crawler.Rests     // nil: one crawl is all there is
 }
 
 // Rooms are the house, put together for a project.
@@ -96,7 +103,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 		return nil, err
 	}
 	r.crawler = &crawler.Crawler{
-		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits,
+		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits, Brakes: g.brakes, Rests: g.rests,
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log,
 	}

@@ -58,7 +58,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 	}
 	g := ground{
 		files: j.files, out: out, archive: arc, handlers: a.handlers, log: a.log,
-		hooks: crawler.Hooks{Visited: j.hosts.add}, hosts: politeness.NewHosts(), brisk: s.brisk,
+		hooks: crawler.Hooks{Visited: j.hosts.add}, shared: shared{hosts: politeness.NewHosts()}, brisk: s.brisk,
 	}
 	if s.resume {
 		g.restarted = j.start

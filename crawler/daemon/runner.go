@@ -11,7 +11,6 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -23,9 +22,9 @@ type runner struct {
 	dir    stateDir
 	hub    *hub
 	wishes *wishes
-	robots store             // of all projects
-	hosts  *politeness.Hosts // likewise
-	vault  *vault
+	robots store // of all projects
+	shared
+	vault *vault
 
 	records recordings
 	applied *edition // whose seeds are planted, and by which parked URLs are judged; of live alone
@@ -50,7 +49,7 @@ func (s *supervisor) newRunner(name string) *runner {
 	a := *s.app
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
-		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, hosts: s.hosts,
+		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared,
 		state: api.Stopped, since: time.Now().UTC(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
@@ -215,8 +214,8 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 func (r *runner) ground() ground {
 	return ground{
 		files: stores{frontier: r.vault.store, robots: r.robots}, handlers: r.app.handlers, log: r.app.log,
-		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, hosts: r.hosts,
-		restarted: time.Now(), waits: true,
+		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, shared: r.shared,
+		restarted: r.rests.Restarted, waits: true,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -30,11 +31,10 @@ type supervisor struct {
 	folder   string // of project files
 	startNew bool   // projects run as soon as their file is there
 	lock     *os.File
-	robots   store             // what is known of robots.txt files, by all projects
-	hosts    *politeness.Hosts // likewise, of the pace of hosts
-	brakes   politeness.Brakes
-	wishes   *wishes
-	hub      hub
+	robots   store // what is known of robots.txt files, by all projects
+	shared
+	wishes *wishes
+	hub    hub
 
 	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
@@ -54,7 +54,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, 
 	if err != nil {
 		return nil, err
 	}
-	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew, hosts: politeness.NewHosts(),
+	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew, shared: shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}},
 		runners: map[string]*runner{}, strange: map[string]string{}}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, usage("cannot read the folder of project files: %w\nMake %s, and put a file NAME.yaml into it for each project; or name another folder with --projects",
@@ -77,6 +77,11 @@ func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, 
 	if s.robots, err = openStore(s.data.path(robotsFile), bolt.Options{Stalled: a.stalled, Damaged: a.damaged}); err != nil {
 		return nil, err
 	}
+	before, err := s.wishes.begin(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
 	s.scan()
 	return s, nil
 }
@@ -175,6 +180,9 @@ func (s *supervisor) Close() (err error) {
 	}
 	if s.robots != nil {
 		err = errors.Join(err, s.robots.Close())
+	}
+	if s.rests != nil {
+		err = errors.Join(err, s.wishes.change(func(t *told) { t.Ended = time.Now() }))
 	}
 	return errors.Join(err, s.lock.Close())
 }

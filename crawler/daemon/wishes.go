@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
@@ -30,6 +31,7 @@ type wishes struct {
 type told struct {
 	Projects map[string]wish `json:"projects"`
 	Brakes   []api.Brake     `json:"brakes"`
+	Ended    time.Time       `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openWishes reads what a daemon was told before.
@@ -45,10 +47,23 @@ func openWishes(file string) (*wishes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then no project runs, and no brake is on", err, file)
 	}
-	if w.told.Projects == nil { // an old null
+	if w.told.Projects == nil { // edited by hand
 		w.told.Projects = map[string]wish{}
 	}
 	return w, nil
+}
+
+// begin notes that the daemon runs, and returns when an earlier one ended, as far
+// as that is known: now at the latest; zero if there was none.
+func (w *wishes) begin(now time.Time) (before time.Time, err error) {
+	switch _, err := os.Stat(w.file); {
+	case errors.Is(err, fs.ErrNotExist):
+	case w.told.Ended.IsZero() || w.told.Ended.After(now):
+		before = now
+	default:
+		before = w.told.Ended
+	}
+	return before, w.change(func(t *told) { t.Ended = time.Time{} })
 }
 
 // change makes a change that is on the disk when it returns; or, if it returns an
@@ -56,7 +71,8 @@ func openWishes(file string) (*wishes, error) {
 func (w *wishes) change(change func(*told)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next := told{Projects: maps.Clone(w.told.Projects), Brakes: slices.Clone(w.told.Brakes)}
+	next := w.told
+	next.Projects, next.Brakes = maps.Clone(next.Projects), slices.Clone(next.Brakes)
 	change(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
