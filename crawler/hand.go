@@ -9,15 +9,18 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Hand is what one worker is busy with.
 type Hand struct {
-	URL     decorum.URL // as it is queued
-	Host    string      // that is asked for it, or for what must come first
-	Since   time.Time   // when it was leased
-	Started time.Time   // when the request was made; zero: not yet
+	URL     decorum.URL    // as it is queued
+	Source  storage.Source // how it was found
+	Host    string         // that is asked for it, or for what must come first
+	Robots  bool           // it is a robots.txt that must come first
+	Since   time.Time      // when it was leased
+	Started time.Time      // when the request was made; zero: not yet
 }
 
 // InHand returns what the crawl is busy with now, what it has had longest first.
@@ -53,7 +56,7 @@ func (h *hand) take(l storage.Lease) {
 	if h.held == nil {
 		h.held = map[uint64]*held{}
 	}
-	h.held[l.Token] = &held{lease: l, Hand: Hand{URL: l.URL, Host: l.URL.Origin().Host(), Since: time.Now()}}
+	h.held[l.Token] = &held{lease: l, Hand: Hand{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), Since: time.Now()}}
 }
 
 func (h *hand) leave(l storage.Lease) {
@@ -62,14 +65,14 @@ func (h *hand) leave(l storage.Lease) {
 	delete(h.held, l.Token)
 }
 
-// begin returns the context of a request that is made for l now, to a host. end
-// says that it is over.
-func (h *hand) begin(ctx context.Context, l storage.Lease, host string) (visit context.Context, end func()) {
+// begin returns the context of a request that is made for l now, as cl clears it.
+// end says that it is over.
+func (h *hand) begin(ctx context.Context, l storage.Lease, cl robots.Clearance) (visit context.Context, end func()) {
 	visit, breakOff := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	held := h.held[l.Token]
-	held.Host, held.Started, held.breakOff = host, time.Now(), breakOff
+	held.Host, held.Robots, held.Started, held.breakOff = cl.URL().Origin().Host(), cl.ForRobots(), time.Now(), breakOff
 	return visit, func() {
 		h.mu.Lock()
 		held.breakOff = nil

@@ -212,7 +212,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
 	host := cl.URL().Origin().Host()
-	ctx, end := c.hand.begin(ctx, l, host)
+	ctx, end := c.hand.begin(ctx, l, cl)
 	defer end()
 	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
 		v.Response, v.Err = c.ask(ctx, t)

@@ -77,6 +77,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls that are killed are processes of their own")
 	}
+	t.Parallel() // TestServeKill mostly waits
 	const crawls = 6
 	var total sum
 	var wg sync.WaitGroup

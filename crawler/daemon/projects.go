@@ -152,6 +152,15 @@ func (s *supervisor) Reload(context.Context) ([]api.Reloaded, error) {
 	return result, nil
 }
 
+// Visits returns the visits that a project has in hand.
+func (s *supervisor) Visits(_ context.Context, name string) ([]api.LiveVisit, error) {
+	r, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.visits(), nil
+}
+
 // Throughput returns what a project did lately.
 func (s *supervisor) Throughput(_ context.Context, name string, coarse bool) ([]api.Sample, error) {
 	r, err := s.find(name)

@@ -29,7 +29,18 @@ type farm struct {
 // farmOf starts a web, and makes the folders of a daemon that is not started.
 func farmOf(t *testing.T, sites ...crawltest.Site) *farm {
 	t.Helper()
-	f := &farm{visit: *visitTo(t, sites...), t: t}
+	return farmOver(t, crawltest.New(sites...))
+}
+
+// farmOver is farmOf a web with a plan.
+func farmOver(t *testing.T, web *crawltest.Web) *farm {
+	t.Helper()
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	f := &farm{visit: visit{web, server.Addr, t.TempDir()}, t: t}
 	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +196,7 @@ func chain(host string, n int) crawltest.Site {
 // What ran goes on after a restart, what was paused stays so, and what was
 // stopped, too.
 func TestServeKeepsWhatItWasTold(t *testing.T) {
+	t.Parallel() // it mostly waits: after a restart hosts are left alone
 	f := farmOf(t, chain("a.example", 1000), chain("b.example", 1000), chain("c.example", 1000))
 	for _, name := range []string{"a", "b", "c"} {
 		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // demand has the project be in another state, for good. What is so already stays
@@ -83,4 +85,35 @@ func (r *runner) halt() {
 	if r.rooms != nil && r.rooms.crawler != nil {
 		r.rooms.crawler.Halt()
 	}
+}
+
+// visits returns the visits in hand: those whose request was made.
+func (r *runner) visits() []api.LiveVisit {
+	r.mu.Lock()
+	var crawls *crawler.Crawler
+	if r.rooms != nil && r.interrupt != nil {
+		crawls = r.rooms.crawler
+	}
+	r.mu.Unlock()
+	visits := []api.LiveVisit{}
+	if crawls == nil {
+		return visits
+	}
+	for _, h := range crawls.InHand() {
+		if !h.Started.IsZero() {
+			visits = append(visits, api.LiveVisit{URL: h.URL.String(), Host: h.Host, Since: h.Started.UTC(), Kind: kindOf(h)})
+		}
+	}
+	return visits
+}
+
+// kindOf says what a visit is to.
+func kindOf(h crawler.Hand) string {
+	switch {
+	case h.Robots:
+		return "robots"
+	case h.Source == storage.Robots:
+		return "sitemap"
+	}
+	return "page"
 }

@@ -1,0 +1,178 @@
+package daemon
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// serveKills is how often TestServeKill kills the daemon. After each, hosts are
+// left alone for ten seconds.
+var serveKills = flag.Int("serve-kills", 2, "how often TestServeKill kills the daemon")
+
+// TestServeKill: a daemon with five projects is killed time and again. All that
+// ran goes on, what was paused stays so, and a host with a brake on is never
+// visited; projects that share a host stay polite together; the output of each
+// covers all its pages; and the server sees no rule broken, across the restarts too.
+func TestServeKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemon that is killed is a process of its own")
+	}
+	t.Parallel() // it mostly waits
+	f := farmOver(t, killWeb(killDelay, 15, nil))
+	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
+	for name, hosts := range projects {
+		var seeds []string
+		for _, h := range hosts {
+			seeds = append(seeds, "http://"+killHost(h)+"/")
+		}
+		f.put(name, f.file(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
+	}
+	f.start(false)
+	for name := range projects {
+		f.do(name, api.Start)
+	}
+	f.do("five", api.Pause)
+	if err := f.SetBrake(t.Context(), api.Brake{Host: killHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	f.becomes("five", api.Paused)
+	f.stop()
+	quiet := time.Now() // five is paused and the brake is on
+
+	chance := rand.New(rand.NewPCG(*killSeed, 5))
+	var starts []time.Time
+	for range *serveKills {
+		starts = append(starts, f.liveAndDie(chance))
+	}
+	starts = append(starts, time.Now())
+	f.start(false)
+	for name := range projects {
+		switch name {
+		case "five":
+			f.becomes(name, api.Paused)
+		case "four":
+			await(t, "four has visited all that it may", func() bool { return missing(t, f, name, projects[name][:1]) == nil })
+		default:
+			f.becomes(name, api.Done)
+		}
+	}
+	brakes, err := f.Brakes(t.Context())
+	if err != nil || len(brakes) != 1 || brakes[0].Host != killHost(5) || brakes[0].Reason != "its owner asked" {
+		t.Errorf("brakes %+v, %v; want the one that was set", brakes, err)
+	}
+	f.stop()
+	for name, hosts := range projects {
+		if name == "five" || name == "four" {
+			continue
+		}
+		if pages := missing(t, f, name, hosts); pages != nil {
+			t.Errorf("%s has not visited %q", name, pages)
+		}
+	}
+	for _, x := range f.web.Log() {
+		for _, h := range []int{5, 6, 7} {
+			if x.Start.After(quiet) && strings.HasPrefix(x.URL, "http://"+killHost(h)+"/") {
+				t.Errorf("%s was asked for at %v", x.URL, x.Start)
+			}
+		}
+	}
+	report := f.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum", Restarts: starts, Unflushed: unflushed, Revisits: true})
+	if !report.OK() {
+		t.Errorf("the judge says:\n%s", report)
+	}
+	t.Logf("%d kills, %d requests", *serveKills, report.Requests)
+}
+
+// liveAndDie runs the daemon as a process of its own, kills it when it has made
+// some more visits, and returns when it was started.
+func (f *farm) liveAndDie(chance *rand.Rand) (started time.Time) {
+	f.t.Helper()
+	started = time.Now()
+	before, more := len(f.web.Log()), 1+chance.IntN(40)
+	c, stderr := command(f.t, "serve", "--data", f.visit.data(), "--projects", f.folderName(), "--log-level=error")
+	if err := c.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- c.Wait() }()
+	await(f.t, "the daemon goes on", func() bool {
+		select {
+		case err := <-over:
+			f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
+		default:
+		}
+		return len(f.web.Log()) >= before+more
+	})
+	if err := c.Process.Signal(syscall.SIGKILL); err != nil {
+		f.t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := <-over; !errors.As(err, &exit) || exit.Exited() {
+		f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
+	}
+	return started
+}
+
+// missing returns the pages of some hosts that a project should have visited, and
+// its output does not hold.
+func missing(t *testing.T, f *farm, name string, hosts []int) (pages []string) {
+	t.Helper()
+	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, name, outputFile))))
+	for _, url := range f.web.Reachable() {
+		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
+		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
+		if _, found := slices.BinarySearch(got, url); here && !moved && !found {
+			pages = append(pages, url)
+		}
+	}
+	return pages
+}
+
+// A daemon tells systemd that it is ready, and ends when a signal comes.
+func TestServeSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemon is a process of its own")
+	}
+	f := farmOf(t, chain("a.example", 1000))
+	f.put("a", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
+	manager := listenAsSystemd(t)
+	c, stderr := command(t, "serve", "--data", f.visit.data(), "--projects", f.folderName(), "--start-new")
+	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := heardBySystemd(t, manager); got != "READY=1" {
+		t.Errorf("the service manager is told %q", got)
+	}
+	await(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
+	second, said := command(t, "serve", "--data", f.visit.data(), "--projects", f.folderName())
+	if err := second.Run(); err == nil || !strings.Contains(said.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
+		t.Errorf("a second daemon on the same data ends with %v: %s", err, said)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := heardBySystemd(t, manager); got != "STOPPING=1" {
+		t.Errorf("the service manager is told %q", got)
+	}
+	err := c.Wait()
+	if c.ProcessState.ExitCode() != ExitStopped || !strings.Contains(stderr.String(), "nothing is lost") {
+		t.Errorf("it ended with %v:\n%s", err, stderr)
+	}
+	n := len(f.web.Log())
+	if got := records(t, filepath.Join(f.visit.data(), projectsDir, "a", outputFile)); len(got) != n-1 {
+		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
+	}
+}

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// edits is how often the project files are edited in TestServeReloadsUnderLoad.
+const edits = 100
+
+// TestServeReloadsUnderLoad: the file of a project is edited all the time while
+// it crawls, and makes no sense every other time. Every such edit is told, with
+// the reason; the crawl goes on, every page is visited once, and the server sees
+// no rule broken.
+func TestServeReloadsUnderLoad(t *testing.T) {
+	const delay = 10 * time.Millisecond
+	web := killWeb(delay, 150, nil)
+	f := farmOver(t, web)
+	nonsense := []struct{ line, says string }{
+		{"limits: {workers: none}", `limits.workers: "none" is not a whole number`},
+		{"seeds: [", "p.yaml:"},
+		{"project: other", `project: "other" is not the name of its file: expected p`},
+		{"store: {path: /elsewhere}", `store.path: "/elsewhere" cannot be set in a daemon`},
+		{"handler: books", `handler: "books" names Go callbacks`},
+		{"output: {jsonl: '-'}", `output.jsonl: "-" cannot be used in a daemon`},
+		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.folderName(), "nowhere.txt")},
+		{"politness: {delay: 1s}", "politness"},
+	}
+	file := func(more string) string {
+		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
+			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.Plan.Seeds, ", "), f.addr, more)
+	}
+	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.start(true)
+	ctx, hush := context.WithCancel(t.Context())
+	events, err := f.Events(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan int, 1)
+	go func() {
+		n := 0
+		for e := range events {
+			if e.Type == "file" && e.Text != "changed" {
+				n++
+			}
+		}
+		told <- n
+	}()
+	var followed, during int
+	for i := range edits {
+		seen := len(f.web.Log())
+		await(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.project("p").State == api.Done })
+		if f.project("p").State == api.Running {
+			during++
+		}
+		if i%2 == 0 {
+			f.put("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
+			if r := f.reload("p"); r.Change == "changed" {
+				followed++
+			} else if r.Error != "" {
+				t.Errorf("edit %d: %+v", i, r)
+			}
+			if p := f.project("p"); p.FileError != "" {
+				t.Errorf("edit %d: a good file has the fault %q", i, p.FileError)
+			}
+			continue
+		}
+		bad := nonsense[i/2%len(nonsense)]
+		f.put("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
+		f.reload("p")
+		if p := f.project("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.Failed {
+			t.Errorf("edit %d: %s: %q does not say %q", i, p.State, p.FileError, bad.says)
+		}
+	}
+	if during < edits*3/4 {
+		t.Errorf("%d of %d edits were made during the crawl, want most", during, edits)
+	}
+	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.reload("p")
+	p := f.becomes("p", api.Done)
+	hush()
+	if n := <-told; n != edits/2 {
+		t.Errorf("%d events tell of a file that makes no sense, want %d", n, edits/2)
+	}
+	f.stop()
+	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, "p", outputFile))))
+	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
+		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	}
+	if r := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum"}); !r.OK() {
+		t.Errorf("the judge says:\n%s", r)
+	}
+	if p.Shortfall != 0 {
+		t.Errorf("a rest fell %v short", time.Duration(p.Shortfall))
+	}
+	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", edits, during, followed, p.Stats.Pages)
+}
+
+// Two projects visit one host at the pace of the slower of them, both together,
+// and one at its own when the other is at its end.
+func TestServeTwoProjectsOnOneHost(t *testing.T) {
+	t.Parallel() // it mostly waits
+	for _, tt := range []struct {
+		name       string
+		slow, fast time.Duration
+	}{
+		{"different delays", 60 * time.Millisecond, 20 * time.Millisecond},
+		{"equal delays", 40 * time.Millisecond, 40 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := farmOf(t, chain("a.example", 60))
+			f.put("slow", f.file("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
+			f.put("fast", strings.Replace(f.file("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
+				"product: decorum", "product: fastbot", 1))
+			f.start(false)
+			f.do("slow", api.Start)
+			await(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
+			f.do("fast", api.Start)
+			f.becomes("slow", api.Done)
+			f.becomes("fast", api.Done)
+			f.stop()
+			log := f.web.Log()
+			r := f.web.Judge(crawltest.Options{MinDelay: tt.fast, Revisits: true})
+			if !r.OK() {
+				t.Errorf("the judge says:\n%s", r)
+			}
+			last := slices.IndexFunc(log, func(x crawltest.Exchange) bool {
+				return strings.HasPrefix(x.Agent, "decorum/") && strings.HasSuffix(x.URL, "/20")
+			})
+			both := 0
+			for i := range log[1 : last+1] {
+				gap := log[i+1].Start.Sub(log[i].End)
+				if gap < tt.slow-time.Millisecond { // the clocks of server and crawler are not read at the same time
+					t.Errorf("%v after %s of %s came %s of %s", gap, log[i].URL, log[i].Agent, log[i+1].URL, log[i+1].Agent)
+				}
+				if log[i].Agent != log[i+1].Agent {
+					both++
+				}
+			}
+			if last < 0 || both < 10 {
+				t.Errorf("of %d requests, the hosts' turns changed %d times only", last, both)
+			}
+			t.Logf("%d requests, %d while both crawled, %d changes of turn", len(log), last+1, both)
+		})
+	}
+}
