@@ -37,8 +37,9 @@ var plan = map[string][]string{
 	"crawler/crawltest":         {"."},
 	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest", "crawler/daemon/api"},
-	"crawler/daemon/api": {".", "robots", "frontier"},
-	"cmd/decorum":        {"crawler/daemon"},
+	"crawler/daemon/page": {".", "robots", "crawler/daemon/api"},
+	"crawler/daemon/api":  {".", "robots", "frontier"},
+	"cmd/decorum":         {"crawler/daemon"},
 }
 
 // thirdParty says which packages may import code from outside the module and

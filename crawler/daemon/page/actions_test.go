@@ -1,0 +1,154 @@
+package page_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// TestForms sends each form as a browser without JavaScript does.
+func TestForms(t *testing.T) {
+	for _, tt := range []struct {
+		path string
+		form url.Values
+		deed string // asked of the daemon
+		at   string // where it leads
+		says string
+	}{
+		{"/projects/books/do", url.Values{"action": {"pause"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
+		{"/projects/books/do", url.Values{"action": {"start"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
+		{"/projects/books/do", url.Values{"action": {"stop"}, "back": {"//evil.example/"}}, "stop books", "/", "books stops"},
+		{"/projects/books/do", url.Values{"action": {"resume"}, "back": {`/\evil.example/`}}, "resume books", "/", "books goes on"},
+		{"/projects/books/do", url.Values{"action": {"explode"}}, "", "/projects/books/do", "explode"},
+		{"/reload", nil, "reload", "/", "books: changed"},
+		{"/projects/books/delete", url.Values{"name": {"books"}}, "delete books", "/", "books is deleted"},
+		{"/projects/books/delete", url.Values{"name": {"other"}}, "", "/projects/books/file", "not deleted"},
+		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}}, `put books "project: books\nseeds: []\n"`, "/projects/books", "follows its file"},
+		{"/brakes", url.Values{"host": {" shop.example "}, "kind": {"stop"}, "reason": {"asked"}, "back": {"/brakes"}}, "brake shop.example", "/brakes", "The brake is on: shop.example"},
+		{"/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"soon"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
+		{"/brakes", url.Values{"host": {"shop.example"}, "for": {"-1h"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
+		{"/brakes/lift", url.Values{"host": {"shop.example"}, "back": {"/brakes"}}, "lift shop.example", "/brakes", "The brake is off"},
+	} {
+		d := newScript()
+		b := open(t, d, operateToken)
+		a := b.post(tt.path, tt.form)
+		if got := strings.Join(d.deeds, "; "); got != tt.deed {
+			t.Errorf("%s %v: asked for %q, want %q", tt.path, tt.form, got, tt.deed)
+		}
+		if a.path != tt.at || !strings.Contains(a.text, tt.says) {
+			t.Errorf("%s %v: led to %s, which does not say %q", tt.path, tt.form, a.path, tt.says)
+		}
+		if again := b.get("/"); strings.Contains(again.text, "flash") {
+			t.Errorf("%s: it is said twice", tt.path)
+		}
+	}
+}
+
+// TestBrakeForm has a brake be what was typed in.
+func TestBrakeForm(t *testing.T) {
+	d := newScript()
+	b := open(t, d, operateToken)
+	b.post("/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"90s"}, "domain": {"1"}, "reason": {"they asked"}, "for": {"2d"}})
+	if len(d.brakes) != 1 {
+		t.Fatal("there is no brake")
+	}
+	got := d.brakes[0]
+	if lasts := got.Expires.Sub(got.Since); lasts != 48*time.Hour {
+		t.Errorf("it lasts %v", lasts)
+	}
+	got.Since, got.Expires = time.Time{}, time.Time{}
+	if want := (api.Brake{Host: "shop.example", Domain: true, Delay: api.Milliseconds(90 * time.Second), Reason: "they asked", By: "anna"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	a := b.get("/audit")
+	if !strings.Contains(a.text, "they asked") || !strings.Contains(a.text, "anna") {
+		t.Error("the audit does not say who braked, and why")
+	}
+}
+
+// TestRefusedFile has a file that makes no sense be shown again as it was typed,
+// with what is wrong.
+func TestRefusedFile(t *testing.T) {
+	d := newScript()
+	d.refuse = api.Invalid("books.yaml:1:1: nonsense: unknown field\n  1 | nonsense: <1>\n    | ^")
+	b := open(t, d, operateToken)
+	for _, path := range []string{"/projects/books/file", "/new"} {
+		a := b.post(path, url.Values{"name": {"books"}, "file": {"nonsense: <1>\n"}})
+		if a.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: status %d", path, a.status)
+		}
+		doc := a.document(t)
+		if got := elements(doc, "textarea")[0].FirstChild.Data; got != "nonsense: <1>\n" {
+			t.Errorf("%s: the file has become %q", path, got)
+		}
+		if pres := elements(doc, "pre"); len(pres) == 0 || !strings.HasSuffix(pres[0].FirstChild.Data, "\n    | ^") {
+			t.Errorf("%s: the place is not shown", path)
+		}
+	}
+	d.refuse = api.Conflict("it is being deleted")
+	if a := b.post("/projects/books/do", url.Values{"action": {"start"}, "back": {"/"}}); !strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, "flash bad") {
+		t.Error("a refused action is not said to be one")
+	}
+}
+
+// TestAddURLs has lines be queued, and a list of which some were refused stay.
+func TestAddURLs(t *testing.T) {
+	d := newScript()
+	b := open(t, d, operateToken)
+	a := b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/1\r\n\r\n  https://shop.example/2\r\n"}})
+	if want := []string{"https://shop.example/1", "https://shop.example/2"}; !slices.Equal(d.urls, want) {
+		t.Errorf("%q, want %q", d.urls, want)
+	}
+	if !strings.Contains(a.text, "2 queued") || !strings.Contains(elements(a.document(t), "textarea")[0].FirstChild.Data, "shop.example/2") {
+		t.Errorf("what became of them is not said: %s", a.text)
+	}
+	if a := b.post("/projects/books/urls", url.Values{"urls": {strings.Repeat("x", 5<<20)}}); a.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form of 5 MiB: status %d", a.status)
+	}
+}
+
+// TestHostList has the table of hosts be sorted, searched and leafed through by
+// its links.
+func TestHostList(t *testing.T) {
+	d := newScript()
+	b := open(t, d, readToken)
+	a := b.get("/projects/books?q=+shop+&state=held&sort=queued&order=desc&offset=100")
+	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Down: true, Offset: 100, Limit: 50}); d.asked != want {
+		t.Errorf("asked for %+v, want %+v", d.asked, want)
+	}
+	links := map[string]url.Values{}
+	for _, link := range elements(a.document(t), "a") {
+		if query, ok := strings.CutPrefix(attr(link, "href"), "?"); ok {
+			query, _, _ = strings.Cut(query, "#")
+			values, err := url.ParseQuery(query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			links[textOf(link)] = values
+		}
+	}
+	for name, want := range map[string]string{
+		"Queued ↓":   "order=asc&q=+shop+&sort=queued&state=held",
+		"Due":        "order=asc&q=+shop+&sort=due&state=held",
+		"Errors":     "order=desc&q=+shop+&sort=failures&state=held",
+		"Next →":     "offset=150&order=desc&q=+shop+&sort=queued&state=held",
+		"← Previous": "offset=50&order=desc&q=+shop+&sort=queued&state=held",
+	} {
+		if got := links[name].Encode(); got != want {
+			t.Errorf("%s leads to %q, want %q", name, got, want)
+		}
+	}
+	if !strings.Contains(a.text, "101–150 of 100,000") {
+		t.Error("it is not said which hosts these are")
+	}
+	for _, offset := range []string{"-5", "x", "99999999999999999999"} {
+		if a := b.get("/projects/books?offset=" + offset); a.status != http.StatusOK || d.asked.Offset != 0 {
+			t.Errorf("offset %s: status %d, asked for %d", offset, a.status, d.asked.Offset)
+		}
+	}
+}
