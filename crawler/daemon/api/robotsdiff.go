@@ -1,9 +1,9 @@
 package api
 
 import (
-	"strings"
-
 	"github.com/aymanbagabas/go-udiff/lcs"
+
+	"github.com/decorum-crawler/decorum/robots"
 )
 
 // A RobotsDiff is how two versions of a robots.txt differ, line by line. What
@@ -67,26 +67,13 @@ func DiffRobots(old, new *RobotsFile) *RobotsDiff {
 
 // comparable returns the lines of a text that are compared.
 func (d *RobotsDiff) comparable(text string) []string {
-	lines := RobotsLines(text)
-	most := min(len(lines), maxDiffLines)
-	d.Left += len(lines) - most
-	return lines[:most]
-}
-
-// RobotsLines returns the lines of a robots.txt, without their ends, as rules are
-// numbered: the first is 1. A line ends with LF, CR or both.
-func RobotsLines(text string) []string {
 	var lines []string
-	for text != "" {
-		i := strings.IndexAny(text, "\r\n")
-		if i < 0 {
-			return append(lines, text)
+	for n, line := range robots.Lines(text) {
+		if n > maxDiffLines {
+			d.Left++
+			continue
 		}
-		lines = append(lines, text[:i])
-		if strings.HasPrefix(text[i:], "\r\n") {
-			i++
-		}
-		text = text[i+1:]
+		lines = append(lines, line)
 	}
 	return lines
 }

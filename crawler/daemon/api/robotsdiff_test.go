@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/robots"
 )
 
 func TestDiffRobots(t *testing.T) {
@@ -67,26 +64,11 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 			}
 		}
 		most := min(tt.lines, maxDiffLines)
-		if !slices.Equal(before, RobotsLines(old)[:most]) || !slices.Equal(after, RobotsLines(new)[:most]) {
+		if !slices.Equal(before, strings.Split(old, "\n")[:most]) || !slices.Equal(after, strings.Split(new, "\n")[:most]) {
 			t.Errorf("%d lines: the files cannot be read off their difference", tt.lines)
 		}
 		if want := 2 * (tt.lines - most); d.Left != want {
 			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.Left, want)
-		}
-	}
-}
-
-// Lines are numbered as the rules are that stand on them.
-func TestRobotsLines(t *testing.T) {
-	text := "\ufeffUser-agent: *\r\n\r\n# é\rDisallow: /a\n\n\nAllow: /b"
-	file := robots.Parse([]byte(text), robots.Google).For(robots.Agent{})
-	for path, want := range map[string]string{"/a": "Disallow: /a", "/b": "Allow: /b"} {
-		u, err := decorum.ParseURL("http://h.example" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line := file.Check(u).Line; RobotsLines(text)[line-1] != want {
-			t.Errorf("rule %q is said to be line %d, of %q", want, line, RobotsLines(text))
 		}
 	}
 }

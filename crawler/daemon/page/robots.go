@@ -215,8 +215,7 @@ func layOut(text string, marks map[int]mark) (rows []row) {
 			near[i] = true
 		}
 	}
-	for i, line := range api.RobotsLines(text) {
-		n := i + 1
+	for n, line := range robots.Lines(text) {
 		if n > mostLines && !near[n] {
 			if last := &rows[len(rows)-1]; last.Left > 0 {
 				last.Left++
