@@ -22,7 +22,7 @@ func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would be sent with Origin: null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
@@ -61,7 +61,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		if changes(r.Method) {
 			s.keep(r, p.Status, err)
 		} else if p.Status == http.StatusUnauthorized && fromBrowser(r) {
-			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {localPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
+			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
 			return
 		}
 		writeProblem(w, p)

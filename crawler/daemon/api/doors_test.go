@@ -116,7 +116,7 @@ func TestHeaders(t *testing.T) {
 		h := call{method: "GET", path: path}.by(readToken).to(s).Header()
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff",
-			"Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+			"Cache-Control": "no-store", "Referrer-Policy": "same-origin",
 		} {
 			if !strings.Contains(h.Get(name), want) {
 				t.Errorf("%s: %s is %q, want %q in it", path, name, h.Get(name), want)

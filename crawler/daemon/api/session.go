@@ -89,7 +89,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		if !fromBrowser(r) {
 			return reply{}, err
 		}
-		q := url.Values{"failed": {"1"}, "next": {localPath(r.PostForm.Get("next"))}}
+		q := url.Values{"failed": {"1"}, "next": {LocalPath(r.PostForm.Get("next"))}}
 		if err.Status == http.StatusTooManyRequests {
 			q.Set("wait", retrySeconds)
 		}
@@ -99,7 +99,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	noteOf(r).Who, noteOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.cookie(r, s.sessions.begin(c, time.Now()), sessionFor))
 	if fromBrowser(r) {
-		return seeOther(localPath(r.PostForm.Get("next"))), nil
+		return seeOther(LocalPath(r.PostForm.Get("next"))), nil
 	}
 	return reply{}, nil
 }
@@ -134,9 +134,9 @@ func fromBrowser(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// localPath returns where to go after a login: a path of this server, / if next
-// is anything else, as //evil.example would be.
-func localPath(next string) string {
+// LocalPath returns where a form leads that asks for next: a path of this server,
+// / if next is anything else, as //evil.example would be.
+func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.Contains(next, `\`) {

@@ -66,16 +66,6 @@ func formProblem(err error) *api.Problem {
 	return p
 }
 
-// localPath returns a path of this site that a form or a link names; for anything
-// else, the beginning.
-func localPath(path string) string {
-	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
-		return "/"
-	}
-	return path
-}
-
 // said is what became of a project, by what was asked.
 var said = map[api.Action]string{
 	api.Start: "%s is started", api.Pause: "%s pauses: what is in hand is finished",
@@ -87,7 +77,7 @@ func (s *site) do(r *http.Request) (done, error) {
 	if said[action] == "" {
 		return done{}, api.Invalid("%q is nothing that a project can be asked for", action)
 	}
-	return done{to: localPath(r.PostFormValue("back")), said: fmt.Sprintf(said[action], name)}, s.daemon.Do(r.Context(), name, action)
+	return done{to: api.LocalPath(r.PostFormValue("back")), said: fmt.Sprintf(said[action], name)}, s.daemon.Do(r.Context(), name, action)
 }
 
 func (s *site) reload(r *http.Request) (done, error) {
@@ -113,7 +103,7 @@ func (s *site) deleteProject(r *http.Request) (done, error) {
 }
 
 func (s *site) setBrake(r *http.Request) (done, error) {
-	back := localPath(r.PostFormValue("back"))
+	back := api.LocalPath(r.PostFormValue("back"))
 	b := api.Brake{Host: strings.TrimSpace(r.PostFormValue("host")), Domain: r.PostFormValue("domain") != "",
 		Stop: r.PostFormValue("kind") != "slow", Reason: strings.TrimSpace(r.PostFormValue("reason")), By: api.CallerOf(r.Context()).Name, Since: time.Now()}
 	if !b.Stop {
@@ -135,7 +125,7 @@ func (s *site) setBrake(r *http.Request) (done, error) {
 
 func (s *site) liftBrake(r *http.Request) (done, error) {
 	host := r.PostFormValue("host")
-	return done{to: localPath(r.PostFormValue("back")), said: "The brake is off: " + host}, s.daemon.LiftBrake(r.Context(), host)
+	return done{to: api.LocalPath(r.PostFormValue("back")), said: "The brake is off: " + host}, s.daemon.LiftBrake(r.Context(), host)
 }
 
 var days = regexp.MustCompile(`^(\d{1,4})d$`)

@@ -154,5 +154,5 @@ type loginForm struct {
 
 func (s *site) login(r *http.Request) (view, error) {
 	q := r.URL.Query()
-	return view{name: "login", title: "Log in", data: loginForm{localPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
+	return view{name: "login", title: "Log in", data: loginForm{api.LocalPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
 }

@@ -27,17 +27,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestLocalPath(t *testing.T) {
-	for path, want := range map[string]string{
-		"/projects/a?x=1": "/projects/a?x=1", "": "/", "projects": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/",
-		"/\t/evil.example": "/", "javascript:alert(1)": "/", "/%zz": "/",
-	} {
-		if got := localPath(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
-}
-
 // TestPlot has a plot stay on its paper, whatever the samples.
 func TestPlot(t *testing.T) {
 	until := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
