@@ -113,6 +113,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 		return err
 	}
 	c.Settings = c.Settings.withDefaults()
+	c.Limits.SetWorkers(c.Settings.Workers)
 	c.pages.Store(0)
 	c.quotas = quotas{}
 	c.bytes.Store(0)

@@ -140,3 +140,46 @@ func TestTheSlowestSetsThePace(t *testing.T) {
 		}
 	})
 }
+
+// TestCrawlsShareAnAddress: the stricter limits hold for both, as long as the
+// stricter crawl is there, and the address is kept busy.
+func TestCrawlsShareAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hosts, latency, rest = 20, 300 * time.Millisecond, 2 * time.Second
+		sites, _ := village(2*hosts, crawltest.Latency{Base: latency})
+		web, shared := crawltest.New(sites...), politeness.NewHosts()
+		var crawls []*crawler.Crawler
+		for i, cfg := range []politeness.LimitsConfig{{IPConcurrency: 2, IPDelay: rest}, {IPConcurrency: 5}} {
+			c := sharing(t, web, shared, time.Second)
+			c.Fetcher, c.Limits = fetcherOver(t, wire{web, oneAddress}), shared.Limits(cfg)
+			for h := range hosts {
+				plant(t, c, seedsOf(2, fmt.Sprintf("h%d.test", 2*h+i), "x")...)
+			}
+			crawls = append(crawls, c)
+		}
+		begin := time.Now()
+		together(t, crawls...)
+		log := web.Log()
+		ended := begin
+		for _, x := range log {
+			if host := 0; strings.HasPrefix(x.URL, "http://h") {
+				if fmt.Sscanf(x.URL, "http://h%d.", &host); host%2 == 0 && x.End.After(ended) {
+					ended = x.End
+				}
+			}
+		}
+		during := slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool {
+			return x.Start.Equal(begin) || x.End.After(ended) // one of the two came first
+		})
+		if most, gap, _ := judgeAddress(during); most > 2 || gap < rest {
+			t.Errorf("%d at a time, %v apart", most, gap)
+		}
+		if least := time.Duration(len(during)) * (latency + rest) / 2; ended.Sub(begin) > least*105/100 {
+			t.Errorf("%d visits took %v, possible were %v", len(during), ended.Sub(begin), least)
+		}
+		if len(log) != 2*hosts*3 {
+			t.Errorf("%d requests, want %d", len(log), 2*hosts*3)
+		}
+		t.Logf("%d of %d visits in %v", len(during), len(log), ended.Sub(begin))
+	})
+}

@@ -10,7 +10,12 @@
 // A Window says at which hours a host may be visited at all, and an Override what
 // is otherwise for one host, and until when.
 //
+// Crawls of one process that visit the same hosts get their Limits from one Hosts:
+// then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
+// domain, at once.
+//
 // Hosts may share an IP address, which is known for sure only when a connection
 // is made: Permit.Bind asks for it then. An address that is busy keeps a line of
-// the hosts that were turned away, and Limits.Calls tells whose turn it is.
+// the hosts that were turned away, and a host of the crawls; Limits.Calls tells
+// whose turn it is.
 package politeness

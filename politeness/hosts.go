@@ -64,7 +64,7 @@ func (h *Hosts) meet(now time.Time, host string) *pool {
 			h.forget(now)
 			h.crowd = max(guards, 2*len(h.hosts)) // so that a call costs O(1) on average
 		}
-		p = &pool{}
+		p = &pool{staff: true}
 		h.hosts[host] = p
 	}
 	return p

@@ -39,6 +39,8 @@ type Limits struct {
 	bytes    *rate.Limiter
 	calls    map[string]time.Time // hosts whose turn it is, and from when on
 	wake     chan struct{}
+	workers  int // 0: it is not known how many
+	engaged  int // of them, with hosts, or so many hosts are kept for it
 }
 
 // NewLimits returns the limiters for cfg, of a crawl that is alone.
@@ -239,45 +241,6 @@ func (l *Limits) Ended(host string, rest Rest, bytes int) {
 		p.due, p.by = rest.Due, l
 	}
 	p.end(l, 0, end)
-}
-
-// Knows reports whether anything is remembered of a host. If not, no visit in
-// this process has earned it a rest that is not over.
-func (l *Limits) Knows(host string) bool {
-	l.lock()
-	defer l.unlock()
-	return l.hosts.hosts[host] != nil
-}
-
-// Owe lets nobody visit a host before due, because of a visit that another
-// process made.
-func (l *Limits) Owe(now time.Time, host string, due time.Time) {
-	l.lock()
-	defer l.unlock()
-	if p := l.hosts.meet(now, host); due.After(p.due) {
-		p.due, p.by = due, nil
-		p.rest(now)
-	}
-}
-
-// Withdraw ends the part that the crawl has in what it shares: it does not wait
-// for a turn any more, and slows nobody. Call it when no visit is under way; one
-// of which nobody knows the end has ended now. The Limits may be used again.
-func (l *Limits) Withdraw(now time.Time) {
-	l.lock()
-	defer l.unlock()
-	for _, p := range l.hosts.hosts {
-		p.drop(l, now)
-	}
-	for _, p := range l.hosts.addresses {
-		p.drop(l, now)
-	}
-	for w := range l.hosts.homes {
-		if w.crawl == l {
-			delete(l.hosts.homes, w)
-		}
-	}
-	clear(l.calls)
 }
 
 // Hosts returns how many hosts are in memory.

@@ -2,7 +2,6 @@ package politeness
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -24,6 +23,7 @@ type pool struct {
 	claims []claim       // of the crawls that visit at the same time
 	slots  int           // the least of theirs
 	gap    time.Duration // the longest of theirs
+	staff  bool          // nobody is called who has no worker for it: see Limits.SetWorkers
 
 	out   int       // visits under way
 	ended time.Time // the last visit
@@ -41,56 +41,6 @@ type pool struct {
 type waiter struct {
 	crawl *Limits
 	host  string
-}
-
-// A claim is what a crawl asks for. It holds while visits are out, and until then.
-type claim struct {
-	crawl *Limits
-	gap   time.Duration
-	slots int
-	out   int
-	until time.Time
-}
-
-// claim notes what a crawl asks for from now on.
-func (p *pool) claim(crawl *Limits, now time.Time, gap time.Duration, slots int) {
-	c := p.claimOf(crawl)
-	if c == nil {
-		p.claims = append(p.claims, claim{crawl: crawl})
-		c = &p.claims[len(p.claims)-1]
-	}
-	c.gap, c.slots, c.until = gap, slots, latest(c.until, now)
-	p.settle(now)
-}
-
-// claimOf returns the claim of a crawl, nil if it has none.
-func (p *pool) claimOf(crawl *Limits) *claim {
-	for i := range p.claims {
-		if p.claims[i].crawl == crawl {
-			return &p.claims[i]
-		}
-	}
-	return nil
-}
-
-// expect keeps the claim of a crawl that can come again at a time.
-func (p *pool) expect(crawl *Limits, at time.Time) {
-	if c := p.claimOf(crawl); c != nil {
-		c.until = latest(c.until, at.Add(patience))
-	}
-}
-
-// settle forgets the claims of crawls that come no more: what is left rules, and
-// if nothing is, what was said last.
-func (p *pool) settle(now time.Time) {
-	p.claims = slices.DeleteFunc(p.claims, func(c claim) bool { return c.out == 0 && c.until.Before(now) })
-	if len(p.claims) == 0 {
-		return
-	}
-	p.slots, p.gap = math.MaxInt, 0
-	for _, c := range p.claims {
-		p.slots, p.gap = min(p.slots, c.slots), max(p.gap, c.gap)
-	}
 }
 
 // free is when the next visit may begin.
@@ -113,7 +63,7 @@ func (p *pool) enter(now time.Time, w waiter) (until time.Time, ok bool) {
 	if _, waits := p.places[w]; !waits && !p.called(w) {
 		p.join(w)
 	}
-	p.call(now)
+	p.callAll(now, w)
 	delete(w.crawl.calls, w.host) // it is here
 	switch {
 	case !p.called(w), p.out >= p.slots: // of which there are less than when it was called
@@ -122,7 +72,7 @@ func (p *pool) enter(now time.Time, w waiter) (until time.Time, ok bool) {
 		p.keep(w, free)
 		until = free
 	default:
-		delete(p.turns, w) // the slot is the visit's
+		p.unkeep(w) // the slot is the visit's
 		p.take(w.crawl)
 		return now, true
 	}
@@ -136,6 +86,7 @@ func (p *pool) awaited() bool { return len(p.places) > 0 || len(p.turns) > 0 }
 // take counts a visit of crawl that begins.
 func (p *pool) take(crawl *Limits) {
 	p.out++
+	p.engage(crawl, 1)
 	if c := p.claimOf(crawl); c != nil {
 		c.out++
 	}
@@ -146,6 +97,14 @@ func (p *pool) give(crawl *Limits) {
 	if c := p.claimOf(crawl); c != nil && c.out > 0 {
 		c.out--
 		p.out--
+		p.engage(crawl, -1)
+	}
+}
+
+// engage counts n more workers of a crawl that visit hosts, or that hosts wait for.
+func (p *pool) engage(crawl *Limits, n int) {
+	if p.staff {
+		crawl.engaged += n
 	}
 }
 
@@ -159,15 +118,43 @@ func (p *pool) join(w waiter) {
 }
 
 // call gives the slots that are free to those who have waited longest.
-func (p *pool) call(now time.Time) {
-	for len(p.line) > 0 && p.out+len(p.turns) < p.slots {
-		w := p.line[0]
+func (p *pool) call(now time.Time) { p.callAll(now, waiter{}) }
+
+// callAll is call while one of those who wait is here.
+func (p *pool) callAll(now time.Time, here waiter) {
+	for i := 0; i < len(p.line) && p.out+len(p.turns) < p.slots; {
+		w := p.line[i]
 		place, waits := p.places[w]
-		if waits && place == p.first {
+		waits = waits && place == p.first+i
+		switch {
+		case waits && p.staff && !w.crawl.idle() && (w != here || now.Before(p.free())):
+			i++ // it keeps its place
+			continue
+		case waits:
 			delete(p.places, w)
 			p.turn(w, latest(now, p.free()))
 		}
+		if i > 0 {
+			i++
+			continue
+		}
 		p.line, p.first = p.line[1:], p.first+1
+	}
+	if len(p.line) > 2*len(p.places)+16 {
+		p.closeUp()
+	}
+}
+
+// closeUp takes those who have left out of the line.
+func (p *pool) closeUp() {
+	i := -1
+	p.line = slices.DeleteFunc(p.line, func(w waiter) bool {
+		i++
+		place, waits := p.places[w]
+		return !waits || place != p.first+i
+	})
+	for i, w := range p.line {
+		p.places[w] = p.first + i
 	}
 }
 
@@ -179,7 +166,18 @@ func (p *pool) keep(w waiter, from time.Time) {
 	if p.turns == nil {
 		p.turns = map[waiter]time.Time{}
 	}
+	if !p.called(w) {
+		p.engage(w.crawl, 1)
+	}
 	p.turns[w] = from
+}
+
+// unkeep gives the slot back that is kept for w.
+func (p *pool) unkeep(w waiter) {
+	if p.called(w) {
+		delete(p.turns, w)
+		p.engage(w.crawl, -1)
+	}
 }
 
 // turn keeps a slot for w, and tells it from when on it can come.
@@ -193,7 +191,7 @@ func (p *pool) turn(w waiter, from time.Time) {
 func (p *pool) lapse(now time.Time) (lapsed bool) {
 	for w, since := range p.turns {
 		if now.Sub(since) > patience {
-			delete(p.turns, w)
+			p.unkeep(w)
 			lapsed = true
 		}
 	}
@@ -207,7 +205,7 @@ func (p *pool) leave(w waiter) {
 		p.line = nil
 	}
 	if p.called(w) {
-		delete(p.turns, w)
+		p.unkeep(w)
 		delete(w.crawl.calls, w.host)
 	}
 }
@@ -254,6 +252,7 @@ func (p *pool) drop(crawl *Limits, now time.Time) {
 	if c := p.claimOf(crawl); c != nil {
 		if c.out > 0 {
 			p.out, p.ended = p.out-c.out, latest(p.ended, now)
+			p.engage(crawl, -c.out)
 		}
 		c.out, c.until = 0, time.Time{}
 	}

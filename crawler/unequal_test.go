@@ -1,0 +1,51 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// TestACrawlOfOneWorker beside one of many, on the same hosts: it makes as many
+// visits as its worker could alone, and does not keep hosts from the other for
+// turns that it has no worker for.
+func TestACrawlOfOneWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hosts, latency, long = 100, 300 * time.Millisecond, 2 * time.Minute
+		sites, _ := village(hosts, crawltest.Latency{Base: latency})
+		web, shared := crawltest.New(sites...), politeness.NewHosts()
+		crawl := func(name string, workers int) *crawler.Crawler {
+			c := sharing(t, web, shared, time.Second)
+			c.Settings.Workers = workers
+			queue(t, c, hosts*100, patternsOf(hosts, name)...)
+			return c
+		}
+		few, many := crawl("few", 1), crawl("many", 64)
+		ctx, stop := context.WithTimeout(t.Context(), long)
+		defer stop()
+		done := make(chan error)
+		go func() { done <- few.Run(ctx) }()
+		_ = many.Run(ctx)
+		<-done
+		f, m := int(few.Stats().Pages+few.Stats().Robots), int(many.Stats().Pages+many.Stats().Robots)
+		alone := [2]int{int(long / latency), hosts * int(long/(latency+time.Second))}
+		if f < alone[0]*90/100 || m < alone[1]*85/100 {
+			t.Errorf("%d and %d visits, of %v that they could make alone", f, m, alone)
+		}
+		t.Logf("%d and %d visits, of %v that they could make alone", f, m, alone)
+	})
+}
+
+// patternsOf returns patterns of pages for queue, of many hosts.
+func patternsOf(hosts int, name string) (patterns []string) {
+	for i := range hosts {
+		patterns = append(patterns, fmt.Sprintf("http://h%d.test/%s/", i, name)+"%d")
+	}
+	return patterns
+}
