@@ -114,14 +114,23 @@ func New(store storage.Store, cfg Config) *Frontier {
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
+	return f.Offer(ctx, nil, entries...)
+}
+
+// Offer is Discover for who wants to know what becomes of these entries: refused,
+// if it is not nil, is called with each that is out of scope, and why.
+func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
 	var free []storage.Entry
 	crowd := make([]storage.Entry, 0, len(entries))
 	for _, e := range entries {
-		in, err := f.admit(ctx, &e)
+		refusal, err := f.admit(ctx, &e)
 		switch {
 		case err != nil:
 			return 0, err
-		case !in:
+		case refusal != nil:
+			if refused != nil {
+				refused(e, refusal)
+			}
 		case f.crowded(&e):
 			crowd = append(crowd, e)
 		default:
@@ -147,25 +156,23 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 // given up: of that kind there are not more than before, so that no limit on how
 // many there are refuses it.
 func (f *Frontier) Replace(ctx context.Context, e storage.Entry) error {
-	in, err := f.admit(ctx, &e)
-	if err != nil || !in {
+	if refusal, err := f.admit(ctx, &e); err != nil || refusal != nil {
 		return err
 	}
-	_, err = f.addFree(ctx, e)
+	_, err := f.addFree(ctx, e)
 	f.nudge()
 	return err
 }
 
-// admit prepares e and reports whether it belongs to the crawl.
-func (f *Frontier) admit(ctx context.Context, e *storage.Entry) (bool, error) {
+// admit prepares e and returns why it does not belong to the crawl, nil if it does.
+func (f *Frontier) admit(ctx context.Context, e *storage.Entry) (refusal, err error) {
 	if err := f.prepare(ctx, e); err != nil {
-		return false, err
+		return nil, err
 	}
-	if refusal := f.InScope(*e); refusal != nil {
+	if refusal = f.InScope(*e); refusal != nil {
 		f.refuse(*e, refusal)
-		return false, nil
 	}
-	return true, nil
+	return refusal, nil
 }
 
 // addFree adds entries however many there are of their kind.

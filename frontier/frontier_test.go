@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +40,25 @@ func done(t *testing.T, f *frontier.Frontier, l storage.Lease, rest time.Duratio
 	host := storage.Host{Due: time.Now().Add(rest), Gap: rest}
 	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, Host: &host}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who offers URLs is told which of them are out of scope, and the crawl is too.
+func TestOffer(t *testing.T) {
+	crawl, told := 0, map[string]frontier.Reason{}
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+		Scope:   frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		Refused: func(storage.Entry, error) { crawl++ },
+	})
+	added, err := f.Offer(t.Context(), func(e storage.Entry, err error) { told[e.URL.String()] = frontier.ReasonOf(err) },
+		storage.Entry{URL: mustURL(t, "http://a.test/x")}, storage.Entry{URL: mustURL(t, "http://a.test/x")},
+		storage.Entry{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, storage.Entry{URL: mustURL(t, "http://b.test/")})
+	if err != nil || added != 1 || crawl != 2 {
+		t.Errorf("added %d, %v; the crawl was told of %d", added, err, crawl)
+	}
+	want := map[string]frontier.Reason{"http://a.test/deep": frontier.DeepLink, "http://b.test/": frontier.Elsewhere}
+	if !maps.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
 
