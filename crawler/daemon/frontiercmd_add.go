@@ -3,10 +3,10 @@ package daemon
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +14,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass what every URL found by the crawl
@@ -58,91 +57,27 @@ func (a *app) frontierAddCommand() *cobra.Command {
 	return c
 }
 
-// An intake takes URLs that are offered, and counts what becomes of them.
-type intake struct {
-	api.Intake
-	refusals refusals
-	batch    []storage.Entry
-}
-
 func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(yield func(string) bool) error) error {
 	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
 		if err := k.withScope(); err != nil {
 			return err
 		}
-		in := &intake{refusals: refusals{}}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.params, Clean: k.gate.Clean, Refused: in.refuse})
-		end := in.take(ctx, f, lines)
-		in.Refusals = in.refusals.list()
-		if end == nil && in.NoURLs > 0 {
-			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", in.NoURLs)
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.params, Clean: k.gate.Clean})
+		in := newIntake(f.Offer)
+		end := in.takeAll(ctx, inBackground(ctx, lines))
+		result := in.result()
+		if end == nil && result.NoURLs > 0 {
+			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.NoURLs)
 		}
 		if format == "json" {
-			return errors.Join(end, writeJSON(a.stdout, in.Intake))
+			return errors.Join(end, writeJSON(a.stdout, result))
 		}
-		return errors.Join(end, in.write(a.stdout))
+		return errors.Join(end, writeIntake(a.stdout, result))
 	})
 }
 
-// refuse takes note of what is out of scope.
-func (in *intake) refuse(e storage.Entry, err error) {
-	in.Refused++
-	in.refusals.note(api.Refusal{Why: whyScope, Rule: cause(err)}, e.URL)
-}
-
-// take adds what the lines name, until they end or ctx is done.
-func (in *intake) take(ctx context.Context, f *frontier.Frontier, lines func(yield func(string) bool) error) error {
-	var failed error
-	err := inBackground(ctx, lines, func(line string) bool {
-		e, ok := entryOf(line)
-		switch {
-		case seedOf(line) == "": // blank, or a comment
-		case !ok:
-			in.NoURLs++
-		default:
-			in.batch = append(in.batch, e)
-		}
-		if len(in.batch) == seedBatch {
-			failed = in.discover(ctx, f)
-		}
-		return failed == nil
-	})
-	if failed != nil {
-		return failed
-	}
-	return errors.Join(in.discover(context.WithoutCancel(ctx), f), err)
-}
-
-func (in *intake) discover(ctx context.Context, f *frontier.Frontier) error {
-	refused := in.Refused
-	added, err := f.Discover(ctx, in.batch...)
-	if err == nil {
-		in.Added += added
-		in.Known += len(in.batch) - added - (in.Refused - refused)
-	}
-	in.batch = in.batch[:0]
-	return err
-}
-
-// entryOf returns what a line names: a URL, or an object with one.
-func entryOf(line string) (e storage.Entry, ok bool) {
-	named := struct {
-		URL      string `json:"url"`
-		Depth    int    `json:"depth"`
-		Referrer string `json:"referrer"`
-	}{URL: seedOf(line)}
-	if len(line) > 0 && line[0] == '{' {
-		if json.Unmarshal([]byte(line), &named) != nil {
-			return e, false
-		}
-	}
-	u, err := decorum.ParseURL(named.URL)
-	e = storage.Entry{URL: u, Source: storage.Seed, Class: storage.Early, Depth: named.Depth, Referrer: named.Referrer}
-	return e, err == nil && e.Check() == nil
-}
-
-// write says what became of the URLs.
-func (in *intake) write(w io.Writer) error {
+// writeIntake says what became of the URLs.
+func writeIntake(w io.Writer, in *api.Intake) error {
 	var p sheet
 	p.line("%d new, %d known already, %d refused", in.Added, in.Known, in.Refused)
 	for _, r := range in.Refusals {
@@ -184,32 +119,38 @@ func readLines(r io.Reader, yield func(string) bool) error {
 
 // inBackground yields what from yields, until ctx is done: a terminal may have
 // no more to say, and cannot be told that nobody listens.
-func inBackground(ctx context.Context, from func(yield func(string) bool) error, yield func(string) bool) error {
-	lines, end, over := make(chan string, seedBatch), make(chan error, 1), make(chan struct{})
-	defer close(over)
-	go func() {
-		err := from(func(line string) bool {
+func inBackground(ctx context.Context, from func(yield func(string) bool) error) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		lines, end, over := make(chan string, seedBatch), make(chan error, 1), make(chan struct{})
+		defer close(over)
+		go func() {
+			err := from(func(line string) bool {
+				select {
+				case lines <- line:
+					return true
+				case <-over:
+					return false
+				}
+			})
+			close(lines)
+			end <- err
+		}()
+		for {
 			select {
-			case lines <- line:
-				return true
-			case <-over:
-				return false
+			case line, more := <-lines:
+				if !more {
+					if err := <-end; err != nil {
+						yield("", err)
+					}
+					return
+				}
+				if !yield(line, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield("", context.Cause(ctx))
+				return
 			}
-		})
-		close(lines)
-		end <- err
-	}()
-	for {
-		select {
-		case line, more := <-lines:
-			if !more {
-				return <-end
-			}
-			if !yield(line) {
-				return nil
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

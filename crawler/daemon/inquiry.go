@@ -18,8 +18,6 @@ type inquiry struct {
 	scope   *frontier.Scope // nil if it is not known
 	params  *frontier.Params
 	now     time.Time
-
-	overrides map[string]map[string]any // by host
 }
 
 // A store is one that can be asked what it holds.
@@ -28,12 +26,10 @@ type store interface {
 	storage.Inspector
 }
 
-// prepare works out what the project alone says.
-func (q *inquiry) prepare() (err error) {
-	if q.overrides, err = q.project.overrides(); err == nil {
-		q.params, err = q.project.params()
-	}
-	return err
+// inquire returns an inquiry at the present moment.
+func (r *rooms) inquire() *inquiry {
+	return &inquiry{project: r.project, store: r.files.frontier, gate: r.gate, scope: r.scope,
+		params: r.frontier.Params(), now: time.Now()}
 }
 
 // withScope works out the scope, for which all seeds are read.

@@ -79,7 +79,7 @@ func (a *app) openAs(p Project) (_ *kept, err error) {
 	}()
 	gate, err := p.gateConfig()
 	if err == nil {
-		err = k.prepare()
+		k.params, err = p.params()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)

@@ -24,7 +24,7 @@ var limitFields = map[frontier.Reason]string{
 	frontier.FullHost:      "scope.max_urls_per_host",
 }
 
-// mostWarned is how many warnings of limits a run gives.
+// mostWarned is how many warnings of limits, and of seeds, a run gives.
 const mostWarned = 100
 
 // outside counts what Discover refuses in a run, and tells of what may surprise:
@@ -32,6 +32,7 @@ const mostWarned = 100
 type outside struct {
 	log   *slog.Logger
 	count atomic.Int64
+	seeds atomic.Int64 // of count
 
 	mu     sync.Mutex
 	warned map[hostLimit]bool // at most mostWarned
@@ -50,7 +51,9 @@ func (o *outside) refuse(e storage.Entry, err error) {
 	field, limit := limitFields[frontier.ReasonOf(err)]
 	switch {
 	case e.Source == storage.Seed:
-		o.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
+		if o.seeds.Add(1) <= mostWarned {
+			o.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
+		}
 	case limit:
 		o.reach(e, err, field)
 	case e.Source == storage.Redirect && e.Depth == 0:

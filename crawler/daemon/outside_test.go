@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -65,6 +66,18 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 	log := refusedBy(t, &o, frontier.FullOfPattern, urls...)
 	if n := strings.Count(log, "\n"); n != mostWarned+1 || !strings.Contains(log, "by decorum report only") || len(o.warned) != mostWarned {
 		t.Errorf("%d lines, %d remembered", n, len(o.warned))
+	}
+}
+
+// However many URLs that somebody names are out of scope, the log stays readable.
+func TestWarningsOfSeedsAreBounded(t *testing.T) {
+	var log strings.Builder
+	o := outside{log: slog.New(slog.NewTextHandler(&log, nil))}
+	for range 3 * mostWarned {
+		o.refuse(storage.Entry{Source: storage.Seed}, errors.New("elsewhere"))
+	}
+	if n := strings.Count(log.String(), "\n"); n != mostWarned || o.count.Load() != 3*mostWarned {
+		t.Errorf("%d lines, %d counted", n, o.count.Load())
 	}
 }
 

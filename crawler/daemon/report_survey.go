@@ -50,6 +50,7 @@ type surveyed struct {
 	held     decorum.Origin // whose hold State tells of
 	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
+	first    decorum.Origin // of Origins
 }
 
 // survey asks the stores for the report, of one host if it is named. The hosts
@@ -148,17 +149,25 @@ func (q *inquiry) newHost(name string, h *storage.Host) *surveyed {
 		Shortfall:  api.Milliseconds(m.Shortfall),
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
 		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent)},
-		Override: q.overrides[name],
+		Override: q.project.override(name),
 	}}
 }
 
-// overrides returns what the project says of single hosts, as it says it.
-func (p *Project) overrides() (hosts map[string]map[string]any, err error) {
-	text, err := yaml.Marshal(p.Politeness.Hosts)
-	if err == nil {
-		err = yaml.Unmarshal(text, &hosts)
+// override returns what the project says of one host, as it says it; nil if it
+// says nothing.
+func (p *Project) override(host string) (says map[string]any) {
+	h, ok := p.Politeness.Hosts[host]
+	if !ok {
+		return nil
 	}
-	return hosts, err
+	text, err := yaml.Marshal(h)
+	if err == nil {
+		err = yaml.Unmarshal(text, &says)
+	}
+	if err != nil { // cannot be: it was read from YAML
+		return map[string]any{"error": err.Error()}
+	}
+	return says
 }
 
 // The states of a host, from what keeps it from being visited least to what
@@ -178,6 +187,9 @@ var states = []string{stateDue, stateWaiting, stateHeld, stateSetAside, stateRes
 // in the state of the one that can be visited first.
 func (h *surveyed) addOrigin(o *storage.OriginInfo, now time.Time) {
 	waiting := o.Queued + o.Leased
+	if len(h.Origins) == 0 {
+		h.first = o.Origin
+	}
 	h.Origins = append(h.Origins, o.Origin.String())
 	h.Known += o.Seen
 	h.Queued += waiting
