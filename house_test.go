@@ -37,9 +37,10 @@ var plan = map[string][]string{
 	"crawler/crawltest":         {"."},
 	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest", "crawler/daemon/api"},
-	"crawler/daemon/page": {".", "robots", "crawler/daemon/api"},
-	"crawler/daemon/api":  {".", "robots", "frontier"},
-	"cmd/decorum":         {"crawler/daemon"},
+	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
+	"crawler/daemon/api":     {".", "robots", "frontier"},
+	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
+	"cmd/decorum":            {"crawler/daemon"},
 }
 
 // thirdParty says which packages may import code from outside the module and
@@ -53,6 +54,7 @@ var thirdParty = map[string][]string{
 	"crawler/ftpfetch":         {"github.com/jlaffaye/ftp"},
 	"crawler/ftpfetch/ftptest": {"goftp.io/server/v2"},
 	"crawler/daemon/api":       {"github.com/aymanbagabas/go-udiff/lcs"},
+	"crawler/daemon/metrics":   {"github.com/prometheus/client_golang/"},
 	"crawler/daemon":           {"github.com/spf13/", "github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"},
 }
 

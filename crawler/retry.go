@@ -139,6 +139,9 @@ func (c *Crawler) retry(v *Visit, f Failure, d time.Duration) storage.Ack {
 		return c.giveUp(v)
 	}
 	c.tally.retries.Add(1)
+	if c.Hooks.Retried != nil {
+		c.Hooks.Retried(v, f)
+	}
 	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
 }
 

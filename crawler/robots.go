@@ -32,6 +32,9 @@ func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, err
 	if err != nil {
 		return ack, err
 	}
+	if c.Hooks.Learnt != nil {
+		c.Hooks.Learnt(lesson)
+	}
 	if err := c.noteUnreachable(ctx, v); err != nil {
 		return ack, err
 	}

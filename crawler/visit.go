@@ -49,6 +49,10 @@ func (v *Visit) Status() int {
 // Revisits reports whether the page had been visited before.
 func (v *Visit) Revisits() bool { return v.Lease.Page != nil }
 
+// Sent reports whether the request left, as far as we know: its server may have
+// seen it.
+func (v *Visit) Sent() bool { return !v.unsent() }
+
 // unsent reports whether the request was refused on our side, or by a callback,
 // and never left.
 func (v *Visit) unsent() bool {
@@ -136,6 +140,8 @@ type Handler func(context.Context, *Visit) ([]Link, error)
 type Hooks struct {
 	Refused func(storage.Lease, error) // a leased URL that may not be visited, and why
 	Visited func(*Visit)               // every request, robots.txt and sitemaps too
+	Learnt  func(robots.Lesson)        // what came of a visit to a robots.txt
+	Retried func(*Visit, Failure)      // a page that will be asked for again, and why
 	Acked   func(storage.Ack)
 }
 

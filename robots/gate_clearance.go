@@ -120,7 +120,20 @@ type Lesson struct {
 	Hop    decorum.URL
 	Open   bool    // pages may be visited
 	Closed *Closed // why not; nil if Open
+	// Recheck is how the answer compares with the one before.
+	Recheck Recheck
 }
+
+// A Recheck says what came of looking up again what was known.
+type Recheck string
+
+// The rechecks.
+const (
+	NoRecheck     Recheck = ""          // it was not known before, or the lookup goes on
+	SameFile      Recheck = "same"      // as it was; of no file as well
+	ChangedFile   Recheck = "changed"   // it is another, or there is none any more
+	FailedRecheck Recheck = "no_answer" // the server failed: what is known may hold on
+)
 
 // A ChainEnd says that a hop ended its chain without a visit, since the known
 // rules of the host it leads to disallow it (FETCH-05): the cause of an error

@@ -96,6 +96,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	if err != nil {
 		return Lesson{}, err
 	}
+	recheck := r.Last.compare(&got)
 	switch {
 	case got.answer != nil:
 		if err := g.retire(ctx, c.origin, r.Last, got.answer); err != nil {
@@ -115,8 +116,21 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	e.standing.Store(s)
 	e.claim = claim{}
 	lesson := g.lesson(now, c.origin, e, s)
-	lesson.Hop = got.to
+	lesson.Hop, lesson.Recheck = got.to, recheck
 	return lesson, nil
+}
+
+// compare says what came of looking up again what a, which may be nil, has told.
+func (a *answer) compare(got *reading) Recheck {
+	switch {
+	case a == nil || got.answer == nil && got.failed == nil:
+		return NoRecheck
+	case got.failed != nil:
+		return FailedRecheck
+	case a.IsFile == got.answer.IsFile && a.SHA256 == got.answer.SHA256:
+		return SameFile
+	}
+	return ChangedFile
 }
 
 // lesson says how things stand.

@@ -282,3 +282,34 @@ func TestClockSetBack(t *testing.T) {
 		s.want(page, asks)
 	}
 }
+
+// TestRecheck: a lookup of what was known says how its answer compares.
+func TestRecheck(t *testing.T) {
+	page := mustURL(t, "https://example.com/b")
+	s := newScene(t, GateConfig{})
+	for i, step := range []struct {
+		status int
+		body   string
+		want   Recheck
+	}{
+		{503, "", NoRecheck}, // nothing was known
+		{200, "User-agent: *\nDisallow: /a\n", NoRecheck},
+		{200, "User-agent: *\nDisallow: /a\n", SameFile},
+		{200, "User-agent: *\nDisallow: /c\n", ChangedFile},
+		{503, "", FailedRecheck},
+		{200, "User-agent: *\nDisallow: /c\n", SameFile}, // as before the outage
+		{404, "", ChangedFile},
+		{410, "", SameFile},
+		{200, "", ChangedFile}, // an empty file is one
+	} {
+		s.now = s.now.Add(2 * day)
+		res := answers(step.status, "")
+		if step.status == 200 {
+			res = answers(200, step.body)
+		}
+		if got := s.lookup(page, res).Recheck; got != step.want {
+			t.Errorf("step %d, status %d: %q, want %q", i, step.status, got, step.want)
+		}
+		s.restart()
+	}
+}

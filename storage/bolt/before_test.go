@@ -49,3 +49,38 @@ func TestBefore(t *testing.T) {
 		t.Errorf("counts %+v (%v), want 2 queued", c, err)
 	}
 }
+
+// Committed is told of writes that went well, and of no others.
+func TestCommitted(t *testing.T) {
+	var commits atomic.Int64
+	broken := errors.New("no")
+	var fails atomic.Bool
+	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true,
+		Committed: func(took time.Duration) {
+			if commits.Add(1); took <= 0 {
+				t.Errorf("it took %v", took)
+			}
+		},
+		Before: func() error {
+			if fails.Load() {
+				return broken
+			}
+			return nil
+		}})
+	before := commits.Load()
+	add(t, s, entry(t, "https://a.example/1"))
+	must(t, s.Flush(t.Context()))
+	if n := commits.Load() - before; n != 1 {
+		t.Errorf("told of %d writes, want 1", n)
+	}
+	fails.Store(true)
+	add(t, s, entry(t, "https://a.example/2"))
+	if err := s.Flush(t.Context()); err == nil {
+		t.Error("a write that fails is no error")
+	}
+	if n := commits.Load() - before; n != 1 {
+		t.Errorf("told of %d writes, want 1: the other failed", n)
+	}
+	fails.Store(false)
+	must(t, s.Close())
+}

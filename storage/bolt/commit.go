@@ -57,6 +57,7 @@ func (s *Store) commit() (well, more bool) {
 	case w == nil:
 		err = nil
 	default:
+		began := time.Now()
 		err = guard(func() error {
 			if mend {
 				if err := s.rewriteMeta(); err != nil {
@@ -68,6 +69,9 @@ func (s *Store) commit() (well, more bool) {
 			}
 			return update(w.apply)
 		})
+		if err == nil {
+			s.opts.Committed(time.Since(began))
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

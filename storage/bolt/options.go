@@ -34,6 +34,10 @@ type Options struct {
 	// the file turns out to be damaged meanwhile. It must not call
 	// the store. nil means nobody is told.
 	Stalled func(error)
+	// Committed is told how long it took to write changes and to have the disk
+	// confirm them, Before included. It must not call the store, or take long. nil
+	// means nobody is told.
+	Committed func(took time.Duration)
 	// Damaged is told of what makes no sense in the file and is passed by: a
 	// record of a URL, which is set aside, a queue that is shorter than it was
 	// counted. It must not call the store. nil means nobody is told.
@@ -69,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Before == nil {
 		o.Before = func() error { return nil }
+	}
+	if o.Committed == nil {
+		o.Committed = func(time.Duration) {}
 	}
 	if o.Stalled == nil {
 		o.Stalled = func(error) {}

@@ -1,0 +1,66 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+var (
+	queuedDesc    = prometheus.NewDesc(prefix+"_queued", "URLs in queues, of all projects.", nil, nil)
+	hostsDesc     = prometheus.NewDesc(prefix+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
+	shortfallDesc = prometheus.NewDesc(prefix+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
+	projectsDesc  = prometheus.NewDesc(prefix+"_projects", "Projects, by state.", []string{"state"}, nil)
+)
+
+// collectTimeout is for how long projects are waited for when they are asked.
+const collectTimeout = 10 * time.Second
+
+// holdings collects what projects hold now.
+type holdings struct {
+	projects func(context.Context) ([]api.Project, error)
+	log      *slog.Logger
+}
+
+// Describe is part of prometheus.Collector.
+func (h *holdings) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, projectsDesc} {
+		ch <- d
+	}
+}
+
+// Collect is part of prometheus.Collector. Projects that cannot be asked leave a
+// gap: no number is made up.
+func (h *holdings) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	projects, err := h.projects(ctx)
+	if err != nil {
+		h.log.Warn("metrics lack what projects hold", "error", err)
+		return
+	}
+	var queued, due, hosts int
+	var shortfall api.Milliseconds
+	states := map[api.State]int{api.Running: 0, api.Pausing: 0, api.Paused: 0, api.Stopped: 0, api.Done: 0, api.Failed: 0}
+	for _, p := range projects {
+		queued += p.Counts.Queued
+		due += p.Counts.Due
+		hosts += p.Counts.Hosts
+		shortfall = max(shortfall, p.Shortfall)
+		states[p.State]++
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(queuedDesc, float64(queued))
+	gauge(hostsDesc, float64(due), "due")
+	gauge(hostsDesc, float64(hosts-due), "waiting")
+	gauge(shortfallDesc, time.Duration(shortfall).Seconds())
+	for state, n := range states {
+		gauge(projectsDesc, float64(n), string(state))
+	}
+}

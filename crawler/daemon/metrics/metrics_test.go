@@ -1,0 +1,210 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// scrape reads metrics as Prometheus does: series and values.
+func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	series := map[string]float64{}
+	for line := range strings.Lines(w.Body.String()) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if number, err := strconv.ParseFloat(value, 64); ok && err == nil && !strings.HasPrefix(line, "#") {
+			series[name] = number
+		}
+	}
+	return series
+}
+
+// projectsOf returns what a daemon says of its projects.
+func projectsOf(all ...api.Project) func(context.Context) ([]api.Project, error) {
+	return func(context.Context) ([]api.Project, error) { return all, nil }
+}
+
+// crawl crawls web from the seeds until nothing is left, counted by m as project.
+func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string, seeds ...string) {
+	t.Helper()
+	agent, err := robots.NewAgent("testbot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{Committed: m.Committed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, []decorum.URL{parse(t, "http://town.test/")})
+	c := &crawler.Crawler{
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, Discovered: m.Discovered, Refused: m.Refused}),
+		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limits: limits, Fetcher: fetcher,
+		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
+		Settings: crawler.Settings{Token: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
+	}
+	c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		if strings.HasSuffix(v.URL().String(), "/panic") {
+			panic("oh")
+		}
+		return c.FollowLinks(ctx, v)
+	}
+	for _, s := range seeds {
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: parse(t, s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Run(t.Context()), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t *testing.T, text string) decorum.URL {
+	t.Helper()
+	u, err := decorum.ParseURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestMetricsAgreeWithTheServer holds what is counted against what the web has
+// seen, to the last request.
+func TestMetricsAgreeWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(html string) crawltest.Page { return crawltest.Always(crawltest.HTML(html)) }
+		web := crawltest.New(crawltest.Site{
+			Host: "town.test", Latency: crawltest.Latency{Base: 40 * time.Millisecond},
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /no\n"),
+				Disallow: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
+			Pages: map[string]crawltest.Page{
+				"/":      page(`<a href="/a"></a><a href="/no"></a><a href="/gone"></a><a href="/panic"></a><a href="/reset"></a><a href="/busy"></a><a href="http://else.test/"></a>`),
+				"/a":     page(`<a href="/"></a>`),
+				"/panic": page("oh"),
+				"/busy":  crawltest.Always(crawltest.Status(503)),
+				"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
+			},
+		})
+		m := metrics.New(projectsOf(), slog.New(slog.DiscardHandler))
+		crawl(t, m, web, "books", "http://town.test/")
+		got := scrape(t, m)
+		want := map[string]float64{}
+		for _, x := range web.Log() {
+			class := "none"
+			if x.Status > 0 {
+				class = strconv.Itoa(x.Status/100) + "xx"
+			}
+			want[`decorum_visits_total{project="books",status_class="`+class+`"}`]++
+			want["decorum_visit_seconds_count"]++
+		}
+		if len(want) < 5 {
+			t.Fatalf("the web answered too few kinds: %v", want)
+		}
+		want[`decorum_discovered_total{source="seed"}`] = 1
+		want[`decorum_discovered_total{source="link"}`] = 6
+		want[`decorum_refused_total{reason="within"}`] = 1
+		want[`decorum_refused_total{reason="robots"}`] = 1
+		want[`decorum_robots_fetch_total{outcome="rules"}`] = 1
+		want["decorum_callback_panics_total"] = 1
+		want[`decorum_retries_total{reason="throttled"}`] = 9
+		want[`decorum_retries_total{reason="passing"}`] = 2
+		for name, v := range want {
+			if got[name] != v {
+				t.Errorf("%s is %v, want %v", name, got[name], v)
+			}
+		}
+		if got["decorum_store_commit_seconds_count"] == 0 || got["decorum_bytes_total"] == 0 {
+			t.Errorf("commits and bytes are not counted: %v", got)
+		}
+		if t.Failed() {
+			for name, v := range got {
+				if strings.HasPrefix(name, "decorum_") && !strings.Contains(name, "_bucket") {
+					t.Log(name, v)
+				}
+			}
+		}
+		m.Forget("books")
+		for name := range scrape(t, m) {
+			if strings.Contains(name, "books") {
+				t.Errorf("%s is not forgotten", name)
+			}
+		}
+	})
+}
+
+// TestHoldings: what projects hold is asked of when it is collected, and a daemon
+// that cannot say leaves a gap.
+func TestHoldings(t *testing.T) {
+	m := metrics.New(projectsOf(
+		api.Project{Name: "a", State: api.Running, Counts: api.Counts{Queued: 5, Hosts: 4, Due: 1}, Shortfall: 0},
+		api.Project{Name: "b", State: api.Paused, Counts: api.Counts{Queued: 7, Hosts: 3, Due: 3}, Shortfall: api.Milliseconds(1500 * time.Millisecond)},
+	), slog.New(slog.DiscardHandler))
+	got := scrape(t, m)
+	for name, want := range map[string]float64{
+		"decorum_queued": 12, `decorum_hosts{state="due"}`: 4, `decorum_hosts{state="waiting"}`: 3, "decorum_delay_shortfall_seconds": 1.5,
+		`decorum_projects{state="running"}`: 1, `decorum_projects{state="paused"}`: 1, `decorum_projects{state="failed"}`: 0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	m = metrics.New(func(context.Context) ([]api.Project, error) { return nil, errors.New("no") }, slog.New(slog.DiscardHandler))
+	if got := scrape(t, m); len(got) == 0 {
+		t.Error("nothing is said")
+	} else if _, ok := got["decorum_queued"]; ok {
+		t.Error("a number is made up")
+	}
+}
+
+// TestSeriesAreBounded: hosts and URLs make no series.
+func TestSeriesAreBounded(t *testing.T) {
+	m := metrics.New(projectsOf(), slog.New(slog.DiscardHandler))
+	m.Refused(storage.Entry{}, errors.New("http://a.test/"))
+	before := len(scrape(t, m))
+	for i := range 1000 {
+		u := parse(t, "http://h"+strconv.Itoa(i)+".test/")
+		m.Discovered(storage.Entry{URL: u})
+		m.Refused(storage.Entry{URL: u}, errors.New(u.String()))
+		m.Hooks("books").Refused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
+	}
+	got := scrape(t, m)
+	if n := len(got) - before; n > 3 {
+		t.Errorf("%d series were added", n)
+	}
+	hostile := regexp.MustCompile(`h\d+\.test`)
+	for name := range got {
+		if hostile.MatchString(name) {
+			t.Errorf("a host is a label: %s", name)
+		}
+	}
+}
