@@ -56,6 +56,7 @@ var (
 const (
 	projects = "/api/v1/projects"
 	project  = projects + "/{project}"
+	brakes   = "/api/v1/brakes"
 )
 
 // routes is all that the API can be asked. A call that may change something is
@@ -108,10 +109,10 @@ var routes = []route{
 	{method: "GET", path: "/api/v1/events", name: "events", role: Read, summary: "What happens, as it happens",
 		about: "Server-sent events. Each is a JSON object, event names its type. They are not kept: who comes back goes on with what happens then.",
 		gives: Event{}, as: eventStream, handle: (*Server).events},
-	{method: "GET", path: "/api/v1/brakes", name: "brakes", role: Read, summary: "The brakes that are on", gives: []Brake(nil), handle: (*Server).listBrakes},
-	{method: "PUT", path: "/api/v1/brakes/{host}", name: "setBrake", role: Operate, summary: "Stop or slow a host, or a domain, in all projects",
+	{method: "GET", path: brakes, name: "brakes", role: Read, summary: "The brakes that are on", gives: []Brake(nil), handle: (*Server).listBrakes},
+	{method: "PUT", path: brakes + "/{host}", name: "setBrake", role: Operate, summary: "Stop or slow a host, or a domain, in all projects",
 		limit: smallBody, types: jsonTypes, takesOf: BrakeOrder{}, gives: Brake{}, handle: (*Server).setBrake},
-	{method: "DELETE", path: "/api/v1/brakes/{host}", name: "liftBrake", role: Operate, summary: "Take a brake off", limit: noBody, handle: (*Server).liftBrake},
+	{method: "DELETE", path: brakes + "/{host}", name: "liftBrake", role: Operate, summary: "Take a brake off", limit: noBody, handle: (*Server).liftBrake},
 	{method: "POST", path: "/api/v1/reload", name: "reload", role: Operate, summary: "Read all project files again", limit: noBody, gives: []Reloaded(nil), handle: (*Server).reload},
 	{method: "GET", path: "/api/v1/audit", name: "audit", role: Read, summary: "Who changed what, the newest first",
 		params: []param{{name: "before", is: "integer", about: "only entries with a lower seq"}, limit}, gives: AuditPage{}, handle: (*Server).audit},
