@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A speaking farm is one that can be spoken to.
+type speaking struct {
+	*farm
+	server *httptest.Server
+	token  string
+}
+
+// speak starts the daemon of a farm, and serves its API.
+func (f *farm) speak() *speaking {
+	f.t.Helper()
+	f.start(true)
+	audit, err := api.OpenAudit(filepath.Join(f.dir, "audit.jsonl"), api.AuditConfig{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { audit.Close() })
+	s := &speaking{farm: f, token: "a-token-of-the-tests"}
+	s.server = httptest.NewServer(api.NewServer(lifecycle{supervisor: f.supervisor}, api.Config{Keys: []api.Key{api.NewKey("operator", api.Operate, s.token)}, Audit: audit}))
+	f.t.Cleanup(s.server.Close)
+	return s
+}
+
+// call calls a command that speaks to the daemon.
+func (s *speaking) call(args ...string) result {
+	s.t.Helper()
+	file := filepath.Join(s.dir, "the-token")
+	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return call(s.t, append(args, "--server", s.server.URL, "--token-file", file)...)
+}
+
+func TestBrakeCommand(t *testing.T) {
+	f := farmOf(t, chain("a.example", 1000), chain("b.example", 1000))
+	for _, name := range []string{"a", "b"} {
+		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	}
+	s := f.speak()
+	for _, name := range []string{"a", "b"} {
+		await(t, name+" visits pages", func() bool { return f.project(name).Stats.Pages > 2 })
+	}
+	s.call("brake").want(t, ExitDone, "no brake is on")
+	s.call("brake", "A.example", "--reason", "they wrote").want(t, ExitDone, "a.example: stopped, until it is lifted")
+	at := time.Now()
+	before := f.project("b").Stats.Pages
+	await(t, "the other host is visited on", func() bool { return f.project("b").Stats.Pages > before+5 })
+	for _, x := range f.web.Log() {
+		if x.Start.After(at) && strings.HasPrefix(x.URL, "http://a.example/") {
+			t.Errorf("%s was asked for %v after the brake was on", x.URL, x.Start.Sub(at))
+		}
+	}
+	s.call("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, ExitDone, "*.b.example: a visit every 30s, until 2")
+	s.call("brake").want(t, ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
+	pages := f.project("a").Stats.Pages
+	s.call("brake", "a.example", "--lift", "--reason", "it is fine").want(t, ExitDone, "no brake any more")
+	await(t, "a is visited again", func() bool { return f.project("a").Stats.Pages > pages })
+}
+
+func TestBrakeCommandIsRefused(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, says string }{
+		{"a.example", "--reason is compulsory"},
+		{"a.example --reason x --stop --delay 3s", "either stops or slows"},
+		{"a.example --reason x --lift --delay 3s", "leave out the other flags"},
+		{"a.example --reason x --delay soon", "is not a duration"},
+		{"a/b --reason x", "is not the name of a host"},
+		{"a.example --reason x --server nowhere", "is not a URL"},
+		{"a.example --reason x --token-file /none", "cannot read the token"},
+		{"a.example b.example", "accepts at most 1 arg"},
+	} {
+		args := append([]string{"brake", "--token-file", token}, strings.Fields(tt.args)...)
+		call(t, args...).want(t, ExitUsage, tt.says)
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	call(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
+}
+
+// TestTopShows pins what is shown of a daemon, and that what strangers wrote does
+// not play with the terminal.
+func TestTopShows(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
+	v := view{
+		chosen: "books",
+		projects: []api.Project{
+			{Name: "books", State: api.Running, Rate: api.Sample{Pages: 2.5}, Stats: api.Stats{Pages: 100, Errors: 3}, Counts: api.Counts{Hosts: 2, Due: 1, Queued: 40}},
+			{Name: "news", State: api.Failed, Why: "no \x1b[2Jroom"},
+		},
+		samples: []api.Sample{{Pages: 0}, {Pages: 1}, {Pages: 4}, {Pages: 2}},
+		hosts:   &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", Declared: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		visits:  []api.LiveVisit{{URL: "http://a.example/x", Since: now.Add(-1500 * time.Millisecond)}},
+		brakes:  []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
+	}
+	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no rest was cut short
+
+   PROJECT  STATE    PAGES/S  PAGES  ERRORS  HOSTS  DUE  QUEUED  
+>  books    running  2.5      100    3       2      1    40      
+   news     failed   0.0      0      0       0      0    0       no �[2Jroom
+
+books, pages a second: ▁▂█▄  (most: 4.0)
+
+HOST       STATE  QUEUED  DECLARED  CONFIGURED  MEDIAN  LAST  FAILED
+a.example  due    0       2s        0s          0s      200   0
+
+in hand: 1
+    1.5s  http://a.example/x
+
+HOST       DOES     UNTIL               BY        SINCE                 REASON
+b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
+`
+	if got := v.sheet(now).String(); got != want {
+		t.Errorf("it shows\n%s\nwant\n%s", got, want)
+	}
+	if got := (view{}).sheet(now).String(); !strings.Contains(got, "projects: 0") {
+		t.Errorf("of nothing it shows\n%s", got)
+	}
+}
+
+// lifecycle is what of a daemon these tests need.
+type lifecycle struct {
+	*supervisor
+	unasked
+}
+type unasked struct{ api.Daemon }

@@ -1,0 +1,272 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+const topHelp = `Watch a running daemon: its projects and what they do, the hosts that matter most,
+the visits in hand and the brakes that are on. Where the output is no terminal, it is
+written once.
+
+Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
+
+func (a *app) topCommand() *cobra.Command {
+	var r remote
+	var every Duration = Duration(2 * time.Second)
+	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: args(cobra.NoArgs)}
+	r.addFlags(c.Flags())
+	c.Flags().Var(timeFlag{&every}, "every", "ask again after `TIME`")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		client, err := r.client()
+		if err != nil {
+			return err
+		}
+		return r.explained(a.top(c.Context(), &watcher{client: client}, max(time.Duration(every), 100*time.Millisecond)))
+	}
+	return c
+}
+
+// top shows what there is to see, once or until somebody has seen enough.
+func (a *app) top(ctx context.Context, w *watcher, every time.Duration) error {
+	out, ok := a.stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
+		v, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = v.sheet(time.Now()).WriteTo(a.stdout)
+		return err
+	}
+	before, err := term.MakeRaw(int(os.Stdin.Fd()))
+	if err != nil {
+		return err
+	}
+	// The other screen, so that what was there before is there again after.
+	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
+	err = errors.Join(err, a.watchDaemon(ctx, w, out, every))
+	_, end := io.WriteString(out, "\x1b[?25h\x1b[?1049l")
+	return errors.Join(err, end, term.Restore(int(os.Stdin.Fd()), before))
+}
+
+// watchDaemon draws until a key or a signal ends it.
+func (a *app) watchDaemon(ctx context.Context, w *watcher, out *os.File, every time.Duration) error {
+	keys := make(chan byte)
+	go readKeys(os.Stdin, keys, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		v, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		if err := draw(out, v.sheet(time.Now()).String()); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-a.signals:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case k, ok := <-keys:
+			if !ok || k == 'q' || k == 3 { // Ctrl-C is a key here
+				return nil
+			}
+			if err := w.press(ctx, k, v); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readKeys sends what is typed: of an arrow, its last letter.
+func readKeys(in io.Reader, keys chan<- byte, done <-chan struct{}) {
+	defer close(keys)
+	b := make([]byte, 1)
+	for {
+		if _, err := in.Read(b); err != nil {
+			return
+		}
+		select {
+		case keys <- b[0]:
+		case <-done:
+			return
+		}
+	}
+}
+
+// draw fills the terminal with lines, cut to its size.
+func draw(out *os.File, text string) error {
+	width, height, err := term.GetSize(int(out.Fd()))
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	lines = lines[:min(len(lines), height)]
+	for i, l := range lines {
+		if r := []rune(l); len(r) > width {
+			lines[i] = string(r[:width])
+		}
+	}
+	_, err = io.WriteString(out, "\x1b[H"+strings.Join(lines, "\x1b[K\r\n")+"\x1b[K\x1b[J")
+	return err
+}
+
+// A watcher knows which project is looked at.
+type watcher struct {
+	client *api.Client
+	chosen string
+}
+
+// A view is what a daemon shows at a moment.
+type view struct {
+	chosen   string
+	projects []api.Project
+	samples  []api.Sample // of the chosen project, as what follows
+	hosts    *api.HostPage
+	visits   []api.LiveVisit
+	brakes   []api.Brake
+}
+
+// Most that is shown of each.
+const (
+	topHosts   = 10
+	topVisits  = 8
+	topSamples = 60
+)
+
+// look asks the daemon.
+func (w *watcher) look(ctx context.Context) (v view, err error) {
+	if v.projects, err = w.client.Projects(ctx); err != nil {
+		return v, err
+	}
+	if v.brakes, err = w.client.Brakes(ctx); err != nil || len(v.projects) == 0 {
+		return v, err
+	}
+	if v.index(w.chosen) < 0 {
+		w.chosen = v.projects[0].Name
+	}
+	v.chosen = w.chosen
+	if v.samples, err = w.client.Throughput(ctx, v.chosen, false); err != nil {
+		return v, err
+	}
+	if v.visits, err = w.client.Visits(ctx, v.chosen); err != nil {
+		return v, err
+	}
+	v.hosts, err = w.client.Hosts(ctx, v.chosen, api.HostQuery{Limit: topHosts})
+	return v, err
+}
+
+// index returns where a project stands in the list; -1 if it does not.
+func (v *view) index(name string) int {
+	for i, p := range v.projects {
+		if p.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// press does what a key is for.
+func (w *watcher) press(ctx context.Context, key byte, v view) error {
+	i := v.index(v.chosen)
+	switch {
+	case i < 0:
+	case key == 'j' || key == 'B':
+		w.chosen = v.projects[min(i+1, len(v.projects)-1)].Name
+	case key == 'k' || key == 'A':
+		w.chosen = v.projects[max(i-1, 0)].Name
+	case key == 'p' && v.projects[i].State == api.Running:
+		return w.client.Do(ctx, v.chosen, api.Pause)
+	case key == 'p' && v.projects[i].State == api.Paused:
+		return w.client.Do(ctx, v.chosen, api.Resume)
+	}
+	return nil
+}
+
+// sheet writes a view.
+func (v view) sheet(now time.Time) *sheet {
+	s := new(sheet)
+	var short api.Milliseconds
+	for _, p := range v.projects {
+		short = max(short, p.Shortfall)
+	}
+	s.line("decorum, %s   projects: %d   %s", clock(now), len(v.projects), shortText(short))
+	s.line("")
+	s.table(func(row func(...any)) {
+		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
+		for _, p := range v.projects {
+			mark := ""
+			if p.Name == v.chosen {
+				mark = ">"
+			}
+			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.Rate.Pages), p.Stats.Pages, p.Stats.Errors, p.Counts.Hosts, p.Counts.Due, p.Counts.Queued,
+				printable(strings.TrimSpace(p.Why+" "+p.FileError)))
+		}
+	})
+	if v.chosen != "" {
+		v.writeChosen(s, now)
+	}
+	s.line("")
+	s.brakes(v.brakes)
+	return s
+}
+
+// writeChosen writes what the chosen project does.
+func (v view) writeChosen(s *sheet, now time.Time) {
+	s.line("")
+	s.line("%s, pages a second: %s", v.chosen, sparkline(v.samples))
+	s.line("")
+	s.table(func(row func(...any)) {
+		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
+		for _, h := range v.hosts.Hosts {
+			row(h.Host, h.State, h.Queued, time.Duration(h.Declared), time.Duration(h.Configured), time.Duration(h.Median), h.LastStatus, h.Failures)
+		}
+	})
+	s.line("")
+	s.line("in hand: %d", len(v.visits))
+	for _, l := range v.visits[:min(len(v.visits), topVisits)] {
+		s.line("  %5.1fs  %s", now.Sub(l.Since).Seconds(), printable(l.URL))
+	}
+}
+
+// sparkline draws pages a second, the latest at the end.
+func sparkline(samples []api.Sample) string {
+	const bars = "▁▂▃▄▅▆▇█"
+	samples = samples[max(0, len(samples)-topSamples):]
+	most := 0.0
+	for _, s := range samples {
+		most = max(most, s.Pages)
+	}
+	if most == 0 {
+		return "0"
+	}
+	var line strings.Builder
+	for _, s := range samples {
+		i := int(s.Pages / most * 7)
+		line.WriteRune([]rune(bars)[min(max(i, 0), 7)])
+	}
+	return fmt.Sprintf("%s  (most: %.1f)", line.String(), most)
+}
+
+// printable leaves out of a text what would play with a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
