@@ -100,11 +100,20 @@ func (s *Server) report(_ http.ResponseWriter, r *http.Request) (reply, error) {
 
 func (s *Server) robots(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	q := query{r.URL.Query(), nil}
-	version := q.text("version")
-	if q.err != nil {
-		return reply{}, q.err
+	get := func(version string) (*RobotsFile, error) {
+		return s.d.Robots(r.Context(), r.PathValue("project"), r.PathValue("origin"), version)
 	}
-	return of(s.d.Robots(r.Context(), r.PathValue("project"), r.PathValue("origin"), version))
+	file, err := get(q.text("version"))
+	if err != nil || q.text("against") == "" {
+		return of(file, err)
+	}
+	old, err := get(q.text("against"))
+	if err != nil {
+		return reply{}, err
+	}
+	file = new(*file)
+	file.Diff = DiffRobots(old, file)
+	return reply{body: file}, nil
 }
 
 func (s *Server) visits(_ http.ResponseWriter, r *http.Request) (reply, error) {

@@ -249,6 +249,19 @@ func TestRobotsOrigin(t *testing.T) {
 	}
 }
 
+// TestRobotsAgainst: a version is compared with the one that is named.
+func TestRobotsAgainst(t *testing.T) {
+	d := &script{filled: true}
+	w := call{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"}.by(readToken).to(newServer(t, d))
+	var file RobotsFile
+	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || file.Diff == nil || len(file.Diff.Lines) != 1 {
+		t.Errorf("the answer is %s, %v", w.Body, err)
+	}
+	if did := d.deeds(); !slices.Equal(did, []string{"robots http://example.com new", "robots http://example.com old"}) {
+		t.Errorf("the daemon was asked for %q", did)
+	}
+}
+
 // TestErrors: a Problem is told as it is; of another error, which may say more than
 // a caller should know, there is a line in the log.
 func TestErrors(t *testing.T) {

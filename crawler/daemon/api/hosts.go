@@ -158,6 +158,7 @@ type RobotsFile struct {
 	Sitemaps []string        `json:"sitemaps,omitempty"`
 	Text     string          `json:"text,omitempty"`    // what is not UTF-8 is replaced
 	History  []RobotsVersion `json:"history,omitempty"` // the newest first
+	Diff     *RobotsDiff     `json:"diff,omitempty"`    // to another version, where one was named
 }
 
 // A RobotsVersion is a robots.txt that an origin had.

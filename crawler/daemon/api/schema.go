@@ -155,7 +155,7 @@ func orNull(p schema, t reflect.Type) schema {
 // sources hold the comments of the types, which are the words of the document
 // too.
 //
-//go:embed daemon.go explain.go hosts.go problem.go answers.go routes.go audit.go
+//go:embed daemon.go explain.go hosts.go problem.go robotsdiff.go answers.go routes.go audit.go
 var sources embed.FS
 
 // comments returns what the sources say of types and fields. They compile, so
