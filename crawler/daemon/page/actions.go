@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,16 +41,22 @@ func (s *site) act(do func(*http.Request) (done, error)) http.Handler {
 		case d.again != nil:
 			s.show(w, r, *d.again)
 			return
-		case err != nil && d.to == "":
-			s.show(w, r, problemView(err))
+		case err != nil: // with its status, which the audit keeps
+			v := problemView(err)
+			v.data = refusal{problemOf(err), cmp.Or(d.to, "/")}
+			s.show(w, r, v)
 			return
-		case err != nil:
-			setFlash(w, r, flash{err.Error(), true})
 		case d.said != "":
-			setFlash(w, r, flash{d.said, false})
+			setFlash(w, r, d.said)
 		}
 		http.Redirect(w, r, d.to, http.StatusSeeOther)
 	})
+}
+
+// A refusal is why something was not done, and where it was asked for.
+type refusal struct {
+	*api.Problem
+	Back string
 }
 
 func forbidden(why string) *api.Problem {
@@ -73,9 +80,9 @@ var said = map[api.Action]string{
 }
 
 func (s *site) do(r *http.Request) (done, error) {
-	name, action := r.PathValue("project"), api.Action(r.PostFormValue("action"))
+	name, action := r.PathValue("project"), api.Action(r.PathValue("action"))
 	if said[action] == "" {
-		return done{}, api.Invalid("%q is nothing that a project can be asked for", action)
+		return done{}, api.NotFound("%q is nothing that a project can be asked for", action)
 	}
 	return done{to: api.LocalPath(r.PostFormValue("back")), said: fmt.Sprintf(said[action], name)}, s.daemon.Do(r.Context(), name, action)
 }

@@ -20,14 +20,14 @@ func TestForms(t *testing.T) {
 		at   string // where it leads
 		says string
 	}{
-		{"/projects/books/do", url.Values{"action": {"pause"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
-		{"/projects/books/do", url.Values{"action": {"start"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
-		{"/projects/books/do", url.Values{"action": {"stop"}, "back": {"//evil.example/"}}, "stop books", "/", "books stops"},
-		{"/projects/books/do", url.Values{"action": {"resume"}, "back": {`/\evil.example/`}}, "resume books", "/", "books goes on"},
-		{"/projects/books/do", url.Values{"action": {"explode"}}, "", "/projects/books/do", "explode"},
+		{"/projects/books/pause", url.Values{"from": {"a form"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
+		{"/projects/books/start", url.Values{"from": {"a form"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
+		{"/projects/books/stop", url.Values{"from": {"a form"}, "back": {"//evil.example/"}}, "stop books", "/", "books stops"},
+		{"/projects/books/resume", url.Values{"from": {"a form"}, "back": {`/\evil.example/`}}, "resume books", "/", "books goes on"},
+		{"/projects/books/explode", url.Values{"from": {"a form"}}, "", "/projects/books/explode", "explode"},
 		{"/reload", nil, "reload", "/", "books: changed"},
 		{"/projects/books/delete", url.Values{"name": {"books"}}, "delete books", "/", "books is deleted"},
-		{"/projects/books/delete", url.Values{"name": {"other"}}, "", "/projects/books/file", "not deleted"},
+		{"/projects/books/delete", url.Values{"name": {"other"}}, "", "/projects/books/delete", "not deleted"},
 		{"/projects/books/file", url.Values{"file": {"project: books\r\nseeds: []\r\n"}}, `put books "project: books\nseeds: []\n"`, "/projects/books", "follows its file"},
 		{"/brakes", url.Values{"host": {" shop.example "}, "kind": {"stop"}, "reason": {"asked"}, "back": {"/brakes"}}, "brake shop.example", "/brakes", "The brake is on: shop.example"},
 		{"/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"soon"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
@@ -91,8 +91,11 @@ func TestRefusedFile(t *testing.T) {
 		}
 	}
 	d.refuse = api.Conflict("it is being deleted")
-	if a := b.post("/projects/books/do", url.Values{"action": {"start"}, "back": {"/"}}); !strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, "flash bad") {
-		t.Error("a refused action is not said to be one")
+	if a := b.post("/projects/books/start", url.Values{"back": {"/brakes"}}); a.status != http.StatusConflict || !strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, `href="/brakes"`) {
+		t.Errorf("a refused action: status %d, %s", a.status, a.text)
+	}
+	if a := b.get("/audit"); !strings.Contains(a.text, "409") {
+		t.Error("the audit does not say that it was refused")
 	}
 }
 

@@ -54,13 +54,13 @@ func (s *site) looks() map[string]func(*http.Request) (view, error) {
 // acts are what forms do.
 func (s *site) acts() map[string]func(*http.Request) (done, error) {
 	return map[string]func(*http.Request) (done, error){
-		"/new":                       s.createProject,
-		"/reload":                    s.reload,
-		"/projects/{project}/do":     s.do,
-		"/projects/{project}/urls":   s.addURLs,
-		"/projects/{project}/file":   s.saveFile,
-		"/projects/{project}/delete": s.deleteProject,
-		"/brakes":                    s.setBrake,
-		"/brakes/lift":               s.liftBrake,
+		"/new":                         s.createProject,
+		"/reload":                      s.reload,
+		"/projects/{project}/{action}": s.do,
+		"/projects/{project}/urls":     s.addURLs,
+		"/projects/{project}/file":     s.saveFile,
+		"/projects/{project}/delete":   s.deleteProject,
+		"/brakes":                      s.setBrake,
+		"/brakes/lift":                 s.liftBrake,
 	}
 }

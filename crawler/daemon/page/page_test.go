@@ -188,7 +188,7 @@ func TestReaders(t *testing.T) {
 			}
 		}
 	}
-	if a := b.post("/projects/books/do", map[string][]string{"action": {"stop"}}); a.status != http.StatusForbidden || len(d.deeds) > 0 {
+	if a := b.post("/projects/books/stop", nil); a.status != http.StatusForbidden || len(d.deeds) > 0 {
 		t.Errorf("who may look has done %q: status %d", d.deeds, a.status)
 	}
 }

@@ -43,11 +43,10 @@ var (
 func (s series) draw(samples []api.Sample, until time.Time, span time.Duration, steps int) plot {
 	p := plot{Name: s.name, Span: lapse(span), Empty: len(samples) == 0}
 	values := s.steps(samples, until.Add(-span), span, steps)
-	most := 0.0
-	for _, v := range values {
-		most = max(most, v)
+	now, most := 0.0, 0.0
+	for _, sample := range samples {
+		most = max(most, s.value(sample))
 	}
-	now := 0.0
 	if !p.Empty {
 		now = s.value(samples[len(samples)-1])
 	}

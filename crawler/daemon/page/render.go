@@ -27,7 +27,7 @@ type frame struct {
 	Section string // of the navigation: the view's name
 	Now     time.Time
 	Viewer  api.Caller
-	Flash   *flash
+	Flash   string // what the last form did
 	Path    string // with the query: where forms lead back to
 	Version string
 	Refresh int // seconds after which a browser looks for what has changed; 0: never
@@ -70,7 +70,7 @@ func (s *site) look(find func(*http.Request) (view, error)) http.Handler {
 // problemView is the page of an error.
 func problemView(err error) view {
 	p := problemOf(err)
-	return view{name: "problem", title: p.Title, status: p.Status, data: p}
+	return view{name: "problem", title: p.Title, status: p.Status, data: refusal{p, "/"}}
 }
 
 // problemOf returns an error as the API tells it.

@@ -48,7 +48,7 @@ func TestPlot(t *testing.T) {
 			}
 		}
 	}
-	if p := pagesSeries.draw(samples, until, lately, 100); p.Most != "53" || p.Now != "59" {
+	if p := pagesSeries.draw(samples, until, lately, 100); p.Most != "59" || p.Now != "59" {
 		t.Errorf("at most %s, now %s", p.Most, p.Now)
 	}
 }
