@@ -20,9 +20,9 @@ type Inspector interface {
 	// URLs tells of the URLs of an origin that are in the state, in the order
 	// in which they would be handed out. Leased ones count as Queued.
 	URLs(ctx context.Context, o decorum.Origin, in State, yield func(Entry, time.Time) bool) error
-	// Known reports whether the seen set holds u.
+	// Known reports whether the seen set holds u, as asked for by GET.
 	Known(ctx context.Context, u decorum.URL) (bool, error)
-	// Seen tells the Fingerprints of the URLs of an origin that the seen set
+	// Seen tells the Fingerprints of the entries of an origin that the seen set
 	// holds, in no order.
 	Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
 	// Notes tells what SetNote kept for an origin, in no order.
@@ -32,10 +32,25 @@ type Inspector interface {
 // Fingerprint returns what stands for u among the URLs of its origin where only
 // so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
 // and stays as it is.
-func Fingerprint(u decorum.URL) uint64 {
-	h := uint64(14695981039346656037)
-	for _, c := range []byte(u.Path()) {
-		h = (h ^ uint64(c)) * 1099511628211
+func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.Path()) }
+
+// Fingerprint returns what stands for e in the seen set: the Fingerprint of its
+// URL and, if it has a Request, over a line feed, the method, a line feed and the
+// body as well.
+func (e *Entry) Fingerprint() uint64 {
+	h := Fingerprint(e.URL)
+	if e.Request != nil {
+		h = e.Request.print(h)
+	}
+	return h
+}
+
+const fnvOffset = 14695981039346656037
+
+// fnv1a goes on with a hash.
+func fnv1a[T string | []byte](h uint64, s T) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
 	}
 	return h
 }

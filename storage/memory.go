@@ -28,7 +28,7 @@ type Memory struct {
 	turns   schedule.Schedule[*memoryQueue]
 	hosts   map[string]*memoryHost
 	origins map[decorum.Origin]*memoryOrigin
-	seen    map[decorum.URL]*waiting // where it waits, if it rests
+	seen    map[seenKey]*waiting // where it waits, if it rests
 	leases  map[uint64]*memoryLease
 	parked  int
 	order   uint64 // the last number given: of leases
@@ -49,6 +49,20 @@ type memoryLease struct {
 	entry  Entry
 }
 
+// A seenKey is what the seen set holds of an entry.
+type seenKey struct {
+	url   decorum.URL
+	print uint64 // of an entry with a Request; 0 for others
+}
+
+func keyOf(e *Entry) seenKey {
+	k := seenKey{url: e.URL}
+	if e.Request != nil {
+		k.print = e.Fingerprint()
+	}
+	return k
+}
+
 var _ Store = (*Memory)(nil)
 
 // NewMemory returns an empty Memory.
@@ -60,7 +74,7 @@ func NewMemory(cfg Config) *Memory {
 		maxURLs: cfg.MaxURLs,
 		hosts:   make(map[string]*memoryHost),
 		origins: make(map[decorum.Origin]*memoryOrigin),
-		seen:    make(map[decorum.URL]*waiting),
+		seen:    make(map[seenKey]*waiting),
 		leases:  make(map[uint64]*memoryLease),
 	}
 }
@@ -118,13 +132,13 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, er
 func (m *Memory) add(e Entry, most int) Fate {
 	o := m.origin(e.URL.Origin())
 	if e.For.IsZero() {
-		if _, seen := m.seen[e.URL]; seen {
+		if _, seen := m.seen[keyOf(&e)]; seen {
 			return Known
 		}
 		if most > 0 && o.seen >= most {
 			return Over
 		}
-		m.seen[e.URL] = nil
+		m.seen[keyOf(&e)] = nil
 		o.seen++
 	}
 	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
@@ -139,10 +153,10 @@ func (m *Memory) room(entries []Entry) bool {
 	if len(entries) <= free {
 		return true
 	}
-	fresh := make(map[decorum.URL]struct{})
+	fresh := make(map[seenKey]struct{})
 	for _, e := range entries {
-		if _, seen := m.seen[e.URL]; !seen && e.For.IsZero() {
-			fresh[e.URL] = struct{}{}
+		if _, seen := m.seen[keyOf(&e)]; !seen && e.For.IsZero() {
+			fresh[keyOf(&e)] = struct{}{}
 		}
 	}
 	return len(fresh) <= free
@@ -175,7 +189,7 @@ func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, ma
 // begin makes the lease of e, which was just taken out of the queue of o.
 func (m *Memory) begin(o *schedule.Origin[*memoryQueue], e Entry, now, expires time.Time) Lease {
 	if e.For.IsZero() {
-		m.seen[e.URL] = nil // it rests no more
+		m.seen[keyOf(&e)] = nil // it rests no more
 	}
 	m.order++
 	m.leases[m.order] = &memoryLease{

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -126,7 +127,7 @@ func (m *Memory) Known(ctx context.Context, u decorum.URL) (bool, error) {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	_, known := m.seen[u]
+	_, known := m.seen[seenKey{url: u}]
 	return known, nil
 }
 
@@ -136,8 +137,8 @@ func (m *Memory) Seen(ctx context.Context, o decorum.Origin, yield func(fingerpr
 		return err
 	}
 	defer m.mu.Unlock()
-	for u := range m.seen {
-		if u.Origin() == o && !yield(Fingerprint(u)) {
+	for k := range m.seen {
+		if k.url.Origin() == o && !yield(cmp.Or(k.print, Fingerprint(k.url))) {
 			return nil
 		}
 	}

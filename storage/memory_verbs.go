@@ -39,7 +39,7 @@ func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 // end ends the lease as a says.
 func (m *Memory) end(l *memoryLease, a *Ack) {
 	e := a.Lease.Entry
-	e.For = l.entry.For // what passed by the seen set stays a hop
+	e.For, e.Sent = l.entry.For, l.entry.Sent // what passed by the seen set stays a hop
 	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
 	switch a.Outcome {
 	case Again:
@@ -50,7 +50,7 @@ func (m *Memory) end(l *memoryLease, a *Ack) {
 		if !e.For.IsZero() {
 			break
 		}
-		m.seen[e.URL] = l.origin.Queue.rest(e, a.At)
+		m.seen[keyOf(&e)] = l.origin.Queue.rest(e, a.At)
 	case Parked:
 		l.origin.parked = append(l.origin.parked, e)
 		m.parked++
@@ -59,6 +59,20 @@ func (m *Memory) end(l *memoryLease, a *Ack) {
 		l.origin.Host.Set(schedule.Clock(*a.Host))
 	}
 	m.turns.End(l.Lease)
+}
+
+// Mark implements Store.
+func (m *Memory) Mark(ctx context.Context, l Lease, sent bool) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	out := m.leases[l.Token]
+	if out == nil || out.entry.URL != l.URL {
+		return fmt.Errorf("mark %v: %w", l.URL, ErrStale)
+	}
+	out.entry.Sent = sent
+	return nil
 }
 
 // Hold implements Store.
@@ -80,7 +94,7 @@ func (m *Memory) Recall(ctx context.Context, now time.Time, sightings []Sighting
 	}
 	defer m.mu.Unlock()
 	for _, s := range sightings {
-		w := m.seen[s.URL]
+		w := m.seen[seenKey{url: s.URL}]
 		if w == nil {
 			continue
 		}

@@ -42,6 +42,7 @@ const (
 	MaxContext   = 64 << 10 // bytes of Entry.Context
 	MaxMemo      = 1 << 10  // bytes of Host.Memo
 	MaxValidator = 1 << 10  // bytes of Page.ETag, and of Page.LastModified
+	MaxBody      = 16 << 20 // bytes of Request.Body
 	MaxNote      = 16 << 20 // bytes of a note
 )
 
@@ -53,7 +54,7 @@ const (
 type Store interface {
 	// Add queues the entries whose URLs the seen set does not hold, in their
 	// order, and puts them into it, as long as it holds fewer than most URLs of
-	// their origin (0: no limit). It returns what became of each, or an error and
+	// their origin (0: no limit). Different Requests to a URL count as several. It returns what became of each, or an error and
 	// nothing. Entries with For set (robots.txt hops) pass by seen set and limit.
 	Add(ctx context.Context, entries []Entry, most int) ([]Fate, error)
 
@@ -69,6 +70,11 @@ type Store interface {
 
 	// Renew lets the lease run for ttl from now. It returns ErrStale if it ran out.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
+
+	// Mark sets or clears Entry.Sent of a leased URL, for good: however the lease
+	// ends, who leases the URL next finds it so. It returns ErrStale if the lease
+	// was given away, or has ended. Only after a Flush does it survive a crash.
+	Mark(ctx context.Context, l Lease, sent bool) error
 
 	// Ack ends leases. A lease that ran out is refused: the others take
 	// effect, and an error wrapping ErrStale is returned. Being told no time,
@@ -159,6 +165,8 @@ type Entry struct {
 	Found     decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
 	AsFound   bool           // Found is to be visited: nothing is at the URL
 	Folded    bool           // on https, it was found on http; on http, nothing is at its twin on https
+	Request   *Request       // how the URL is asked for; nil: by GET
+	Sent      bool           // it was about to be sent, and must not be sent again: see Store.Mark
 	Page      *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
@@ -234,7 +242,7 @@ const (
 
 // An Ack ends a lease.
 type Ack struct {
-	Lease   Lease // Again, Later, Parked and Rest keep its Entry as it is here: count Attempt before
+	Lease   Lease // Again, Later, Parked and Rest keep its Entry as it is here, but for Sent: count Attempt before
 	Outcome Outcome
 	At      time.Time // Later, Rest: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
@@ -289,7 +297,7 @@ func (e *Entry) Check() error {
 	case e.AsFound && e.Found.IsZero(), !e.Found.IsZero() && e.Found.Origin() != e.URL.Origin():
 		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Found)
 	}
-	return nil
+	return e.checkRequest()
 }
 
 // Check returns an error if no Store may take the ack.

@@ -230,7 +230,9 @@ func TestBounded(t *testing.T) {
 	heads := 0
 	for _, o := range s.origins {
 		for _, l := range o.lanes {
-			heads += len(l.head)
+			for _, i := range l.head {
+				heads += sizeOf(i.value)
+			}
 		}
 	}
 	if heads != s.cached || heads > cached {

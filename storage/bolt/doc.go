@@ -59,6 +59,7 @@
 //
 // Lanes are those of package schedule, and two more: for what is parked, and
 // for records that make no sense. In lanes that are not timed the time is the
-// rank. prints is the seen set; the fingerprint is FNV-1a, of path and query.
-// resting is the index for Recall. An older format is migrated by Open.
+// rank. prints is the seen set; the fingerprint is FNV-1a, of path and query and of
+// what else an entry's request is, if it is no GET. resting is the index for
+// Recall. An older format is migrated by Open: format 3 is 2 with such requests.
 package bolt

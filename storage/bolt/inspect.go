@@ -131,7 +131,7 @@ func (s *Store) leased(ctx context.Context, name decorum.Origin) (out []storage.
 // are passed by: Lease sets them aside.
 func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	for from := (slot{lane, firstPlace}); ; {
-		items, err := s.page(ctx, name, from)
+		items, more, err := s.page(ctx, name, from)
 		if err != nil {
 			return false, err
 		}
@@ -148,7 +148,7 @@ func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule
 				return false, nil
 			}
 		}
-		if len(items) < portion {
+		if !more {
 			return true, nil
 		}
 		from.place = items[len(items)-1].place
@@ -156,10 +156,11 @@ func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule
 	}
 }
 
-// page returns the first URLs of a lane from the slot on.
-func (s *Store) page(ctx context.Context, name decorum.Origin, from slot) (items []item, err error) {
-	err = s.look(ctx, name, func(tx *bbolt.Tx, o *origin) { items = s.scan(tx, o, from, portion) })
-	return items, err
+// page returns the first URLs of a lane from the slot on, and whether there may be
+// more.
+func (s *Store) page(ctx context.Context, name decorum.Origin, from slot) (items []item, more bool, err error) {
+	err = s.look(ctx, name, func(tx *bbolt.Tx, o *origin) { items, more = s.scan(tx, o, from, portion) })
+	return items, more, err
 }
 
 // look calls see with an origin, if it was ever met.

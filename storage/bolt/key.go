@@ -75,12 +75,15 @@ func parseURLKey(b []byte) (origin uint32, s slot, ok bool) {
 	}, true
 }
 
-// A print is the fingerprint of a URL's path and query, within its origin.
+// A print is the fingerprint of an entry, within its origin: of the path and
+// query of its URL and, if it is not asked for by GET, of its request.
 type print uint64
 
 func (p print) compare(q print) int { return cmp.Compare(p, q) }
 
 func printOf(u decorum.URL) print { return print(storage.Fingerprint(u)) }
+
+func printOfEntry(e *storage.Entry) print { return print(e.Fingerprint()) }
 
 // appendPrintKey appends a key of the buckets prints and resting.
 func appendPrintKey(b []byte, origin uint32, p print) []byte {

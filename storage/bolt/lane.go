@@ -23,6 +23,8 @@ type lane struct {
 	first int64 // place.at of the first of them
 	low   place // none of them is before it
 	head  []item
+	// weight is what head takes of Options.Cached: long URLs count for several.
+	weight int
 }
 
 // put adds a URL. If it belongs among those of head, it goes there too; head
@@ -40,9 +42,27 @@ func (l *lane) put(p place, value []byte, window int) {
 		return
 	}
 	l.head = slices.Insert(l.head, at, item{p, slices.Clone(value)})
-	if len(l.head) > 2*window {
-		l.head = slices.Clone(l.head[:window])
+	l.weight += sizeOf(value)
+	switch {
+	case len(l.head) > 2*window:
+		l.setHead(slices.Clone(l.head[:window]))
+	case isHeavy(l.head, l.weight, 2*window):
+		l.setHead(slices.Clone(l.head[:max(2, len(l.head)/2)]))
 	}
+}
+
+// setHead makes items the head.
+func (l *lane) setHead(items []item) {
+	l.head, l.weight = items, 0
+	for i := range items {
+		l.weight += sizeOf(items[i].value)
+	}
+}
+
+// isHeavy reports whether the items, of that weight, are as much as most of an
+// ordinary length are, of up to 1 KiB each. There must be two: see ready.
+func isHeavy(items []item, weight, most int) bool {
+	return len(items) >= 2 && weight >= 4*most
 }
 
 // pop takes the first URL, which is at the head. A lane that is timed must
@@ -51,6 +71,7 @@ func (l *lane) pop() item {
 	i := l.head[0]
 	l.head[0] = item{}
 	l.head = l.head[1:]
+	l.weight -= sizeOf(i.value)
 	l.n--
 	l.low = i.place
 	if len(l.head) > 0 {

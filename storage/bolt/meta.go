@@ -27,7 +27,7 @@ func buckets() []string {
 
 // The bucket meta.
 const (
-	format = 2 // of the file
+	format = 3 // of the file
 
 	keyFormat  = "format"
 	keyClean   = "clean"   // 1 if the last one to open the file closed it in order

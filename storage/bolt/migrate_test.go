@@ -128,3 +128,60 @@ func TestMigrateDamaged(t *testing.T) {
 		}
 	}
 }
+
+// A file of format 2 is read as it is: it knows no request but GET. What is
+// written from then on a program of format 2 refuses to read.
+func TestMigrateFormat2(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{noSync: true})
+	add(t, s, entry(t, "https://a.example/1"))
+	must(t, s.Close())
+	edit(t, path(dir), func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: number(2)}) })
+	s = open(t, dir, Options{noSync: true})
+	post := entry(t, "https://a.example/1")
+	post.Request = &storage.Request{Method: "POST"}
+	add(t, s, post)
+	must(t, s.Flush(t.Context()))
+	if c := must1(s.Counts(t.Context())); c.Queued != 2 || c.Seen != 2 {
+		t.Errorf("counts %+v, want 2 queued and seen", c)
+	}
+	must(t, s.db.View(func(tx *bbolt.Tx) error {
+		if n := must1(metaNumber(tx.Bucket([]byte(bucketMeta)), keyFormat)); n != 3 {
+			t.Errorf("format %d, want 3", n)
+		}
+		return nil
+	}))
+	must(t, s.Close())
+}
+
+// TestLongRequestsAreNotAllCached: the heads of queues are bounded by how long
+// their URLs are, and not by their number alone.
+func TestLongRequestsAreNotAllCached(t *testing.T) {
+	const cached = 1 << 12 // of 256 bytes: 1 MiB
+	s := open(t, t.TempDir(), Options{Cached: cached, noSync: true})
+	defer s.Close()
+	now, body := time.Now(), make([]byte, 100<<10)
+	for i := range 300 {
+		e := entry(t, "https://h%d.example/%d", i%20, i)
+		e.Request = &storage.Request{Method: "POST", Body: body}
+		add(t, s, e)
+	}
+	for range 200 {
+		for _, l := range leaseAll(t, s, now, 5) {
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+		}
+		s.mu.Lock()
+		bytes := 0
+		for _, o := range s.origins {
+			for _, l := range o.lanes {
+				for _, i := range l.head {
+					bytes += len(i.value)
+				}
+			}
+		}
+		s.mu.Unlock()
+		if bytes > 256*cached {
+			t.Fatalf("%d bytes are cached, the limit is about %d", bytes, 256*cached)
+		}
+	}
+}

@@ -42,7 +42,7 @@ var openErrors = []struct {
 		edit(t, path, func(tx *bbolt.Tx) error {
 			return writeMeta(tx, map[string][]byte{keyFormat: number(format + 1)})
 		})
-	}, "format 3 is newer than this program's, 2: update the program"},
+	}, "format 4 is newer than this program's, 3: update the program"},
 	{"no format", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},

@@ -22,7 +22,8 @@ type Options struct {
 	// Cached allows it for every origin. 0 means 64.
 	Window int
 	// Cached is how many URLs are kept in memory that are in the file too, of
-	// all queues together. 0 means 131,072.
+	// all queues together; each counts once, and once more for every 256 bytes of
+	// it. 0 means 131,072.
 	Cached int
 	// Before is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done

@@ -183,12 +183,12 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 		s.parked++
 		return
 	case schedule.Resting:
-		s.rest(o, printOf(e.URL), p)
+		s.rest(o, printOfEntry(e), p)
 	}
 	l := o.lane(id)
-	s.cached -= len(l.head)
+	s.cached -= l.weight
 	l.put(p, s.entry, s.window())
-	s.cached += len(l.head)
+	s.cached += l.weight
 	o.count(id, 1)
 }
 
@@ -233,17 +233,18 @@ func (s *Store) trim() {
 func (s *Store) behead(o *origin) {
 	o.cached = false
 	for i := range o.lanes {
-		s.cached -= len(o.lanes[i].head)
-		o.lanes[i].head = nil
+		s.cached -= o.lanes[i].weight
+		o.lanes[i].setHead(nil)
 	}
 }
 
 // fill reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
 func (s *Store) fill(tx *bbolt.Tx, o *origin, l *lane) {
-	items := s.scan(tx, o, slot{l.lane, l.low}, s.window())
-	s.cached += len(items) - len(l.head)
-	l.head = items
+	items, _ := s.scan(tx, o, slot{l.lane, l.low}, s.window())
+	s.cached -= l.weight
+	l.setHead(items)
+	s.cached += l.weight
 	if !o.cached {
 		o.cached = true
 		s.heads = append(s.heads, o)
@@ -258,16 +259,18 @@ func (s *Store) fill(tx *bbolt.Tx, o *origin, l *lane) {
 }
 
 // scan returns the first URLs of a lane from the place on that are not leased,
-// at most max.
-func (s *Store) scan(tx *bbolt.Tx, o *origin, from slot, max int) []item {
-	var items []item
+// at most max, fewer where they are long, and whether there may be more.
+func (s *Store) scan(tx *bbolt.Tx, o *origin, from slot, max int) (items []item, more bool) {
+	weight := 0
 	s.slots(tx, o, from, func(c change) bool {
 		if !slices.Contains(o.out, c.slot) {
 			items = append(items, item{c.place, slices.Clone(c.value)})
+			weight += sizeOf(c.value)
 		}
-		return len(items) < max
+		more = len(items) == max || isHeavy(items, weight, max)
+		return !more
 	})
-	return items
+	return items, more
 }
 
 // view reads the file.

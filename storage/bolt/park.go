@@ -44,7 +44,7 @@ func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(stor
 // revive judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
 func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge func(storage.Entry) bool) (revived int, more bool) {
-	items := s.scan(tx, o, *from, portion)
+	items, more := s.scan(tx, o, *from, portion)
 	for _, i := range items {
 		if i.seq > end {
 			return revived, false
@@ -64,7 +64,7 @@ func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge fun
 		}
 	}
 	s.turns.Update(&o.Origin)
-	return revived, len(items) == portion
+	return revived, more
 }
 
 func (s *Store) unpark(o *origin, at slot) {

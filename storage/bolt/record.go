@@ -32,6 +32,8 @@ const (
 	hasPage
 	hasRedirects
 	isFolded
+	hasRequest // since format 3
+	isSent
 )
 
 // appendEntry appends e but for its origin, which its key tells.
@@ -83,6 +85,12 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	if e.Folded {
 		more |= isFolded
 	}
+	if e.Request != nil {
+		more |= hasRequest
+	}
+	if e.Sent {
+		more |= isSent
+	}
 	b = append(b, more)
 	if e.Rank > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Rank))
@@ -92,6 +100,10 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	}
 	if e.Redirects > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Redirects))
+	}
+	if e.Request != nil {
+		b = appendString(b, e.Request.Method)
+		b = appendString(b, string(e.Request.Body))
 	}
 	return b
 }
@@ -133,7 +145,7 @@ func flagsOf(e *storage.Entry) (flags byte) {
 	if e.AsFound {
 		flags |= asFound
 	}
-	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 || e.Folded {
+	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 || e.Folded || e.Request != nil || e.Sent {
 		flags |= hasMore
 	}
 	return flags
@@ -165,17 +177,7 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	}
 	e.AsFound = flags&asFound != 0
 	if flags&hasMore != 0 {
-		more := r.byte()
-		if more&hasRank != 0 {
-			e.Rank = uint16(r.int())
-		}
-		if more&hasPage != 0 {
-			e.Page = r.page()
-		}
-		if more&hasRedirects != 0 {
-			e.Redirects = r.int()
-		}
-		e.Folded = more&isFolded != 0
+		r.more(&e)
 	}
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.err != nil || len(r.b) > 0 || u.Origin() != o {
@@ -183,6 +185,27 @@ func parseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	}
 	e.URL = u
 	return e, e.Check()
+}
+
+// more reads what appendMore wrote.
+func (r *reader) more(e *storage.Entry) {
+	more := r.byte()
+	if more&hasRank != 0 {
+		e.Rank = uint16(r.int())
+	}
+	if more&hasPage != 0 {
+		e.Page = r.page()
+	}
+	if more&hasRedirects != 0 {
+		e.Redirects = r.int()
+	}
+	if more&hasRequest != 0 {
+		e.Request = &storage.Request{Method: r.string()}
+		if body := r.string(); body != "" {
+			e.Request.Body = []byte(body)
+		}
+	}
+	e.Folded, e.Sent = more&isFolded != 0, more&isSent != 0
 }
 
 func appendHost(b []byte, c *schedule.Clock) []byte {

@@ -81,6 +81,7 @@ func FuzzParseEntry(f *testing.F) {
 			Found: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), AsFound: true, Redirects: 3, Folded: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
+		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.Request{Method: "POST", Body: []byte("x=1")}, Sent: true},
 	} {
 		f.Add(appendEntry(nil, &e))
 	}

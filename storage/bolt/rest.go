@@ -55,8 +55,8 @@ func (s *Store) recall(tx *bbolt.Tx, o *origin, g storage.Sighting, now time.Tim
 	page.Listed, e.Page = g.Modified, &page
 	s.clearSlot(o, at)
 	l := o.lane(schedule.Resting)
-	s.cached -= len(l.head)
-	l.head = nil
+	s.cached -= l.weight
+	l.setHead(nil)
 	l.n--
 	s.put(o, schedule.Resting, min(at.at, schedule.Nanos(now)), &e)
 	return true

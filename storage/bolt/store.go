@@ -46,7 +46,7 @@ type state struct {
 	seen    int
 	parked  int
 
-	cached int       // items in the heads of lanes
+	cached int       // weight of the heads of lanes
 	heads  []*origin // that have some, or had: the first are forgotten first
 	guests []*origin // looked at, and kept for a while though they may hold nothing
 	recent recent

@@ -50,7 +50,7 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 		return 0, err
 	}
 	if e.For.IsZero() {
-		p := printOf(e.URL)
+		p := printOfEntry(e)
 		if s.isSeen(c, o, p) {
 			return storage.Known, nil
 		}
@@ -130,8 +130,8 @@ func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.
 		s.turns.Update(&o.Origin)
 		return storage.Lease{}, false
 	}
-	s.cached--
 	i := l.pop()
+	s.cached -= sizeOf(i.value)
 	at := slot{l.lane, i.place}
 	o.count(l.lane, -1)
 	e, err := parseEntry(i.value, o.name)
@@ -187,7 +187,7 @@ func (s *Store) settleLease(l *lease, e *storage.Entry, outcome storage.Outcome,
 	}
 	s.clearSlot(o, l.slot)
 	if l.slot.lane == schedule.Resting {
-		s.rest(o, printOf(e.URL), nowhere)
+		s.rest(o, printOfEntry(e), nowhere)
 	}
 	switch outcome {
 	case storage.Again:
@@ -238,7 +238,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 			continue
 		}
 		e := a.Lease.Entry
-		e.For = l.entry.For // what passed by the seen set stays a hop
+		e.For, e.Sent = l.entry.For, l.entry.Sent // what passed by the seen set stays a hop
 		s.settleLease(l, &e, a.Outcome, a.At)
 		if a.Host != nil {
 			l.Origin.Host.Set(schedule.Clock(*a.Host))
@@ -247,6 +247,22 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		s.turns.End(l.Lease)
 	}
 	return errors.Join(errs...)
+}
+
+// Mark implements storage.Store.
+func (s *Store) Mark(ctx context.Context, given storage.Lease, sent bool) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	l := s.leases[given.Token]
+	if l == nil || l.entry.URL != given.URL {
+		return fmt.Errorf("mark %v: %w", given.URL, storage.ErrStale)
+	}
+	l.entry.Sent = sent
+	s.entry = appendEntry(s.entry[:0], &l.entry)
+	s.putSlot(l.Origin.Queue, l.slot, s.entry)
+	return nil
 }
 
 // Hold implements storage.Store.

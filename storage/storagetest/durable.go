@@ -223,6 +223,21 @@ var durableTests = []struct {
 			d.Errorf("entry (-added +leased):\n%s", diff)
 		}
 	}},
+	{"what was marked as sent", func(d *durable) {
+		d.add(2, post("https://a.example/", "x=1"), post("https://b.example/", "x=1"))
+		for _, l := range d.lease(at(0), 2) {
+			d.must(d.store.Mark(d.Context(), l, l.URL.Origin() == origin("https://a.example")))
+		}
+		d.reopen()
+		for _, l := range d.lease(at(0), 2) {
+			want := post(l.URL.String(), "x=1")
+			want.Sent = l.URL.Origin() == origin("https://a.example")
+			if diff := cmp.Diff(want, l.Entry, exact); diff != "" {
+				d.Errorf("entry (-added +leased):\n%s", diff)
+			}
+		}
+		d.add(0, post("https://a.example/", "x=1"))
+	}},
 	{"leases of before to be stale", func(d *durable) {
 		d.add(1, page("https://a.example/"))
 		old := d.take(at(0), "https://a.example/")

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,9 +15,9 @@ import (
 // A model is a Store as it would be explained: slow, and with nothing to get
 // wrong. Where the contract leaves a choice, it takes the Store's.
 type model struct {
-	now     time.Time // the latest it was told
-	clock   int       // numbers what happens
-	seen    map[decorum.URL]bool
+	now     time.Time       // the latest it was told
+	clock   int             // numbers what happens
+	seen    map[string]bool // by identity
 	waiting []*waiter
 	out     map[uint64]*waiter
 	parked  []storage.Entry
@@ -49,7 +50,7 @@ type modelHold struct {
 func newModel() *model {
 	return &model{
 		now:    time.Time{},
-		seen:   make(map[decorum.URL]bool),
+		seen:   make(map[string]bool),
 		out:    make(map[uint64]*waiter),
 		hosts:  make(map[string]*modelHost),
 		holds:  make(map[decorum.Origin]modelHold),
@@ -73,7 +74,7 @@ func (m *model) add(entries []storage.Entry, most int) (fates []storage.Fate) {
 			continue
 		}
 		if e.For.IsZero() {
-			m.seen[e.URL] = true
+			m.seen[identity(&e)] = true
 		}
 		m.queue(&waiter{Entry: e})
 	}
@@ -84,12 +85,12 @@ func (m *model) fate(e *storage.Entry, most int) storage.Fate {
 	switch {
 	case !e.For.IsZero():
 		return storage.Added
-	case m.seen[e.URL]:
+	case m.seen[identity(e)]:
 		return storage.Known
 	}
 	there := 0
-	for u := range m.seen {
-		if u.Origin() == e.URL.Origin() {
+	for id := range m.seen {
+		if strings.HasPrefix(id, e.URL.Origin().String()+"/") {
 			there++
 		}
 	}
@@ -97,6 +98,14 @@ func (m *model) fate(e *storage.Entry, most int) storage.Fate {
 		return storage.Over
 	}
 	return storage.Added
+}
+
+// identity returns what two entries have in common if they are the same.
+func identity(e *storage.Entry) string {
+	if e.Request == nil {
+		return e.URL.String()
+	}
+	return e.URL.String() + " " + e.Request.Method + " " + string(e.Request.Body)
 }
 
 func (m *model) queue(w *waiter) {
@@ -307,6 +316,7 @@ func (m *model) ack(a storage.Ack) bool {
 	}
 	delete(m.out, a.Lease.Token)
 	e := a.Lease.Entry
+	e.Sent = w.Sent
 	switch a.Outcome {
 	case storage.Again:
 		m.queue(&waiter{Entry: e, back: m.clock + 1})
@@ -331,7 +341,7 @@ func (m *model) ack(a storage.Ack) bool {
 
 func (m *model) recall(now time.Time, g storage.Sighting) int {
 	for _, w := range m.waiting {
-		if !w.rests || w.URL != g.URL {
+		if !w.rests || w.URL != g.URL || w.Request != nil {
 			continue
 		}
 		var page storage.Page

@@ -66,10 +66,10 @@ func (w *walk) step() error {
 		call   func() error
 	}{
 		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
-		{5, "hold", w.doHold}, {5, "recall", w.doRecall}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
+		{4, "mark", w.doMark}, {5, "hold", w.doHold}, {5, "recall", w.doRecall}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
-	n := w.rand.IntN(101)
+	n := w.rand.IntN(105)
 	for _, c := range calls {
 		if n -= c.weight; n < 0 {
 			if err := c.call(); err != nil {
@@ -103,6 +103,8 @@ func (w *walk) doAdd() error {
 			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
 		case 2:
 			e.Redirects = w.rand.IntN(12)
+		case 3:
+			e.Request = &storage.Request{Method: "POST", Body: []byte{byte(w.rand.IntN(3))}}
 		}
 		entries = append(entries, e)
 	}
@@ -193,6 +195,25 @@ func (w *walk) doRenew() error {
 	out.expires = w.now.Add(10 * time.Second)
 	w.model.now = latest(w.model.now, w.now)
 	return err
+}
+
+func (w *walk) doMark() error {
+	if len(w.leases) == 0 {
+		return nil
+	}
+	l, sent := w.leases[w.rand.IntN(len(w.leases))], w.rand.IntN(4) > 0
+	if l.Request == nil {
+		return nil
+	}
+	err := w.store.Mark(w.Context(), l, sent)
+	if out := w.model.out[l.Token]; out != nil {
+		out.Sent = sent
+		return err
+	}
+	if !errors.Is(err, storage.ErrStale) {
+		return fmt.Errorf("error %v, want stale", err)
+	}
+	return nil
 }
 
 func (w *walk) doHold() error {

@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// A Request is how a URL is asked for, if not by GET. It is never written to.
+type Request struct {
+	Method string // RFC 9110, section 9; not GET
+	Body   []byte // at most MaxBody
+}
+
+// IsSafe reports whether the request may be made again unasked: the method is
+// one by which nothing is meant to be changed (RFC 9110, section 9.2.1). The nil
+// Request, a GET, is.
+func (r *Request) IsSafe() bool {
+	return r == nil || r.Method == http.MethodHead || r.Method == http.MethodOptions
+}
+
+// Name returns the method.
+func (r *Request) Name() string {
+	if r == nil {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
+// print goes on with a fingerprint. No path holds the line feeds that set method
+// and body apart.
+func (r *Request) print(h uint64) uint64 {
+	return fnv1a(fnv1a(h, "\n"+r.Method+"\n"), r.Body)
+}
+
+// checkRequest returns an error if no Store may keep what e says of its request.
+func (e *Entry) checkRequest() error {
+	r := e.Request
+	switch {
+	case e.Sent && r.IsSafe():
+		return fmt.Errorf("%v: marked as sent, which is for what must not be sent twice", e.URL)
+	case r == nil:
+		return nil
+	case r.Method == "" || r.Method == http.MethodGet:
+		return fmt.Errorf("%v: a request by %q; GET is the one that is not named", e.URL, r.Method)
+	case len(r.Body) > MaxBody:
+		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBody)
+	case e.Source == Robots || !e.For.IsZero():
+		return errors.New("an errand of the crawl, which is asked for by GET alone")
+	}
+	return nil
+}
