@@ -13,6 +13,7 @@ type Request struct {
 	Host   string // without port
 	Path   string // with its query
 	Header http.Header
+	Body   []byte    // of the request, at most 32 MiB of it
 	At     time.Time // when it came
 	Nth    int       // how often this URL has been asked for, this time included
 }

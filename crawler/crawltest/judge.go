@@ -71,7 +71,8 @@ func (w *Web) Judge(o Options) Report {
 //     for again with the same method, though its last answer was whole and neither
 //     408, 425, 429 nor 5xx, and there was no restart in between. Robots.txt and its
 //     redirects may be asked for again, and a page once more as it was found if the
-//     URL without the parameters answered 404 or 410.
+//     URL without the parameters answered 404 or 410. With a method that is not
+//     safe the same body may not be sent to a URL again, whatever happened.
 //   - Anonymous: the User-Agent does not begin with product/version, does not name
 //     Options.Product, or has no URL or mail address to complain to.
 func (w *Web) JudgeLog(log []Exchange, o Options) Report {
@@ -192,10 +193,12 @@ func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
 	if law.rules.Clean != nil {
 		path = law.rules.Clean(path)
 	}
-	page := x.Method + " " + origin + path
+	page := x.Method + " " + origin + path + " " + x.BodySHA256
 	before, again := h.seen[page]
 	h.seen[page] = x
 	switch {
+	case again && !safe(x.Method):
+		h.blame(Duplicate, x, "it must not be sent twice; first "+seconds(x.Start.Sub(before.Start))+" before")
 	case !again, missing(before) && before.URL == origin+path && x.URL != before.URL:
 	case h.restart(x.Start).After(before.Start):
 		h.report.Redone++
@@ -204,6 +207,11 @@ func (h *hearing) examineRepeat(x Exchange, origin, path string, law law) {
 	case !h.opts.Revisits:
 		h.blame(Duplicate, x, "first "+seconds(x.Start.Sub(before.Start))+" before")
 	}
+}
+
+// safe reports whether a request by the method may be repeated unasked.
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
 // missing reports whether an answer says that nothing is there.

@@ -39,6 +39,9 @@ func wire(e *Exchange)               { e.Wire = true }
 func unended(e *Exchange)            { e.End = time.Time{} }
 func ifNew(e *Exchange)              { e.Conditional = true }
 func named(s string) func(*Exchange) { return func(e *Exchange) { e.Agent = s } }
+func posted(body string) func(*Exchange) {
+	return func(e *Exchange) { e.Method, e.BodySHA256 = "POST", body }
+}
 
 // courtWeb is the web that the logs are of.
 func courtWeb() *Web {
@@ -263,6 +266,14 @@ var judged = []struct {
 	{"robots.txt asked for again", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s), x("free.example/robots.txt", s, 2*s),
 	}, nil},
+	{"different forms to a URL", Options{}, []Exchange{
+		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s), x("free.example/a", 2*s, 3*s, posted("1")), x("free.example/a", 3*s, 4*s, posted("2")),
+	}, nil},
+	{"a form sent again, though it failed, after a restart, in a crawl that revisits",
+		Options{Revisits: true, Restarts: []time.Time{noon.Add(2 * s)}}, []Exchange{
+			x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s, posted("1"), status(503)),
+			x("free.example/robots.txt", 2*s, 3*s), x("free.example/a", 4*s, 5*s, posted("1")),
+		}, map[Rule]int{Duplicate: 1}},
 	{"revisits, as agreed", Options{Revisits: true}, []Exchange{
 		x("free.example/robots.txt", 0, s), x("free.example/a", s, 2*s), x("free.example/a", 3*s, 4*s),
 	}, nil},

@@ -17,6 +17,7 @@ type Exchange struct {
 	URL         string    `json:"url"` // as asked for: scheme, host, path and query
 	Agent       string    `json:"agent"`
 	Conditional bool      `json:"conditional,omitempty"` // If-None-Match or If-Modified-Since
+	BodySHA256  string    `json:"body_sha256,omitempty"` // of the request, in hex; empty: it had no body
 	Start       time.Time `json:"start"`                 // when the request had come
 	// End is when the answer ended: just before its last byte left the server,
 	// so that no client can have seen its end any earlier; for one that was not

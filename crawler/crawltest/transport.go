@@ -20,7 +20,7 @@ import (
 // resolved, and is not logged.
 func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		r.Body.Close()
+		defer r.Body.Close()
 	}
 	ctx := r.Context()
 	if ctx.Err() != nil {

@@ -1,6 +1,9 @@
 package crawltest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -18,6 +21,9 @@ type Site struct {
 	Pages map[string]Page
 	// Others answers what Pages does not hold. Nil: 404.
 	Others Page
+	// Forms answer requests by methods other than GET and HEAD, by path as Pages
+	// do. Nil: 405.
+	Forms map[string]Page
 	// Concurrency is how many requests at a time the owner allows. Default 1.
 	Concurrency int
 	Latency     Latency
@@ -71,21 +77,22 @@ func (s *Site) answer(r Request) Answer {
 	if s == nil {
 		return Status(http.StatusMisdirectedRequest)
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return Status(http.StatusMethodNotAllowed)
-	}
 	path, _, _ := strings.Cut(r.Path, "?")
-	switch {
-	case r.Path == robotsPath:
-		return s.robots(r.At).Answer
-	case s.Pages[r.Path] != nil:
-		return s.Pages[r.Path](r)
-	case s.Pages[path] != nil:
-		return s.Pages[path](r)
-	case s.Others != nil:
-		return s.Others(r)
+	pages, others, none := s.Pages, s.Others, http.StatusNotFound
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		pages, others, none = s.Forms, nil, http.StatusMethodNotAllowed
 	}
-	return Status(http.StatusNotFound)
+	switch {
+	case r.Path == robotsPath && none == http.StatusNotFound:
+		return s.robots(r.At).Answer
+	case pages[r.Path] != nil:
+		return pages[r.Path](r)
+	case pages[path] != nil:
+		return pages[path](r)
+	case others != nil:
+		return others(r)
+	}
+	return Status(none)
 }
 
 const robotsPath = "/robots.txt"
@@ -101,13 +108,28 @@ func (w *Web) begin(r *http.Request, scheme string, wire bool) (*entry, delivery
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}
+	if r.Body != nil { // what breaks off is answered as far as it came
+		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, mostBody))
+	}
 	e := w.log.begin(Exchange{
-		Method: req.Method, URL: scheme + "://" + hostport + req.Path,
+		Method: req.Method, BodySHA256: digest(req.Body), URL: scheme + "://" + hostport + req.Path,
 		Agent: r.UserAgent(), Conditional: conditional(r.Header), Start: req.At, Wire: wire,
 	}, w.maxLog())
 	req.Nth = e.nth
 	site := w.sites[req.Host]
 	return e, newDelivery(req, site.answer(req), site.latency())
+}
+
+// mostBody is how much of the body of a request is read.
+const mostBody = 32 << 20
+
+// digest returns the SHA-256 of a body in hex, empty if there is none.
+func digest(body []byte) string {
+	if len(body) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 func (w *Web) maxLog() int {
