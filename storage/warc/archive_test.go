@@ -193,6 +193,20 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 	}
 }
 
+// TestHead: the answer to HEAD is whole, though its header speaks of a body.
+func TestHead(t *testing.T) {
+	a := open(t, Config{})
+	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+	v.Exchange.Request = []byte("HEAD /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	if _, err := a.Write(v); err != nil {
+		t.Fatal(err)
+	}
+	h := readDir(t, a)[1].Header
+	if h.Get("WARC-Truncated") != "" || h.Get("WARC-Payload-Digest") != sumOf("") {
+		t.Errorf("header %v, want that of an empty payload, which is not truncated", h)
+	}
+}
+
 // What is no answer of HTTP/1.1 is not archived, and leaves no file.
 func TestNoAnswer(t *testing.T) {
 	for _, received := range []string{"", "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 200 OK\r\nContent-", "HTTP/1.1  200 Fine",

@@ -22,10 +22,11 @@ type message struct {
 // readMessage finds the final response in what a server sent, reading it as
 // net/http does, which received it. What stands before and after is not part of
 // it. A body that ends early is no error, a header that does is. cut says that
-// nobody waited for the end.
-func readMessage(received []byte, cut bool) (message, error) {
+// nobody waited for the end. The method is the request's: to HEAD there is no body,
+// whatever the header says of it.
+func readMessage(method string, received []byte, cut bool) (message, error) {
 	for {
-		m, err := readOne(received)
+		m, err := readOne(method, received)
 		if err != nil {
 			return m, err
 		}
@@ -39,11 +40,17 @@ func readMessage(received []byte, cut bool) (message, error) {
 	}
 }
 
-func readOne(received []byte) (message, error) {
+// methodOf returns the method of a request as it was sent.
+func methodOf(request []byte) string {
+	method, _, _ := bytes.Cut(request, []byte(" "))
+	return string(method)
+}
+
+func readOne(method string, received []byte) (message, error) {
 	source := bytes.NewReader(received)
 	buffered := bufio.NewReader(source)
 	read := func() int { return len(received) - source.Len() - buffered.Buffered() }
-	res, err := http.ReadResponse(buffered, nil)
+	res, err := http.ReadResponse(buffered, &http.Request{Method: method})
 	if err != nil {
 		return message{}, fmt.Errorf("not a whole header of HTTP/1.1: %w", err)
 	}

@@ -187,14 +187,14 @@ func FuzzMessage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, received []byte) {
-		m, err := readMessage(received, false)
+		m, err := readMessage("GET", received, false)
 		if err != nil {
 			return
 		}
 		if !bytes.Contains(received, m.raw) || m.head > len(m.raw) {
 			t.Fatalf("%q is not in what was received, or its header of %d bytes is not in it", m.raw, m.head)
 		}
-		again, err := readMessage(m.raw, false)
+		again, err := readMessage("GET", m.raw, false)
 		if err != nil || again.payload != m.payload || !bytes.Equal(again.raw, m.raw) {
 			t.Fatalf("read again: %v, payload %s, was %s", err, again.payload, m.payload)
 		}

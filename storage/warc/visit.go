@@ -37,7 +37,7 @@ var ErrNoAnswer = errors.New("no answer to archive")
 // records returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
 func (v *Visit) records() (*bytes.Buffer, Kept, error) {
-	m, err := readMessage(v.Exchange.Response, v.Exchange.Cut != decorum.NotCut)
+	m, err := readMessage(methodOf(v.Exchange.Request), v.Exchange.Response, v.Exchange.Cut != decorum.NotCut)
 	if err != nil {
 		return nil, Kept{}, errors.Join(ErrNoAnswer, err)
 	}
