@@ -25,6 +25,9 @@ const (
 	Forbidden   Kind = "forbidden address"
 	Dropped     Kind = "dropped"
 	Panicked    Kind = "callback panicked"
+	// InDoubt is of a request that must not be made twice (RFC 9110, section
+	// 9.2.2): it was sent, and no whole answer came.
+	InDoubt Kind = "sent, and its outcome is not known"
 )
 
 // An Error says what was being done, to which URL, and why it failed.

@@ -21,7 +21,7 @@ func target(e storage.Entry) decorum.URL {
 // aim returns what the visit of e will be to by the rules known now: where they
 // clean it further, that is another entry in its place.
 func (c *Crawler) aim(e storage.Entry) decorum.URL {
-	if e.AsFound || e.Source == storage.Robots {
+	if e.AsFound || e.Source == storage.Robots || e.Request != nil {
 		return target(e)
 	}
 	return c.clean(e.URL)
@@ -33,7 +33,7 @@ func (c *Crawler) aim(e storage.Entry) decorum.URL {
 // or, if it was found clean, where the redirect leads.
 func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
 	found = v.Lease.Found
-	if v.Lease.AsFound || v.Response == nil {
+	if v.Lease.AsFound || v.Response == nil || v.Lease.Request != nil {
 		return found, false
 	}
 	if absent(v.Status()) {

@@ -9,7 +9,7 @@ import (
 // body of one that was visited before. A page that was visited before itself is
 // counted then.
 func (c *Crawler) countDuplicate(v *Visit) {
-	if !v.OK() || v.Revisits() {
+	if !v.OK() || v.Revisits() || v.Lease.Request != nil {
 		return
 	}
 	if to := v.Canonical(); !to.IsZero() && to != v.URL() && c.clean(to) != v.Lease.URL {

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Fetcher gets one URL. It calls Ticket.Use before it sends anything,
-// follows no redirects, and returns an answer of any status as a Response; an
+// A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Use before it
+// sends anything, and Ticket.Send right before; follows no redirects, and returns an answer of any status as a Response; an
 // error, as NoAnswer makes it, means that no whole answer came.
 type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
@@ -37,14 +37,18 @@ func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error
 
 // NoAnswer returns the error of a Fetcher that got no whole answer, because of
 // cause. Its Kind is that of cause if we refused the request ourselves
-// (Unticketed, Forbidden, NotDue), else Unreachable.
+// (Unticketed, Forbidden, NotDue), else Unreachable; but InDoubt if the request
+// must not be sent twice, and was sent.
 func NoAnswer(t Ticket, cause error) error {
 	kind := decorum.Unreachable
-	for _, ours := range []decorum.Kind{decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
+	for _, ours := range []decorum.Kind{decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
 		if errors.Is(cause, ours) {
 			kind = ours
 			break
 		}
+	}
+	if t.isMarked() {
+		kind = decorum.InDoubt
 	}
 	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}
 }

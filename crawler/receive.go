@@ -66,6 +66,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 		v.Err = verdict
 	}
 	v.Links = len(links)
+	c.doubt(v)
 	if c.Recorder != nil {
 		err := c.Recorder.Record(ctx, v)
 		if err != nil && ctx.Err() != nil {
@@ -145,7 +146,7 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 	entries := make([]storage.Entry, 0, len(links)+1)
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
-		found.URL, found.Context, found.Source = l.URL, l.Context, l.source()
+		found.URL, found.Context, found.Source, found.Request = l.URL, l.Context, l.source(), l.Request
 		if err := found.Check(); err != nil {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue

@@ -16,14 +16,34 @@ func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 	if err := c.noteScheme(ctx, v); err != nil || v.Response == nil {
 		return err
 	}
-	to, ok := v.Response.Location()
+	to, request, ok := Redirection(v.Lease.Request, v.Response)
 	if !ok {
 		return nil
 	}
-	added, err := c.Frontier.Discover(ctx, redirected(v, to))
+	target := redirected(v, to)
+	target.Request = request
+	added, err := c.Frontier.Discover(ctx, target)
 	c.tally.redirects.Add(1)
 	c.tally.redirectsNew.Add(int64(added))
 	return err
+}
+
+// Redirection returns where an answer leads to and how that is to be asked for,
+// and false if it leads nowhere (RFC 9110, section 15.4): HEAD and OPTIONS stay what
+// they are; of any other method 301, 302 and 303 make a GET, while 307 and 308 ask
+// for the same request, with its body, which is made within the same origin alone.
+func Redirection(asked *storage.Request, res *decorum.Response) (to decorum.URL, request *storage.Request, ok bool) {
+	to, ok = res.Location()
+	switch {
+	case asked == nil:
+	case asked.IsSafe():
+		ok = ok && to.Origin().IsHTTP()
+	case res.Status == http.StatusTemporaryRedirect, res.Status == http.StatusPermanentRedirect:
+		ok = ok && to.Origin() == res.URL.Origin()
+	default:
+		asked = nil
+	}
+	return to, asked, ok
 }
 
 // redirected returns the entry of a redirect's target: one redirect more, and no

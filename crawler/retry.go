@@ -132,10 +132,11 @@ func noSuchHost(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// retry asks for the page of v again after d, until it has failed too often.
+// retry asks for the page of v again after d, until it has failed too often. What
+// must not be sent twice is not asked for again.
 func (c *Crawler) retry(v *Visit, f Failure, d time.Duration) storage.Ack {
 	c.tally.failures[f].Add(1)
-	if v.Lease.Attempt+1 >= f.attempts(c.Settings.Attempts) {
+	if v.marked || v.Lease.Attempt+1 >= f.attempts(c.Settings.Attempts) {
 		return c.giveUp(v)
 	}
 	c.tally.retries.Add(1)

@@ -15,11 +15,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// settle ends a visit that was answered: the page is done, or rests until its
+// settle ends a visit that was answered: the page is done, as is all that is not
+// asked for by GET, or rests until its
 // revisit, or has been missing so often that it is given up.
 func (c *Crawler) settle(ctx context.Context, v *Visit) (storage.Ack, error) {
 	plan := c.Settings.Revisit
-	if !plan.Wanted() {
+	if !plan.Wanted() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
 	before, seen := v.Lease.Page, sight(v)
@@ -113,7 +114,7 @@ func validator(res *decorum.Response, name string) string {
 // condition puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func condition(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.Page != nil && !cl.ForRobots() {
+	if l.Page != nil && l.Request == nil && !cl.ForRobots() {
 		t.stub.etag, t.stub.modified = l.Page.ETag, l.Page.LastModified
 	}
 }

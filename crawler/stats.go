@@ -13,6 +13,7 @@ type Stats struct {
 	Retries  int64 // pages that will be asked for again
 	Failed   int64 // pages given up after too many attempts, until their revisit if they were there before
 	Panics   int64 // callbacks that panicked
+	InDoubt  int64 // requests that must not be sent twice, were sent, and got no whole answer
 
 	Failures  [Failures]int64 // visits to pages and sitemaps that failed, by class
 	Revisits  int64           // of Pages, those to pages that had been visited before
@@ -29,7 +30,7 @@ type Stats struct {
 }
 
 type tally struct {
-	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics atomic.Int64
+	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics, inDoubt atomic.Int64
 
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
@@ -64,7 +65,7 @@ func (c *Crawler) Stats() Stats {
 	s := Stats{
 		Pages: t.pages.Load(), Robots: t.robots.Load(), Sitemaps: t.sitemaps.Load(),
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
-		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(),
+		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
 		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
 		Renamed: t.renamed.Load(), Duplicates: t.duplicates.Load(),

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync/atomic"
@@ -27,9 +28,11 @@ type stub struct {
 	modified  string
 	used      atomic.Bool
 	brakes    *politeness.Brakes
-	connected atomic.Bool       // a connection was found fit for the request
-	refused   atomic.Bool       // a brake was put on before
-	exchange  *decorum.Exchange // what the fetcher kept of it
+	connected atomic.Bool                 // a connection was found fit for the request
+	refused   atomic.Bool                 // a brake was put on before
+	mark      func(context.Context) error // notes that a request that is not safe is sent
+	marked    atomic.Bool                 // that has been noted
+	exchange  *decorum.Exchange           // what the fetcher kept of it
 }
 
 // Reasons to refuse a ticket.
@@ -83,6 +86,14 @@ func (t Ticket) Lease() storage.Lease {
 	return t.stub.lease
 }
 
+// Request returns how the URL is asked for; nil: by GET, as every errand is.
+func (t Ticket) Request() *storage.Request {
+	if t.stub == nil || t.Errand() {
+		return nil
+	}
+	return t.stub.lease.Request
+}
+
 // Validators returns the ETag and the Last-Modified of the answer that the last
 // visit to the URL got, as they came; empty where the page is wanted whole. A
 // Fetcher sends them as If-None-Match and If-Modified-Since.
@@ -94,10 +105,14 @@ func (t Ticket) Validators() (etag, lastModified string) {
 }
 
 // Use spends the ticket on a request to url. Whoever sends requests must call
-// it, and send nothing if it returns an error (of Kind Unticketed).
+// it, and send nothing if it returns an error: of Kind Unticketed, or InDoubt if
+// the request must not be sent twice and was sent before.
 func (t Ticket) Use(url string) error {
 	if err := t.use(url); err != nil {
 		return &decorum.Error{Op: "show ticket", URL: url, Kind: decorum.Unticketed, Err: err}
+	}
+	if !t.Request().IsSafe() && t.stub.lease.Sent {
+		return &decorum.Error{Op: "send", URL: url, Kind: decorum.InDoubt, Err: errSentBefore}
 	}
 	return nil
 }
@@ -137,6 +152,23 @@ func (t Ticket) Connect(addr netip.Addr) error {
 
 // sent reports whether something may have been sent for the ticket.
 func (t Ticket) sent() bool { return t.Used() && !t.stub.refused.Load() }
+
+// Send notes that the request is sent now. Whoever sends requests must call it
+// after Connect, before the first byte leaves, and send nothing if it returns an
+// error. For one that is not safe it returns when the note has reached the disk.
+func (t Ticket) Send(ctx context.Context) error {
+	if t.Request().IsSafe() || t.stub.marked.Load() {
+		return nil
+	}
+	if err := t.stub.mark(ctx); err != nil {
+		return err
+	}
+	t.stub.marked.Store(true)
+	return nil
+}
+
+// isMarked reports whether a request that is not safe may have been sent.
+func (t Ticket) isMarked() bool { return t.stub != nil && t.stub.marked.Load() }
 
 // Keep hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at

@@ -33,6 +33,7 @@ type Visit struct {
 	header    func() *extract.Document
 	document  func() *extract.Document
 	brokenOff bool // by us: it says nothing of the server
+	marked    bool // a request that must not be sent again
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -64,7 +65,7 @@ func (v *Visit) unsent() bool {
 			return true
 		}
 	}
-	return false
+	return v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
 }
 
 // OK reports whether the answer is a 2xx.
@@ -115,7 +116,8 @@ func (v *Visit) Canonical() decorum.URL {
 // A Link is a URL that a handler wants visited.
 type Link struct {
 	URL     decorum.URL
-	Context []byte // travels with the URL to its own visit; at most 64 KiB
+	Context []byte           // travels with the URL to its own visit; at most 64 KiB
+	Request *storage.Request // how it is asked for; nil: by GET
 
 	feed bool // a feed announces it, or it is one that a page announces
 }

@@ -93,6 +93,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.lease, ticket.stub.errand, ticket.stub.brakes = l, !isPage(l, clearance), c.Brakes
+	ticket.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
 	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	condition(ticket, l, clearance)
 	if f, ok := c.Fetcher.(Finisher); ok {
@@ -217,11 +218,11 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
 		v.Response, v.Err = c.ask(ctx, t)
 	}
-	v.End, v.Exchange = time.Now(), t.stub.exchange
+	v.End, v.Exchange, v.marked = time.Now(), t.stub.exchange, t.isMarked()
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
-	v.brokenOff = v.Response == nil && (ctx.Err() != nil || errors.As(v.Err, new(*politeness.Braked)))
+	v.brokenOff = v.Response == nil && (ctx.Err() != nil || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }
 

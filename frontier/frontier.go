@@ -198,7 +198,7 @@ func (f *Frontier) tellAdded(entries []storage.Entry, fates []storage.Fate) {
 // it was found under first is kept: there may be nothing at the clean one
 // (CLEAN-05).
 func (f *Frontier) prepare(ctx context.Context, e *storage.Entry) error {
-	if e.Source != storage.Robots {
+	if e.Source != storage.Robots && e.Request == nil { // others go exactly to where they were meant to
 		if err := f.fold(ctx, e); err != nil {
 			return err
 		}
@@ -341,6 +341,11 @@ func (f *Frontier) nudge() {
 func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	defer f.nudge()
 	return f.store.Ack(ctx, acks)
+}
+
+// Mark notes whether a leased request was sent: see storage.Store.
+func (f *Frontier) Mark(ctx context.Context, l storage.Lease, sent bool) error {
+	return f.store.Mark(ctx, l, sent)
 }
 
 // Renew keeps a lease for another LeaseTTL.

@@ -13,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -110,10 +111,12 @@ func (b *baggage) context() *colly.Context {
 // that this one redirects to, as with net/http.
 const secretHeader = "Authorization"
 
-// headerFor returns the headers that were packed, as far as host may know them.
-func (b *baggage) headerFor(host string) http.Header {
-	h := b.Header.Clone()
-	if b.Host != host {
+// headerFor returns the headers that were packed, as far as they are for what t is
+// for: a redirect leads to hosts that may not know all of them, and to a request
+// without a body.
+func (b *baggage) headerFor(t crawler.Ticket) http.Header {
+	h := extraHeader(b.Header, t.Request())
+	if b.Host != t.URL().Origin().Host() {
 		h.Del(secretHeader)
 	}
 	return h
@@ -121,8 +124,8 @@ func (b *baggage) headerFor(host string) http.Header {
 
 // beyond returns what of the headers of a request of m is the user's to set, and not
 // the collector's own.
-func beyond(m *colly.Collector, h http.Header) http.Header {
-	extra := extraHeader(h)
+func beyond(m *colly.Collector, h http.Header, asked *storage.Request) http.Header {
+	extra := extraHeader(h, asked)
 	if m.Headers != nil {
 		maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal((*m.Headers)[k], v) })
 	}
@@ -139,12 +142,13 @@ func headerOf(m *colly.Collector) http.Header {
 
 // extraHeader returns what of the headers of a request is the user's to set: what
 // may go with every request (see CheckHeader), and the secret for one host. HTTP
-// does not mind the case of names, and so all get the usual one.
-func extraHeader(h http.Header) http.Header {
+// does not mind the case of names, and so all get the usual one. What is said of a
+// body is for a request that may have one.
+func extraHeader(h http.Header, asked *storage.Request) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		free := name == secretHeader || CheckHeader(name, "") == nil
+		free := name == secretHeader || CheckHeader(name, "") == nil || describes(name, asked)
 		if free && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
 			extra[name] = values
 		}

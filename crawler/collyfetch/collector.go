@@ -94,7 +94,7 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 	}
 	joined := &member{m, name, blank}
 	c.members[name] = joined
-	m.SetClient(&http.Client{Transport: &door{c}})
+	m.SetClient(&http.Client{Transport: &door{c}, CheckRedirect: stay})
 	m.OnRequest(func(r *colly.Request) { c.request(joined, r) })
 	m.OnResponse(trueStatus)
 	return nil
@@ -115,6 +115,9 @@ func newBlank(m *colly.Collector) (*colly.Request, error) {
 	}
 	return r, err
 }
+
+// stay keeps colly from following a redirect itself: those that lead on are queued.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // errTaken refuses a collector that another crawl has.
 var errTaken = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
@@ -153,7 +156,7 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 	if !r.resume() {
 		return nil, r.failure()
 	}
-	if _, redirects := r.response.Location(); redirects || r.response.Status == http.StatusNotModified {
+	if _, _, redirects := crawler.Redirection(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
 		c.Finish(t) // there is nothing to read
 	}
 	return r.response, nil
@@ -167,7 +170,7 @@ var errNotFetched = errors.New("the callbacks do not know the page: is the Colle
 func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 	r := c.reading(v.Lease.Token)
 	if r == nil {
-		if _, redirects := v.Response.Location(); redirects {
+		if _, _, redirects := crawler.Redirection(v.Lease.Request, v.Response); redirects {
 			return nil, nil
 		}
 		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}
@@ -201,7 +204,7 @@ func (c *Collector) request(m *member, r *colly.Request) {
 		}
 		return
 	}
-	if r.IsAbort() || r.Method != http.MethodGet {
+	if r.IsAbort() {
 		return
 	}
 	if err := c.enqueue(m, r); err != nil {
@@ -222,11 +225,18 @@ func (c *Collector) enqueue(m *member, r *colly.Request) error {
 	if parent.retries(r) {
 		return nil
 	}
-	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers))
+	request, err := requestOf(r, c.fetcher.cfg.MaxRequestBody)
+	if err == nil && request != nil && !u.Origin().IsHTTP() {
+		err = errScheme
+	}
 	if err != nil {
 		return err
 	}
-	return c.queue(parent, crawler.Link{URL: u, Context: baggage}, r.Depth)
+	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers, request))
+	if err != nil {
+		return err
+	}
+	return c.queue(parent, crawler.Link{URL: u, Context: baggage, Request: request}, r.Depth)
 }
 
 // queue queues a link, which colly counts as so deep, with those of the page that it
@@ -235,7 +245,7 @@ func (c *Collector) queue(parent *reading, l crawler.Link, depth int) error {
 	if parent.add(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.Seed, Depth: max(depth-1, 0), Context: l.Context}
+	e := storage.Entry{URL: l.URL, Source: storage.Seed, Depth: max(depth-1, 0), Context: l.Context, Request: l.Request}
 	if c.begun.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.Link
 	}

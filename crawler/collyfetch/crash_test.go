@@ -2,6 +2,7 @@ package collyfetch_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,11 +21,13 @@ import (
 
 const asProgram = "COLLYFETCH_TEST_SERVER"
 
-// TestMain is, where the test asks for it, a colly program that was wrapped: it
-// prints the title of each page, and what its link said.
+// crashing are the programs that a test may start, and kill.
+var crashing = map[string]func(*collyfetch.Crawl) error{"chain": chain, "forms": forms}
+
+// TestMain is, where a test asks for it, one of the programs.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(asProgram); addr != "" {
-		if err := chain(addr, os.Args[1]); err != nil {
+		if err := wrapped(addr, os.Args[1], crashing[os.Args[2]]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -33,7 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func chain(addr, dir string) error {
+// wrapped runs a program for colly on a wrapped collector.
+func wrapped(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	to, err := collyfetch.ParseConnectTo("::" + addr)
 	if err != nil {
 		return err
@@ -44,6 +48,11 @@ func chain(addr, dir string) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(program(c), c.Close())
+}
+
+// chain prints the title of each page, and what its link said.
+func chain(c *collyfetch.Crawl) error {
 	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Text, e.Request.Ctx.Get("label")) })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		e.Request.Ctx.Put("label", e.Text)
@@ -51,10 +60,7 @@ func chain(addr, dir string) error {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	})
-	if err := c.Visit("http://a.test/0"); err != nil {
-		return err
-	}
-	return c.Close()
+	return c.Visit("http://a.test/0")
 }
 
 // TestKilled: a program that is killed loses no page and no context, and the
@@ -80,7 +86,7 @@ func TestKilled(t *testing.T) {
 	must(t, err)
 	dir, seen := filepath.Join(t.TempDir(), "state"), map[string]bool{}
 	start := func(until int) {
-		c := exec.Command(self, dir)
+		c := exec.Command(self, dir, "chain")
 		c.Env, c.Stderr = append(os.Environ(), asProgram+"="+server.Addr), os.Stderr
 		out, err := c.StdoutPipe()
 		must(t, err)

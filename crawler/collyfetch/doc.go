@@ -26,8 +26,8 @@
 //
 // # No ticket, no request
 //
-// A request that is for no page in hand is refused by the door: a POST, one of a
-// Clone that did not Join. Below the Fetcher the turnstile refuses every request
+// A request that is for no page in hand is refused by the door, as one of a
+// Clone is that did not Join. Below the Fetcher the turnstile refuses every request
 // that does not carry a valid ticket for exactly its URL, whoever made it. And
 // where a program replaces the door, by SetClient or WithTransport, the requests
 // of the collector have a context that is done, and a header that is no HTTP:

@@ -21,7 +21,6 @@ type door struct{ collector *Collector }
 
 // Reasons to refuse a request.
 var (
-	errNotGet   = errors.New("only GET can be enqueued: after a crash a visit is made again, which other methods do not allow (RFC 9110, section 9.2.2)")
 	errStranger = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
 	errIdentity = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
 	errReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
@@ -42,7 +41,7 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
-	res, err := d.collector.fetcher.relay(ctx, r.ticket, extraHeader(req.Header))
+	res, err := d.collector.fetcher.relay(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
 	switch {
 	case errors.Is(err, decorum.NotDue) || err != nil && r.ctx.Err() != nil:
 		r.err = err
@@ -60,11 +59,8 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 // refusal says why a request is not let out that is for no page in hand.
 func refusal(req *http.Request) error {
 	err := errStranger
-	switch why := req.Header[refusalHeader]; {
-	case len(why) > 0:
+	if why := req.Header[refusalHeader]; len(why) > 0 {
 		err = errors.New(why[0])
-	case req.Method != http.MethodGet:
-		err = errNotGet
 	}
 	return &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: err}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Config is how a Fetcher fetches.
@@ -36,6 +37,9 @@ type Config struct {
 	// are read of it encoded. Default 10 MiB, at most 1 TiB.
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
 	MaxBody int64
+	// MaxRequestBody is how many bytes of a body a request may have that callbacks
+	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
+	MaxRequestBody int64
 	// ContentTypes are the media types whose bodies are read; of others only
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
@@ -75,6 +79,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.FirstByte = min(cmp.Or(cfg.FirstByte, cfg.Timeout), cfg.Timeout)
 	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 64<<10)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
+	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBody)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	return cfg
 }
@@ -141,7 +146,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	return f.visit(ctx, t, func(ctx context.Context) error {
 		c := f.engine.Clone()
 		c.Context = ctx
-		return c.Request(http.MethodGet, t.URL().String(), nil, nil, f.header(nil))
+		return c.Request(t.Request().Name(), t.URL().String(), reader(t.Request()), nil, f.header(nil))
 	})
 }
 
@@ -149,7 +154,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 // a second one would do all again. extra are headers that the callbacks have set.
 func (f *Fetcher) relay(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	return f.visit(ctx, t, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL().String(), nil)
+		req, err := http.NewRequestWithContext(ctx, t.Request().Name(), t.URL().String(), reader(t.Request()))
 		if err != nil {
 			return err
 		}

@@ -158,6 +158,21 @@ var programs = map[string]func(*session){
 		detail.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s of %s", e.Text, e.Request.Ctx.Get("date")) })
 		_ = s.Visit("http://shop.test/api")
 	},
+	"login": func(s *session) {
+		_ = s.Post("http://shop.test/login", map[string]string{"username": "admin", "password": "admin"})
+		s.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s: %s", e.Request.URL, e.Text) })
+		_ = s.Visit("http://shop.test/account")
+	},
+	"multipart": func(s *session) {
+		s.MaxDepth, s.AllowURLRevisit = 5, true
+		form := map[string][]byte{"firstname": []byte("one"), "email": []byte("onetwo@example.com"), "file": {0xff, 0xd8, 0}}
+		s.OnHTML("html", func(e *colly.HTMLElement) {
+			s.found("%d: %s", e.Request.Depth, e.Text)
+			time.Sleep(time.Second)
+			_ = e.Request.PostMultipart("http://shop.test/upload", form)
+		})
+		_ = s.PostMultipart("http://shop.test/upload", form)
+	},
 	"hackernews_comments": func(s *session) {
 		type comment struct {
 			Author string `selector:".author"`
@@ -195,12 +210,39 @@ func programWeb() *crawltest.Web {
 		"/sitemap.xml": crawltest.Always(crawltest.Typed("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
 		"/api":         crawltest.Always(crawltest.Typed("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
 	}
+	shop["/account"] = func(r crawltest.Request) crawltest.Answer {
+		if r.Header.Get("Cookie") != "session=s3" {
+			return crawltest.HTML("<h1>Who are you?</h1>")
+		}
+		return crawltest.HTML("<h1>Hello admin</h1>")
+	}
 	for n := 1; n <= 3; n++ {
 		shop[fmt.Sprintf("/list/%d", n)] = page(fmt.Sprintf("<div class=item><a href=/p/%d title=Thing%d>x</a><span>$%d</span></div><div class=next><a href=/list/%d>next</a></div>", n, n, n*10, n%3+1))
 		shop[fmt.Sprintf("/p/%d", n)] = page(fmt.Sprintf("<div id=course><h1>Course %d</h1><p>About %d.</p></div>", n, n))
 	}
-	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop},
+	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop, Forms: shopForms()},
 		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.Page{"/": page("<h1>Other</h1>")}})
+}
+
+// shopForms are a form that one logs in by, and one that takes a file.
+func shopForms() map[string]crawltest.Page {
+	return map[string]crawltest.Page{
+		"/login": func(r crawltest.Request) crawltest.Answer {
+			if string(r.Body) != "password=admin&username=admin" {
+				return crawltest.Status(http.StatusForbidden)
+			}
+			in := crawltest.Text("welcome")
+			in.Header.Set("Set-Cookie", "session=s3; Path=/")
+			return in
+		},
+		"/upload": func(r crawltest.Request) crawltest.Answer {
+			whole := strings.Contains(string(r.Body), "onetwo@example.com") && strings.Contains(string(r.Body), "\xff\xd8\x00")
+			if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data; boundary=") || !whole {
+				return crawltest.Status(http.StatusBadRequest)
+			}
+			return crawltest.HTML("<html><body>Success</body></html>")
+		},
+	}
 }
 
 // TestPrograms runs each program twice, with plain colly and wrapped: both
@@ -241,7 +283,9 @@ func runPlain(web http.RoundTripper, program func(*session)) []string {
 
 func runWrapped(t *testing.T, web http.RoundTripper, program func(*session)) []string {
 	c := colly.NewCollector()
-	crawl := wrap(t, c, quiet(web))
+	o := quiet(web)
+	o.Cookies = true // as colly's own are
+	crawl := wrap(t, c, o)
 	s := &session{Collector: c, items: map[string]bool{},
 		join: func(name string, other *colly.Collector) { must(t, crawl.Join(name, other)) }}
 	program(s)

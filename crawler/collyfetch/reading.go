@@ -78,13 +78,13 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
 	}
 	r := &reading{collector: c, member: member, ctx: ctx, ticket: t}
-	if r.request, err = member.requestFor(t.URL(), lease.Depth+1); err != nil {
+	if r.request, err = member.requestFor(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
 	r.request.Ctx = b.context()
 	r.request.Ctx.Put(tokenHeader, r)
 	h := headerOf(member.Collector)
-	maps.Copy(h, b.headerFor(t.URL().Origin().Host()))
+	maps.Copy(h, b.headerFor(t))
 	h[tokenHeader] = []string{c.id, strconv.FormatUint(lease.Token, 10)}
 	r.request.Headers = &h
 	r.next, r.stop = iter.Pull(r.run)
@@ -94,12 +94,12 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	return r, nil
 }
 
-// requestFor returns a request of m for u, so deep.
-func (m *member) requestFor(u decorum.URL, depth int) (*colly.Request, error) {
+// requestFor returns a request of m for what t is for, so deep.
+func (m *member) requestFor(t crawler.Ticket, depth int) (*colly.Request, error) {
 	r := *m.blank
 	var err error
-	r.URL, err = url.Parse(u.String())
-	r.Depth = depth
+	r.URL, err = url.Parse(t.URL().String())
+	r.Method, r.Body, r.Depth = t.Request().Name(), reader(t.Request()), depth
 	return &r, err
 }
 
@@ -181,6 +181,9 @@ func (r *reading) add(l crawler.Link) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := len(l.URL.String()) + len(l.Context)
+	if l.Request != nil {
+		size += len(l.Request.Body)
+	}
 	if !r.takes || r.held+size > maxHeld {
 		return false
 	}
@@ -198,10 +201,15 @@ func (r *reading) close() (links []crawler.Link, again bool) {
 }
 
 // retries notes that a callback asks for the page itself again, by Retry: a
-// Visit would be one deeper.
+// Visit would be one deeper. What must not be sent twice is not; who asks for that
+// is not told by an error, which would call OnError, from where it is asked for.
 func (r *reading) retries(req *colly.Request) bool {
-	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() {
+	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.Method != r.page.Method || req.URL.String() != r.page.URL.String() {
 		return false
+	}
+	if !r.ticket.Request().IsSafe() {
+		r.collector.Log.Warn("Retry has no effect: a request that is not safe is not sent twice", "method", req.Method, "url", r.ticket.URL())
+		return true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -104,6 +104,11 @@ func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.R
 
 // exchange sends the request and reads the answer into p.
 func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, error) {
+	if t.network == nil { // nobody tells of its connections
+		if err := p.ticket.Send(req.Context()); err != nil {
+			return nil, err
+		}
+	}
 	start := time.Now()
 	stop := t.awaitHead(p)
 	res, err := t.next.RoundTrip(req)
@@ -156,17 +161,11 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 			p.refuse(info.Conn, errBroken)
 			return
 		}
-		p.conn = info.Conn
-		if p.proxied {
-			return // it leads to the proxy, and the host has been asked about
+		err := p.connect(info.Conn)
+		if err == nil {
+			err = p.ticket.Send(req.Context())
 		}
-		addr, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
-		record(info.Conn, p.tape, addr)
 		if err != nil {
-			return // no address that hosts could share
-		}
-		p.addr = addr
-		if err := p.ticket.Connect(addr.Addr()); err != nil {
 			p.refuse(info.Conn, err)
 		}
 	}}
@@ -174,6 +173,22 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 	req.URL, req.Host = u, u.Host
 	req.Header = conditional(req.Header, p.ticket)
 	return req
+}
+
+// connect notes the connection of the passage, and returns why nothing may be sent
+// over it.
+func (p *passage) connect(conn net.Conn) error {
+	p.conn = conn
+	if p.proxied {
+		return nil // it leads to the proxy, and the host has been asked about
+	}
+	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	record(conn, p.tape, addr)
+	if err != nil {
+		return nil // no address that hosts could share
+	}
+	p.addr = addr
+	return p.ticket.Connect(addr.Addr())
 }
 
 // refuse ends the passage before anything is sent over conn. Over HTTP/2 the
@@ -223,6 +238,9 @@ const presize = 256 << 10
 
 // read returns the body as far as it is wanted, decoded.
 func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
+	if ticket.Request().Name() == http.MethodHead {
+		return nil, false, nil // its header speaks of a body that is not there
+	}
 	limit := ticket.Limit(t.cfg.MaxBody)
 	if res.StatusCode/100 == 2 && !ticket.Wants(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
 		return nil, true, nil // what is no page (a redirect, an error) is read

@@ -209,24 +209,6 @@ func (c *Crawl) settle() error {
 	return c.Collector.settle()
 }
 
-// Visit enqueues a URL. Like colly's, it returns when all that follows from it
-// has been visited, unless the collector is Async, or the crawl is running, as
-// it is for a callback. What follows from earlier visits that were cut short is
-// visited as well. Origins that do not answer are logged, and no error.
-func (c *Crawl) Visit(url string) error {
-	if c.async.Load() || !c.running.CompareAndSwap(false, true) {
-		return c.Collector.Visit(url)
-	}
-	defer c.running.Store(false)
-	if err := c.settle(); err != nil { // Async may have been set
-		return err
-	}
-	if err := c.Collector.Visit(url); err != nil || c.async.Load() {
-		return err
-	}
-	return c.tell(c.run(c.ctx))
-}
-
 // Wait crawls until nothing is left to visit, as colly's Wait returns when the
 // requests of an Async collector have ended. Use Run to get its error, which
 // Wait logs.

@@ -157,27 +157,6 @@ func TestNoWayPastTheDoor(t *testing.T) {
 	}
 }
 
-// TestOnlyGet: other methods are refused, with an error, and nothing is sent.
-func TestOnlyGet(t *testing.T) {
-	web := village()
-	crawl := wrap(t, colly.NewCollector(), quiet(web))
-	for name, send := range map[string]func() error{
-		"Post":          func() error { return crawl.Post("http://a.test/", map[string]string{"a": "b"}) },
-		"PostRaw":       func() error { return crawl.PostRaw("http://a.test/", []byte("x")) },
-		"PostMultipart": func() error { return crawl.PostMultipart("http://a.test/", map[string][]byte{"a": nil}) },
-		"Head":          func() error { return crawl.Head("http://a.test/") },
-		"Request":       func() error { return crawl.Request("PUT", "http://a.test/", strings.NewReader("x"), nil, nil) },
-	} {
-		if err := send(); !errors.Is(err, decorum.Unticketed) || !strings.Contains(err.Error(), "only GET") {
-			t.Errorf("%s returned %v, want Unticketed and why", name, err)
-		}
-	}
-	must(t, crawl.Run(t.Context()))
-	if n := len(web.Log()); n != 0 {
-		t.Errorf("the server saw %d requests", n)
-	}
-}
-
 // TestWrapResumes: a crawl that was stopped goes on in another process, with
 // what the callbacks put into contexts, and visits nothing twice.
 func TestWrapResumes(t *testing.T) {

@@ -1,0 +1,136 @@
+package collyfetch_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// formCount is how many POSTs the program forms makes.
+const formCount = 30
+
+// forms posts some forms, and prints what became of each.
+func forms(c *collyfetch.Crawl) error {
+	c.OnResponse(func(r *colly.Response) { fmt.Println("answered", r.Ctx.Get("n")) })
+	c.OnError(func(r *colly.Response, err error) {
+		if errors.Is(err, decorum.InDoubt) {
+			fmt.Println("in doubt", r.Ctx.Get("n"))
+		}
+	})
+	for n := range formCount {
+		ctx := colly.NewContext()
+		ctx.Put("n", fmt.Sprint(n))
+		if err := c.Collector.Request("POST", "http://a.test/form", strings.NewReader(fmt.Sprint("n=", n)), ctx, nil); err != nil {
+			return err
+		}
+	}
+	c.Wait()
+	return nil
+}
+
+// A killer kills the process in hand some moments after it has made some more
+// requests.
+type killer struct {
+	mu      sync.Mutex
+	process *os.Process
+	left    int // requests to go; negative: it is spared
+	moments time.Duration
+}
+
+func (k *killer) aim(p *os.Process, requests int, moments time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.process, k.left, k.moments = p, requests, moments
+}
+
+func (k *killer) request() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.left--; k.left != 0 {
+		return
+	}
+	process := k.process
+	if k.moments == 0 { // before there is an answer
+		_ = process.Kill()
+		return
+	}
+	time.AfterFunc(k.moments, func() { _ = process.Kill() })
+}
+
+// TestKilledPosts: a program that posts 30 forms is killed time and again, at
+// random moments: no form comes to the server twice, and of each the program is
+// told what became of it: answered, or in doubt.
+func TestKilledPosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs in processes of its own")
+	}
+	kills := &killer{}
+	web := crawltest.New(crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": func(crawltest.Request) crawltest.Answer {
+		kills.request()
+		return crawltest.HTML("thanks")
+	}}})
+	server, err := web.Start("")
+	must(t, err)
+	defer server.Close()
+	self, err := os.Executable()
+	must(t, err)
+	dir, told := filepath.Join(t.TempDir(), "state"), map[string]bool{}
+	var restarts []time.Time
+	live := func(requests int, moments time.Duration) {
+		c := exec.Command(self, dir, "forms")
+		c.Env = append(os.Environ(), asProgram+"="+server.Addr)
+		out, err := c.StdoutPipe()
+		must(t, err)
+		restarts = append(restarts, time.Now())
+		must(t, c.Start())
+		kills.aim(c.Process, requests, moments)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			told[lines.Text()] = true
+		}
+		if err := c.Wait(); (err != nil) != (requests > 0) {
+			t.Errorf("the program ended with %v", err)
+		}
+	}
+	for life := range 7 {
+		live(1+rand.IntN(2), time.Duration(life%4)*time.Duration(rand.IntN(10_000))*time.Microsecond)
+	}
+	live(-1, 0)
+	doubtful := 0
+	for n := range formCount {
+		answered, doubted := told[fmt.Sprint("answered ", n)], told[fmt.Sprint("in doubt ", n)]
+		if !answered && !doubted {
+			t.Errorf("nobody was told what became of form %d", n)
+		}
+		if doubted {
+			doubtful++
+		}
+	}
+	if doubtful == 0 {
+		t.Error("none was in doubt, though two lives at least ended before an answer")
+	}
+	seen := map[string]bool{}
+	for _, x := range web.Log() {
+		if x.Method == "POST" && seen[x.BodySHA256] {
+			t.Errorf("a form came twice: %s", x.BodySHA256)
+		}
+		seen[x.BodySHA256] = true
+	}
+	report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 20 * time.Millisecond, Restarts: restarts[1:], Unflushed: time.Second})
+	if !report.OK() {
+		t.Errorf("the judge found:\n%v", report)
+	}
+}

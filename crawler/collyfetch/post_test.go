@@ -1,0 +1,368 @@
+package collyfetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// office is a site with forms; the one at /private is closed by robots.txt. What
+// it is sent it says back, and keeps.
+func office(forms map[string]crawltest.Page) (*crawltest.Web, func() []string) {
+	var mu sync.Mutex
+	var got []string
+	keep := func(next crawltest.Page) crawltest.Page {
+		return func(r crawltest.Request) crawltest.Answer {
+			mu.Lock()
+			defer mu.Unlock()
+			said := fmt.Sprintf("%s %s %s %q", r.Method, r.Path, r.Header.Get("Content-Type"), r.Body)
+			got = append(got, said)
+			if next != nil {
+				return next(r)
+			}
+			return crawltest.HTML("<h1>Thanks</h1><p>" + said + "</p>")
+		}
+	}
+	site := crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": keep(nil), "/private": keep(nil)},
+		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<h1>Office</h1>")), "/form": keep(nil)},
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
+			Delay: 3 * time.Second, Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
+	for path, page := range forms {
+		site.Forms[path] = keep(page)
+	}
+	return crawltest.New(site, crawltest.Site{Host: "b.test", Forms: map[string]crawltest.Page{"/form": keep(nil)},
+			Pages: map[string]crawltest.Page{"/form": keep(nil)}}), func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(got)
+		}
+}
+
+// TestMethods: what is sent by each method that is not GET, and that a callback
+// gets the answer, with its Ctx. robots.txt and the pace hold for all.
+func TestMethods(t *testing.T) {
+	kept := func() *colly.Context {
+		ctx := colly.NewContext()
+		ctx.Put("k", "kept")
+		return ctx
+	}
+	for _, tt := range []struct {
+		name string
+		send func(*colly.Collector) error
+		want string
+	}{
+		{"Post", func(c *colly.Collector) error {
+			return c.Post("http://a.test/form", map[string]string{"b": "2 3", "a": "1"})
+		}, `POST /form application/x-www-form-urlencoded "a=1&b=2+3"`},
+		{"Post of nothing", func(c *colly.Collector) error { return c.Post("http://a.test/form", nil) },
+			`POST /form application/x-www-form-urlencoded ""`},
+		{"PostRaw", func(c *colly.Collector) error { return c.PostRaw("http://a.test/form?q=1", []byte("\x00\xffx")) },
+			`POST /form?q=1 application/x-www-form-urlencoded "\x00\xffx"`},
+		{"Request with a type", func(c *colly.Collector) error {
+			h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {c.UserAgent}}
+			return c.Request("POST", "http://a.test/form", strings.NewReader("{}"), kept(), h)
+		}, `POST /form application/json "{}"`},
+		{"PUT", func(c *colly.Collector) error {
+			return c.Request("PUT", "http://a.test/form", io.MultiReader(strings.NewReader("x")), kept(), nil)
+		}, `PUT /form  "x"`},
+		{"DELETE", func(c *colly.Collector) error { return c.Request("DELETE", "http://a.test/form", nil, nil, nil) },
+			`DELETE /form  ""`},
+		{"HEAD", func(c *colly.Collector) error { return c.Head("http://a.test/form") }, `HEAD /form  ""`},
+		{"OPTIONS", func(c *colly.Collector) error { return c.Request("OPTIONS", "http://a.test/form", nil, nil, nil) },
+			`OPTIONS /form  ""`},
+		{"a session in the URL", func(c *colly.Collector) error { return c.PostRaw("http://a.test/form;jsessionid=1", nil) },
+			`POST /form;jsessionid=1 application/x-www-form-urlencoded ""`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, got := office(map[string]crawltest.Page{"/form;jsessionid=1": nil})
+				engine := colly.NewCollector()
+				c := wrap(t, engine, quiet(web))
+				var answers []string
+				c.OnResponse(func(r *colly.Response) {
+					answers = append(answers, r.Request.Method)
+					if k := r.Ctx.Get("k"); k != "" && k != "kept" {
+						t.Errorf("context %q", k)
+					}
+				})
+				c.OnError(func(r *colly.Response, err error) { t.Errorf("OnError: %d %v", r.StatusCode, err) })
+				must(t, tt.send(engine))
+				must(t, tt.send(engine)) // the same is made once
+				must(t, c.Run(t.Context()))
+				method, _, _ := strings.Cut(tt.want, " ")
+				if !slices.Equal(got(), []string{tt.want}) || !slices.Equal(answers, []string{method}) {
+					t.Errorf("the server got %q, want %q; the callbacks %q", got(), tt.want, answers)
+				}
+				judged(t, web)
+			})
+		})
+	}
+}
+
+// TestPostMultipart: colly's own form of several parts arrives, under a type with
+// its boundary.
+func TestPostMultipart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(nil)
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		must(t, c.PostMultipart("http://a.test/form", map[string][]byte{"name": []byte("Ada")}))
+		if all := got(); len(all) != 1 || !strings.HasPrefix(all[0], "POST /form multipart/form-data; boundary=") || !strings.Contains(all[0], "Ada") {
+			t.Errorf("the server got %q", all)
+		}
+	})
+}
+
+// TestCrawlMethodsWait: on what Wrap returns every method returns when all that
+// follows has been visited, as colly's own do.
+func TestCrawlMethodsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(nil)
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		for i, send := range []func() error{
+			func() error { return c.Head("http://a.test/form") },
+			func() error { return c.Post("http://a.test/form", map[string]string{"a": "1"}) },
+			func() error { return c.PostRaw("http://a.test/form", []byte("raw")) },
+			func() error { return c.PostMultipart("http://a.test/form", map[string][]byte{"a": nil}) },
+			func() error { return c.Request("PUT", "http://a.test/form", strings.NewReader("x"), nil, nil) },
+			func() error { return c.Request("GET", "http://a.test/form", nil, nil, nil) },
+		} {
+			must(t, send())
+			if n := len(got()); n != i+1 {
+				t.Fatalf("after call %d the server has seen %d requests", i+1, n)
+			}
+		}
+		judged(t, web)
+	})
+}
+
+// TestPostsInCallbacks: what a page's callbacks post is queued, with depth and
+// Ctx; the same body to the same URL is sent once, and nothing where robots.txt
+// forbids it.
+func TestPostsInCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(nil)
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		var thanks []string
+		c.OnHTML("h1", func(e *colly.HTMLElement) {
+			if e.Text == "Thanks" {
+				thanks = append(thanks, fmt.Sprintf("%s depth %d", e.Request.Ctx.Get("n"), e.Request.Depth))
+				return
+			}
+			for _, n := range []string{"1", "2", "1"} {
+				e.Request.Ctx.Put("n", n)
+				must(t, e.Request.Post("/form", map[string]string{"n": n}))
+			}
+			must(t, e.Request.Post("/private", map[string]string{"n": "1"}))
+		})
+		must(t, c.Visit("http://a.test/"))
+		if want := []string{"1 depth 2", "2 depth 2"}; !slices.Equal(thanks, want) {
+			t.Errorf("thanks %q, want %q", thanks, want)
+		}
+		if len(got()) != 2 || c.Stats().Blocked != 1 {
+			t.Errorf("the server got %q, %d were blocked", got(), c.Stats().Blocked)
+		}
+		judged(t, web)
+	})
+}
+
+// TestRefusedRequests: who asks for what cannot be had is told, and nothing is sent.
+func TestRefusedRequests(t *testing.T) {
+	web, _ := office(nil)
+	o := quiet(web)
+	o.Fetch.MaxRequestBody = 10
+	c := wrap(t, colly.NewCollector(), o)
+	request := func(method, body string) func() error {
+		return func() error {
+			return c.Request(method, "http://a.test/form", strings.NewReader(body), nil, nil)
+		}
+	}
+	for name, tt := range map[string]struct {
+		send func() error
+		want string
+	}{
+		"long":        {func() error { return c.PostRaw("http://a.test/form", make([]byte, 11)) }, "longer than 10 bytes"},
+		"GET body":    {request("GET", "x"), "without a body"},
+		"HEAD body":   {request("HEAD", "x"), "without a body"},
+		"TRACE":       {request("TRACE", ""), "TRACE and CONNECT"},
+		"CONNECT":     {request("CONNECT", ""), "TRACE and CONNECT"},
+		"broken body": {func() error { return c.Request("POST", "http://a.test/form", broken{}, nil, nil) }, "cannot be read"},
+	} {
+		if err := tt.send(); !errors.Is(err, decorum.Unticketed) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want Unticketed and %q", name, err, tt.want)
+		}
+	}
+	must(t, c.PostRaw("http://a.test/private", make([]byte, 10))) // as long as it may be
+	if n := len(web.Log()); n != 1 {
+		t.Errorf("the server saw %d requests, want that for robots.txt", n)
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestRedirectsOfPosts: what follows an answer to a POST, by its status.
+func TestRedirectsOfPosts(t *testing.T) {
+	const form = " application/x-www-form-urlencoded "
+	for _, tt := range []struct {
+		method string
+		status int
+		to     string
+		then   string // what the server gets next
+	}{
+		{"POST", 301, "/form", `GET /form  ""`}, {"POST", 302, "/form", `GET /form  ""`}, {"POST", 303, "/form", `GET /form  ""`},
+		{"POST", 303, "http://b.test/form", `GET /form  ""`},
+		{"POST", 307, "/form", `POST /form` + form + `"x=1"`}, {"POST", 308, "/form", `POST /form` + form + `"x=1"`},
+		{"POST", 307, "http://b.test/form", ""}, {"POST", 308, "https://a.test/form", ""},
+		{"PUT", 302, "/form", `GET /form  ""`}, {"PUT", 308, "/form", `PUT /form` + form + `"x=1"`},
+		{"POST", 303, "/go", ""}, // a GET, of which there is no page
+	} {
+		t.Run(fmt.Sprintf("%s %d %s", tt.method, tt.status, tt.to), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, got := office(map[string]crawltest.Page{"/go": crawltest.Always(crawltest.Redirect(tt.status, tt.to))})
+				c := wrap(t, colly.NewCollector(), quiet(web))
+				var failed []int
+				c.OnError(func(r *colly.Response, _ error) { failed = append(failed, r.StatusCode) })
+				h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {c.UserAgent}}
+				must(t, c.Request(tt.method, "http://a.test/go", strings.NewReader("x=1"), nil, h))
+				want := []string{tt.method + ` /go` + form + `"x=1"`}
+				var wantFailed []int
+				switch {
+				case tt.then != "":
+					want = append(want, tt.then)
+				case tt.to == "/go":
+					wantFailed = []int{404}
+				default: // it is not followed: that is for the callbacks to know
+					wantFailed = []int{tt.status}
+				}
+				if !slices.Equal(got(), want) || !slices.Equal(failed, wantFailed) {
+					t.Errorf("the server got %q, want %q; OnError %v, want %v", got(), want, failed, wantFailed)
+				}
+				judged(t, web)
+			})
+		})
+	}
+}
+
+// TestHead: the answer to HEAD has a header and no body, whatever the header
+// says of one; HEAD is repeated where it fails, as GET is, and stays HEAD where it
+// is redirected.
+func TestHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		packed := crawltest.HTML("<h1>long</h1>")
+		packed.Gzip = true
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": func(r crawltest.Request) crawltest.Answer {
+				if r.Nth == 1 {
+					return crawltest.Status(500)
+				}
+				return crawltest.Redirect(301, "/new")
+			}, "/new": crawltest.Always(packed)}})
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		var got []string
+		c.OnResponse(func(r *colly.Response) {
+			got = append(got, fmt.Sprintf("%s %d %d", r.Request.URL.Path, r.StatusCode, len(r.Body)))
+		})
+		must(t, c.Head("http://a.test/"))
+		if want := []string{"/new 200 0"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		for _, x := range web.Log()[1:] {
+			if x.Method != http.MethodHead {
+				t.Errorf("%s %s was asked for", x.Method, x.URL)
+			}
+		}
+		if n := len(web.Log()); n != 4 {
+			t.Errorf("%d requests, want robots.txt, two to / and one to /new", n)
+		}
+	})
+}
+
+// TestPostIsSentOnce: however it fails, a POST is not repeated. OnError is told,
+// and where no whole answer came by an error that says so.
+func TestPostIsSentOnce(t *testing.T) {
+	// The programs do what many do: they call Retry in OnError.
+	busy := crawltest.Status(503)
+	busy.Header.Set("Retry-After", "1")
+	for name, tt := range map[string]struct {
+		answer crawltest.Answer
+		status int // that OnError sees; 0: in doubt
+	}{
+		"500": {crawltest.Status(500), 500}, "503": {busy, 503}, "429": {crawltest.Status(429), 429},
+		"408": {crawltest.Status(408), 408}, "404": {crawltest.Status(404), 404},
+		"reset":     {crawltest.Answer{Fault: crawltest.Reset}, 0},
+		"short":     {crawltest.Answer{Body: "half", Fault: crawltest.Short}, 0},
+		"hang":      {crawltest.Answer{Fault: crawltest.Hang}, 0},
+		"reset mid": {crawltest.Answer{Body: "half", Fault: crawltest.ResetBody}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, got := office(map[string]crawltest.Page{"/bad": crawltest.Always(tt.answer)})
+				c := wrap(t, colly.NewCollector(), quiet(web))
+				var errs []error
+				c.OnError(func(r *colly.Response, err error) {
+					if errs = append(errs, err); r.StatusCode != tt.status {
+						t.Errorf("status %d, want %d", r.StatusCode, tt.status)
+					}
+					must(t, r.Request.Retry()) // which has no effect
+				})
+				must(t, c.Post("http://a.test/bad", map[string]string{"x": "1"}))
+				doubtful := int64(0)
+				if tt.status == 0 {
+					doubtful = 1
+				}
+				if len(got()) != 1 || len(errs) != 1 || errors.Is(errs[0], decorum.InDoubt) != (tt.status == 0) {
+					t.Errorf("the server got %q, OnError %v", got(), errs)
+				}
+				if s := c.Stats(); s.InDoubt != doubtful || s.Retries != 0 {
+					t.Errorf("stats %+v, want %d in doubt, no retries", s, doubtful)
+				}
+			})
+		})
+	}
+}
+
+// TestPostBrokenOff: a POST that was on its way when the crawl was halted is not
+// sent by the next run, which says so instead.
+func TestPostBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(map[string]crawltest.Page{"/slow": crawltest.Always(crawltest.Answer{Wait: time.Hour})})
+		o := quiet(web)
+		o.Settings.Grace, o.Fetch.Timeout = time.Second, 2*time.Hour
+		c := wrap(t, colly.NewCollector(), o)
+		var errs []error
+		var asked int
+		c.OnRequest(func(*colly.Request) { asked++ })
+		c.OnError(func(_ *colly.Response, err error) { errs = append(errs, err) })
+		must(t, c.Collector.Post("http://a.test/slow", nil))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := c.Run(ctx); err == nil {
+			t.Error("the run was not stopped")
+		}
+		if len(errs) != 0 || asked != 1 {
+			t.Errorf("OnError %v, OnRequest %d times; want nothing, and once", errs, asked)
+		}
+		must(t, c.Run(t.Context()))
+		if len(errs) != 1 || !errors.Is(errs[0], decorum.InDoubt) || len(got()) != 1 || c.Stats().InDoubt != 1 {
+			t.Errorf("OnError %v, the server got %q, %d in doubt; want one of each", errs, got(), c.Stats().InDoubt)
+		}
+		must(t, c.Run(t.Context())) // it is told once
+		if len(errs) != 1 {
+			t.Errorf("OnError %v", errs)
+		}
+	})
+}

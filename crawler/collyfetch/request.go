@@ -1,0 +1,75 @@
+package collyfetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// Reasons not to queue a request for what it is.
+var (
+	errMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
+	errBody   = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
+)
+
+// requestOf returns how r asks for its URL, nil if by GET. A body has at most so
+// many bytes.
+func requestOf(r *colly.Request, most int64) (*storage.Request, error) {
+	body, err := bodyOf(r, most)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Method {
+	case http.MethodTrace, http.MethodConnect:
+		return nil, errMethod
+	case http.MethodGet, http.MethodHead, "":
+		if len(body) > 0 {
+			return nil, errBody
+		}
+	}
+	if r.Method == http.MethodGet || r.Method == "" {
+		return nil, nil
+	}
+	return &storage.Request{Method: r.Method, Body: body}, nil
+}
+
+// bodyOf reads the body of r, from its beginning if it knows how.
+func bodyOf(r *colly.Request, most int64) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	if s, ok := r.Body.(io.Seeker); ok {
+		if _, err := s.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
+	}
+	if int64(len(body)) > most {
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Config.MaxRequestBody", most)
+	}
+	return body, nil
+}
+
+// reader returns the body of a request as net/http wants it; nil if it has none.
+func reader(r *storage.Request) io.Reader {
+	if r == nil || len(r.Body) == 0 {
+		return nil
+	}
+	return bytes.NewReader(r.Body)
+}
+
+// describes reports whether a header is of the body of a request, and the user's
+// to set for one that may have a body.
+func describes(name string, r *storage.Request) bool {
+	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
+}

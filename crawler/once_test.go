@@ -1,0 +1,134 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// mailbox is a site that takes what is posted.
+func mailbox() *crawltest.Web {
+	return crawltest.New(crawltest.Site{Host: "a.test",
+		Forms: map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))}})
+}
+
+// letter returns what posts a letter to it.
+func letter(t *testing.T) storage.Entry {
+	t.Helper()
+	u, err := decorum.ParseURL("http://a.test/box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage.Entry{URL: u, Request: &storage.Request{Method: http.MethodPost, Body: []byte("letter")}}
+}
+
+// posted counts what came to the box.
+func posted(web *crawltest.Web) (n int) {
+	for _, x := range web.Log() {
+		if x.Method == http.MethodPost {
+			n++
+		}
+	}
+	return n
+}
+
+// fullOnce is a store that cannot flush until a moment.
+type fullOnce struct {
+	storage.Store
+	until time.Time
+	tries int
+}
+
+func (s *fullOnce) Flush(ctx context.Context) error {
+	if time.Now().Before(s.until) {
+		s.tries++
+		return storage.ErrStalled
+	}
+	return s.Store.Flush(ctx)
+}
+
+// TestNotSentWithoutMark: while it cannot be noted that a request is sent it is
+// not sent, and when it can be it is.
+func TestNotSentWithoutMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, store := mailbox(), &fullOnce{Store: memory(), until: time.Now().Add(time.Minute)}
+		c := newCrawl(t, web, store)
+		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := c.Stats(); posted(web) != 1 || store.tries == 0 || s.InDoubt != 0 || s.Failed != 0 {
+			t.Errorf("posted %d times, %d flushes failed, stats %+v", posted(web), store.tries, s)
+		}
+		if x := web.Log()[len(web.Log())-1]; x.Start.Before(store.until) {
+			t.Errorf("posted at %v, when nothing could be noted before %v", x.Start, store.until)
+		}
+	})
+}
+
+// TestSentBefore: what is marked as sent is not sent, whoever left it so, and is
+// told of once.
+func TestSentBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, store := mailbox(), memory()
+		c := newCrawl(t, web, store)
+		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+			t.Fatal(err)
+		}
+		l, err := c.Frontier.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.Frontier.Mark(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Again})); err != nil {
+			t.Fatal(err)
+		}
+		var failed []error
+		c.Hooks.Visited = func(v *crawler.Visit) {
+			if v.Err != nil {
+				failed = append(failed, v.Err)
+			}
+		}
+		for range 2 {
+			if err := c.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if posted(web) != 0 || c.Stats().InDoubt != 1 || len(failed) != 1 || !errors.Is(failed[0], decorum.InDoubt) {
+			t.Errorf("posted %d times, %d in doubt, errors %v", posted(web), c.Stats().InDoubt, failed)
+		}
+	})
+}
+
+// TestOnlyPagesAreVisitedAgain: a crawl that visits its pages every hour posts its
+// letter once.
+func TestOnlyPagesAreVisitedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := mailbox()
+		c := newCrawl(t, web, memory())
+		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}
+		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(3 * time.Hour)
+		if err := c.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := posted(web); n != 1 {
+			t.Errorf("posted %d times", n)
+		}
+	})
+}
