@@ -112,7 +112,7 @@ func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
 // comesAgain reports whether the URL of a visit is asked for more than once as a
 // matter of course.
 func (a *archive) comesAgain(v *crawler.Visit) bool {
-	return a.notes != nil && (a.revisits || v.Clearance.ForRobots())
+	return a.notes != nil && (a.revisits && v.Lease.Request == nil || v.Clearance.ForRobots())
 }
 
 // warcNote is the key of the note that says what was archived of a URL.

@@ -24,12 +24,13 @@ line has a type:
   url     a URL of that origin that is queued, resting or parked, within each state
           in the order in which it would be visited
   seen    fingerprints of URLs of that origin that were ever queued: 64 bits of
-          FNV-1a over path and query, big-endian, in base64
+          FNV-1a over path and query and, of what is not asked for by GET, a line
+          feed, the method, a line feed and the body; big-endian, in base64
   note    what is kept under a key for an origin, or, without one, for the crawl,
           in the store named: frontier, or robots for the robots.txt files
   end     the last: how many of each there were. A file without it is cut short
 
-Bytes that need not be text are in base64: context, etag, last_modified, memo,
+Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
 fingerprints, value.`
 
 func (a *app) frontierExportCommand() *cobra.Command {

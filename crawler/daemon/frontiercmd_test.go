@@ -299,6 +299,7 @@ func keepOdd(t *testing.T, v *visit) {
 	e := storage.Entry{
 		URL: u, Source: storage.Feed, Class: storage.Late, Rank: 9, Depth: 3, Referrer: "http://a.example/", Attempt: 2, Redirects: 4,
 		Context: []byte{0, 255}, Found: found, AsFound: true, Folded: true,
+		Request: &storage.Request{Method: "POST", Body: []byte("a\xff")}, Sent: true,
 		Page: &storage.Page{Visited: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", Hash: 1 << 63,
 			Visits: 3, Changes: 2, Span: time.Hour, Listed: time.Unix(3, 4).UTC(), Missing: 1},
 	}
@@ -346,7 +347,8 @@ type (
 		Rank                                     uint16
 		Depth, Attempt, Redirects                int
 		Context                                  []byte
-		AsFound, Folded                          bool
+		AsFound, Folded, Sent                    bool
+		Method, Body                             string
 		At                                       int64
 		Page                                     *storage.Page
 		ETag                                     []byte
@@ -371,7 +373,10 @@ func kindsIn(t *testing.T, k *kept) kinds {
 		for state, name := range stateNames {
 			must(k.store.URLs(t.Context(), o, storage.State(state), func(e storage.Entry, at time.Time) bool {
 				u := plainURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.For.String(), e.Found.String(),
-					uint8(e.Class), e.Rank, e.Depth, e.Attempt, e.Redirects, e.Context, e.AsFound, e.Folded, at.UnixNano(), e.Page, nil}
+					uint8(e.Class), e.Rank, e.Depth, e.Attempt, e.Redirects, e.Context, e.AsFound, e.Folded, e.Sent, "", "", at.UnixNano(), e.Page, nil}
+				if e.Request != nil {
+					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
+				}
 				if e.Page != nil {
 					u.ETag = []byte(e.Page.ETag)
 				}
@@ -408,7 +413,7 @@ func kindsOf(t *testing.T, lines []string) kinds {
 		case "url":
 			l := decoded[api.URL](t, line)
 			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.For, l.Found, l.Class, l.Rank, l.Depth, l.Attempt, l.Redirects,
-				l.Context, l.AsFound, l.Folded, l.At.UnixNano(), nil, nil}
+				l.Context, l.AsFound, l.Folded, l.Sent, l.Method, string(l.Body), l.At.UnixNano(), nil, nil}
 			if p := l.Page; p != nil {
 				hash, err := strconv.ParseUint(p.Hash, 16, 64)
 				if err != nil {

@@ -11,7 +11,7 @@ import (
 func (p *Project) fetchConfig() (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.userAgent(), From: collyfetch.MailOf(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByte: time.Duration(p.Fetch.FirstByte),
-		MaxHeader: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		MaxHeader: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
 		Capture: p.Output.WARC != "",
 	}

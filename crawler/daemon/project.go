@@ -120,18 +120,19 @@ type Limits struct {
 
 // Fetch says how pages are requested.
 type Fetch struct {
-	Timeout      Duration          `yaml:"timeout"`    // of a visit
-	FirstByte    Duration          `yaml:"first_byte"` // of it, until the answer begins; 0: timeout
-	MaxHeader    Size              `yaml:"max_header"`
-	MaxBody      Size              `yaml:"max_body"`      // as decoded
-	ContentTypes []string          `yaml:"content_types"` // bodies of others are not read; empty: all are
-	Headers      map[string]string `yaml:"headers"`       // of every request, on top of the crawl's own
-	Cookies      bool              `yaml:"cookies"`       // keep them, by site
-	Proxy        string            `yaml:"proxy"`         // http, https, socks5 or socks5h; empty: none
-	DNSTTL       Duration          `yaml:"dns_ttl"`       // for how long addresses of hosts are remembered
-	ConnectTo    []string          `yaml:"connect_to"`
-	AllowPrivate bool              `yaml:"allow_private"`
-	FTP          bool              `yaml:"ftp"` // ftp URLs within the scope are visited, too; they are wherever a seed is one
+	Timeout        Duration          `yaml:"timeout"`    // of a visit
+	FirstByte      Duration          `yaml:"first_byte"` // of it, until the answer begins; 0: timeout
+	MaxHeader      Size              `yaml:"max_header"`
+	MaxBody        Size              `yaml:"max_body"`         // as decoded
+	MaxRequestBody Size              `yaml:"max_request_body"` // of what callbacks post
+	ContentTypes   []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
+	Headers        map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
+	Cookies        bool              `yaml:"cookies"`          // keep them, by site
+	Proxy          string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
+	DNSTTL         Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
+	ConnectTo      []string          `yaml:"connect_to"`
+	AllowPrivate   bool              `yaml:"allow_private"`
+	FTP            bool              `yaml:"ftp"` // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 
 // Discover says what leads to further URLs.
@@ -207,7 +208,7 @@ func DefaultProject() Project {
 		},
 		Limits: Limits{Workers: 64},
 		Fetch: Fetch{
-			Timeout: Duration(30 * time.Second), MaxHeader: 64 << 10, MaxBody: 10 << 20, DNSTTL: Duration(time.Minute),
+			Timeout: Duration(30 * time.Second), MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxRequestBody: 1 << 20, DNSTTL: Duration(time.Minute),
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,

@@ -334,7 +334,7 @@ var supported = []string{
 	"politeness.delay", "politeness.adaptive", "politeness.concurrency", "politeness.max_crawl_delay",
 	"politeness.ip", "politeness.window", "politeness.hosts",
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
-	"fetch.timeout", "fetch.first_byte", "fetch.max_header", "fetch.max_body", "fetch.content_types", "fetch.headers",
+	"fetch.timeout", "fetch.first_byte", "fetch.max_header", "fetch.max_body", "fetch.max_request_body", "fetch.content_types", "fetch.headers",
 	"fetch.cookies", "fetch.proxy", "fetch.dns_ttl", "fetch.connect_to", "fetch.allow_private", "fetch.ftp",
 	"discover", "revisit", "store.path",
 	"output.jsonl", "output.jsonl_max_size", "output.warc", "output.warc_max_size", "output.bodies",

@@ -15,10 +15,11 @@ import (
 )
 
 // A Record is one line of output: one visit to a page. Every line has every
-// field; what is not known is empty, 0 or null.
+// field but method; what is not known is empty, 0 or null.
 type Record struct {
 	URL             string        `json:"url"`
-	Status          int           `json:"status"` // 0: no whole answer came
+	Method          string        `json:"method,omitempty"` // how it was asked for, if not by GET
+	Status          int           `json:"status"`           // 0: no whole answer came
 	Error           string        `json:"error"`
 	FetchedAt       time.Time     `json:"fetched_at"`
 	DurationMS      int64         `json:"duration_ms"`
@@ -56,6 +57,9 @@ func newRecord(v *crawler.Visit, token string) Record {
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: sourceOf(v).String(), Links: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
+	}
+	if v.Lease.Request != nil {
+		r.Method = v.Lease.Request.Method
 	}
 	if v.Err != nil {
 		r.Error = v.Err.Error()

@@ -81,6 +81,9 @@ type URL struct {
 	Found     string    `json:"found,omitempty"`
 	AsFound   bool      `json:"as_found,omitempty"`
 	Folded    bool      `json:"folded,omitempty"`
+	Method    string    `json:"method,omitempty"` // how it is asked for; empty: by GET
+	Body      []byte    `json:"body,omitempty"`   // of the request
+	Sent      bool      `json:"sent,omitempty"`   // and must not be sent again
 	Page      *Page     `json:"page,omitempty"`
 }
 
