@@ -2,9 +2,18 @@ package collyfetch_test
 
 import (
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"path/filepath"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -51,4 +60,80 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, kept)); !errors.As(err, &busy) {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}
+}
+
+// A shared wire is a web whose hosts are all at one address.
+type shared struct{ web *crawltest.Web }
+
+func (s shared) RoundTrip(r *http.Request) (*http.Response, error) {
+	conn := &connected{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80"))}
+	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
+	if conn.closed {
+		return nil, net.ErrClosed
+	}
+	return s.web.RoundTrip(r)
+}
+
+// A connected is a connection that is closed, or not.
+type connected struct {
+	net.Conn
+	addr   net.Addr
+	closed bool
+}
+
+func (c *connected) RemoteAddr() net.Addr { return c.addr }
+func (c *connected) Close() error         { c.closed = true; return nil }
+
+// TestOnRequestOnce: of a page that is turned away because the address of its host
+// is busy OnRequest is told once, and what it made of the request is what is sent
+// when the address is free. That is when robots.txt is known from an earlier run,
+// and the address is not.
+func TestOnRequestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hosts = 40
+		var sites []crawltest.Site
+		for i := range hosts {
+			sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i), Latency: crawltest.Latency{Base: time.Second},
+				Others: func(r crawltest.Request) crawltest.Answer {
+					return crawltest.Typed("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
+				}})
+		}
+		o := quiet(shared{crawltest.New(sites...)})
+		o.Limits.IPConcurrency, o.Settings.Workers = 1, hosts
+		o.Dir = filepath.Join(t.TempDir(), "state")
+		visit := func(c *collyfetch.Crawl, path string) {
+			for i := range hosts {
+				must(t, c.Visit(fmt.Sprintf("http://h%d.test/%s", i, path)))
+			}
+			c.Wait()
+		}
+		earlier, err := collyfetch.Wrap(colly.NewCollector(colly.Async(true)), o)
+		must(t, err)
+		visit(earlier, "before")
+		must(t, earlier.Close())
+
+		var mu sync.Mutex
+		c := wrap(t, colly.NewCollector(colly.Async(true)), o)
+		asked, answered := map[string]int{}, map[string]string{}
+		c.OnRequest(func(r *colly.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[r.URL.Host]++
+			r.Headers.Set("X-Turn", fmt.Sprint(r.URL.Host, asked[r.URL.Host]))
+			r.Ctx.Put("turn", fmt.Sprint(asked[r.URL.Host]))
+			r.ResponseCharacterEncoding = "iso-8859-1"
+		})
+		c.OnResponse(func(r *colly.Response) {
+			mu.Lock()
+			defer mu.Unlock()
+			answered[r.Request.URL.Host] = r.Ctx.Get("turn") + string(r.Body)
+		})
+		visit(c, "")
+		for i := range hosts {
+			h := fmt.Sprintf("h%d.test", i)
+			if want := "1<h1>" + h + "1</h1>é"; asked[h] != 1 || answered[h] != want {
+				t.Errorf("%s: OnRequest was called %d times, answered %q, want once and %q", h, asked[h], answered[h], want)
+			}
+		}
+	})
 }

@@ -41,6 +41,7 @@ type Collector struct {
 
 	mu       sync.Mutex
 	readings map[uint64]*reading // the pages in hand, by the token of their lease
+	awaiting awaiting
 }
 
 var (
@@ -154,6 +155,9 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	if !r.resume() {
+		if r.turnedAway() {
+			c.awaiting.put(t, r.page)
+		}
 		return nil, r.failure()
 	}
 	if _, _, redirects := crawler.Redirection(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
@@ -197,6 +201,10 @@ var errAgain = errors.New("a callback asks for the page again")
 func (c *Collector) request(m *member, r *colly.Request) {
 	if own := c.asked(*r.Headers); own != nil && own.page == nil {
 		own.page = r
+		if own.before != nil {
+			r.ResponseCharacterEncoding = own.before.ResponseCharacterEncoding
+			return
+		}
 		if m.name == "" { // those who joined have callbacks of their own
 			for _, f := range c.onRequest {
 				f(r)

@@ -28,6 +28,7 @@ type reading struct {
 	ticket    crawler.Ticket
 	request   *colly.Request // as colly is asked for it
 	page      *colly.Request // as the callbacks see it
+	before    *colly.Request // the same when it was turned away the last time; nil: it was not
 	pause     func(struct{}) bool
 	next      func() (struct{}, bool)
 	stop      func()
@@ -81,12 +82,14 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	if r.request, err = member.requestFor(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
-	r.request.Ctx = b.context()
-	r.request.Ctx.Put(tokenHeader, r)
 	h := headerOf(member.Collector)
 	maps.Copy(h, b.headerFor(t))
+	r.request.Ctx, r.request.Headers = b.context(), &h
+	if before := c.awaiting.take(t); before != nil {
+		r.goOn(before)
+	}
+	r.request.Ctx.Put(tokenHeader, r)
 	h[tokenHeader] = []string{c.id, strconv.FormatUint(lease.Token, 10)}
-	r.request.Headers = &h
 	r.next, r.stop = iter.Pull(r.run)
 	c.mu.Lock()
 	defer c.mu.Unlock()
