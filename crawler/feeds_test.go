@@ -3,6 +3,7 @@ package crawler_test
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -198,6 +199,35 @@ func TestFeedIsReadAgain(t *testing.T) {
 			"200 revisit /", "304 feed /feed", "200 revisit /new", "200 revisit /old")
 		if n := c.Stats().Recalled; n != 0 {
 			t.Errorf("%d pages were recalled by a feed", n)
+		}
+	})
+}
+
+// TestJSONFeed: a page announces a JSON Feed, which says of itself that it is only
+// JSON, and goes on in another file; both are read as feeds. JSON that is an
+// alternate form of the page is no feed, and not asked for.
+func TestJSONFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		feed := func(items, more string) crawltest.Page {
+			return crawltest.Always(crawltest.Typed("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
+		}
+		page := crawltest.Always(crawltest.HTML("an article"))
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": crawltest.Always(crawltest.HTML(`<link rel=alternate type=application/feed+json href=/feed>
+				<link rel=alternate type=application/json href=/api/1>`)),
+			"/feed":        feed(`{"id": "1", "url": "/1", "external_url": "/not-ours"}`, `, "next_url": "/feed?page=2"`),
+			"/feed?page=2": feed(`{"id": "2", "url": "/2"}`, `, "next_url": "/feed"`), "/1": page, "/2": page,
+		}})
+		if err := newCrawl(t, web, memory(), "http://a.test/").Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := visited(web.Log())
+		want := []string{"/robots.txt", "/", "/feed", "/1", "/feed?page=2", "/2"}
+		for i := range want {
+			want[i] = "http://a.test" + want[i]
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("asked for %q, want %q", got, want)
 		}
 	})
 }

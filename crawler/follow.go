@@ -87,7 +87,11 @@ func (c *Crawler) listed(v *Visit) (links []Link) {
 	}
 	options := sitemap.Options{Feeds: true, Entries: c.Settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
-		links = append(links, Link{URL: e.URL, feed: true})
+		l := Link{URL: e.URL, feed: true}
+		if e.Index { // it goes on there
+			l.Context = []byte(announcement)
+		}
+		links = append(links, l)
 		return nil
 	})
 	if damage != nil && !errors.Is(damage, sitemap.ErrNotSitemap) {

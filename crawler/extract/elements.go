@@ -172,11 +172,13 @@ func relation(rel, kind []byte) (k Kind, ok bool) {
 }
 
 // IsFeed reports whether a content type, of a link's target or of an answer, is
-// that of a feed: RSS or Atom.
+// that of a feed: RSS, Atom or JSON Feed. application/json is not: it is the type of
+// many an alternate form of a page that is no feed.
 func IsFeed(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.Trim(media, blanks)
-	return strings.EqualFold(media, "application/rss+xml") || strings.EqualFold(media, "application/atom+xml")
+	return strings.EqualFold(media, "application/rss+xml") || strings.EqualFold(media, "application/atom+xml") ||
+		strings.EqualFold(media, "application/feed+json")
 }
 
 // relOf returns what the rel of an anchor says of whom the link is from.

@@ -2,7 +2,7 @@
 // crawlers.
 //
 // It reads the XML and the plain text form of sitemaps.org, sitemap indexes,
-// and the items of RSS 0.9 to 2.0 and Atom feeds, compressed with gzip or not,
+// and the items of RSS 0.9 to 2.0, Atom and JSON feeds, compressed with gzip or not,
 // in UTF-8, UTF-16 or the encoding that the XML declares. It is a pure
 // streaming parser: it fetches nothing, and whatever the length of the file,
 // it holds no more than one entry in memory.

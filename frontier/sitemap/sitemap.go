@@ -13,7 +13,7 @@ import (
 // An Entry is one URL of a sitemap.
 type Entry struct {
 	URL   decorum.URL
-	Index bool // the URL is that of another sitemap
+	Index bool // the URL is that of another sitemap, or of where a feed goes on
 	// Within says that the place of the sitemap entitles it to list the URL, by
 	// the rule of sitemaps.org: both have the same origin, and a page lies in
 	// the sitemap's directory or below.
@@ -37,7 +37,8 @@ type Options struct {
 	Depth int // of nested XML elements at most; 0 means 64
 	URL   int // bytes of a URL in canonical form at most; 0 means 2,048
 
-	// Feeds refuses all but RSS and Atom feeds, as ErrNotSitemap.
+	// Feeds refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
+	// read only so.
 	Feeds bool
 	// Strict passes over entries that are not Within, unless they are Vouched
 	// for.
@@ -87,6 +88,8 @@ var (
 	ErrLimit = errors.New("limit exceeded")
 	// ErrSyntax ends a file that is broken XML.
 	ErrSyntax = errors.New("broken XML")
+	// ErrJSON ends a file that is broken JSON.
+	ErrJSON = errors.New("broken JSON")
 	// ErrPlace is why an entry is passed over by Options.Strict.
 	ErrPlace = errors.New("not for a sitemap at this place to list")
 )
@@ -117,6 +120,9 @@ func read(in *input, s *sink) error {
 		return err
 	}
 	if !markup {
+		if head, _ := in.r.Peek(1); s.Feeds && string(head) == "{" {
+			return readJSON(in, s)
+		}
 		if s.Feeds {
 			return ErrNotSitemap
 		}

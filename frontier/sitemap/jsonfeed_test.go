@@ -1,0 +1,81 @@
+package sitemap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+const feedOf = `{"version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/no", "items": [%s]%s}`
+
+// TestJSONFeed: what a JSON Feed lists, and what ends it.
+func TestJSONFeed(t *testing.T) {
+	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
+	for _, tt := range []struct {
+		name, file string
+		want       []string
+		err        error
+	}{
+		{"items", fmt.Sprintf(feedOf, `{"id": "1", "url": "/a"}, {"id": "2", "url": "http://b.example/b", "external_url": "/no"}`, ""),
+			[]string{"http://a.example/a", "http://b.example/b"}, nil},
+		{"the next part, wherever it stands", `{"next_url": "/feed2", "items": [{"url": "/a"}], "version": "https://jsonfeed.org/version/1"}`,
+			[]string{"http://a.example/feed2", "http://a.example/a"}, nil},
+		{"items of other kinds", fmt.Sprintf(feedOf, `1, null, "x", [{"url": "/no"}], {}, {"url": 7}, {"url": {"url": "/no"}}, {"author": {"url": "/no"}, "url": "/a"}`, ""),
+			[]string{"http://a.example/a"}, nil},
+		{"a bad URL among others", fmt.Sprintf(feedOf, `{"url": "http://[/"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"escapes", fmt.Sprintf(feedOf, `{"\u0075rl": "\/a\u003fx"}`, ""), []string{"http://a.example/a?x"}, nil},
+		{"lone surrogates and bytes that are no UTF-8", fmt.Sprintf(feedOf, `{"title": "\ud800`+"\xff"+`", "url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"a byte order mark", "\xEF\xBB\xBF " + fmt.Sprintf(feedOf, `{"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"a URL twice", fmt.Sprintf(feedOf, `{"url": "/a", "url": "/b"}`, ""), []string{"http://a.example/b"}, nil},
+		{"cut short", fmt.Sprintf(feedOf, `{"url": "/a"}, {"url": "/b", "title": `, "")[:130], []string{"http://a.example/a", "http://a.example/b"}, ErrJSON},
+		{"cut after a location", `{"items": [{"url": "/a"`, []string{"http://a.example/a"}, ErrJSON},
+		{"no comma", fmt.Sprintf(feedOf, `{"url": "/a"} {"url": "/b"}`, ""), []string{"http://a.example/a"}, ErrJSON},
+		{"too deep", fmt.Sprintf(feedOf, `{"url": "/a"}, `+deep, ""), []string{"http://a.example/a"}, ErrLimit},
+		{"endless depth", fmt.Sprintf(feedOf, strings.Repeat("[", 1<<20), ""), nil, ErrLimit},
+		{"too many", fmt.Sprintf(feedOf, strings.Repeat(`{"url": "/a"},`, 9)+"0", ""), slices.Repeat([]string{"http://a.example/a"}, 5), ErrLimit},
+		{"too long", fmt.Sprintf(feedOf, `{"url": "/a", "content_html": "`+strings.Repeat("x", 2<<20)+`"}`, ""), []string{"http://a.example/a"}, ErrLimit},
+		{"a long URL", fmt.Sprintf(feedOf, `{"url": "/`+strings.Repeat("x", 3000)+`"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"another version", `{"version": "https://example.com/1", "items": [{"url": "/no"}]}`, nil, ErrNotSitemap},
+		{"no items", `{"version": "https://jsonfeed.org/version/1.1"}`, nil, ErrNotSitemap},
+		{"items that are none", `{"items": {"url": "/no"}}`, nil, nil},
+		{"no object", `{`, nil, ErrJSON},
+		{"a list", `[{"url": "/no"}]`, nil, ErrNotSitemap},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := jsonList(t, tt.file)
+			if !slices.Equal(got, tt.want) || !errors.Is(err, tt.err) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, tt.want, tt.err)
+			}
+		})
+	}
+}
+
+// jsonList returns what a feed at a.example lists, and checks that it is the same
+// if it comes byte by byte.
+func jsonList(t *testing.T, file string) (urls []string, err error) {
+	t.Helper()
+	options := Options{Feeds: true, Entries: 5, Bytes: 1 << 20}
+	base := mustParse(t, "http://a.example/feed.json")
+	add := func(e Entry) error { urls = append(urls, e.URL.String()); return nil }
+	bytewise := Read(iotest.OneByteReader(strings.NewReader(file)), base, options, add)
+	slow := urls
+	urls = nil
+	err = Read(strings.NewReader(file), base, options, add)
+	if !slices.Equal(slow, urls) || fmt.Sprint(bytewise) != fmt.Sprint(err) {
+		t.Errorf("byte by byte: %q, %v, want %q, %v", slow, bytewise, urls, err)
+	}
+	return urls, err
+}
+
+func FuzzJSONFeed(f *testing.F) {
+	f.Add(fmt.Sprintf(feedOf, `{"url": "/a", "date_modified": "2026-11-22T00:00:00Z"}, {}`, `, "next_url": "/b"`))
+	f.Add(`{"items": [1, [{}], {"url": ""}], "next_url": {}}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		if urls, _ := jsonList(t, file); len(urls) > 5 {
+			t.Errorf("%d entries", len(urls))
+		}
+	})
+}
