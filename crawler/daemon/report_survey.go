@@ -50,6 +50,7 @@ type surveyed struct {
 	held     decorum.Origin // whose hold State tells of
 	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
+	place    int            // among the hosts, in the order in which they were met
 	first    decorum.Origin // of Origins
 }
 
@@ -120,16 +121,31 @@ func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (er
 // also with each of their origins. Parked URLs are not judged, and what the gate
 // has to say of holds is left to explainHold.
 func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.OriginInfo)) (map[string]*surveyed, error) {
-	hosts := map[string]*surveyed{}
-	err := q.store.Origins(ctx, func(o storage.OriginInfo) bool {
+	counts, err := q.store.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if only != "" {
+		counts.Hosts = 1
+	}
+	hosts := make(map[string]*surveyed, counts.Hosts)
+	var room []surveyed // many at a time: there may be very many
+	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if only != "" && name != only {
 			return true
 		}
-		if hosts[name] == nil {
-			hosts[name] = q.newHost(name, &o.Host)
+		h := hosts[name]
+		if h == nil {
+			if len(room) == 0 {
+				room = make([]surveyed, min(len(hosts)+1, 1024))
+			}
+			h, room = &room[0], room[1:]
+			*h = q.newHost(name, &o.Host)
+			h.place = len(hosts)
+			hosts[name] = h
 		}
-		hosts[name].addOrigin(&o, q.now)
+		h.addOrigin(&o, q.now)
 		also(&o)
 		return true
 	})
@@ -140,9 +156,9 @@ func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.Ori
 }
 
 // newHost begins the report on a host with what is remembered of it.
-func (q *inquiry) newHost(name string, h *storage.Host) *surveyed {
+func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
 	m := crawler.ReadHostMemo(h.Memo)
-	return &surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
+	return surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
 		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: api.Milliseconds(h.Gap),
 		Declared: api.Milliseconds(m.Declared), Configured: api.Milliseconds(m.Configured),
 		Least: api.Milliseconds(m.Gaps.Least), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
@@ -255,17 +271,24 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 	return err
 }
 
-// byConcern puts first what asks to be looked at: rests cut short, hosts that
-// stand still, and those with most to do.
+// byConcern puts first what asks to be looked at: see concern.
 func byConcern(h, g *api.Host) int {
-	still := func(r *api.Host) int {
-		if r.State == stateSetAside || r.State == stateHeld {
-			return 1
-		}
-		return 0
+	return cmp.Or(concern(h).compare(concern(g)), strings.Compare(h.Host, g.Host))
+}
+
+// A hostKey is what hosts are sorted by, the smallest first.
+type hostKey [3]int64
+
+// concern is the smallest for what asks most to be looked at: rests cut short,
+// hosts that stand still, and those with most to do.
+func concern(h *api.Host) hostKey {
+	waiting := int64(h.Queued)
+	if h.State == stateSetAside || h.State == stateHeld {
+		waiting += 1 << 60
 	}
-	return cmp.Or(
-		cmp.Compare(g.Shortfall, h.Shortfall), still(g)-still(h), cmp.Compare(g.Queued, h.Queued),
-		cmp.Compare(g.Requests, h.Requests), strings.Compare(h.Host, g.Host),
-	)
+	return hostKey{-int64(h.Shortfall), -waiting, -h.Requests}
+}
+
+func (k hostKey) compare(l hostKey) int {
+	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
 }

@@ -33,8 +33,9 @@ type supervisor struct {
 	lock     *os.File
 	robots   store // what is known of robots.txt files, by all projects
 	shared
-	wishes *wishes
-	hub    hub
+	wishes  *wishes
+	hub     hub
+	rosters *rosters
 
 	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
@@ -55,6 +56,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, 
 		return nil, err
 	}
 	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew, shared: shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}},
+		rosters: newRosters(),
 		runners: map[string]*runner{}, strange: map[string]string{}}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, usage("cannot read the folder of project files: %w\nMake %s, and put a file NAME.yaml into it for each project; or name another folder with --projects",

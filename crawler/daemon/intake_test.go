@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// No more is read of a list than a batch, until the store has taken that.
+func TestIntakeWaitsForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const batches = 5
+		room, read := make(chan struct{}), 0
+		in := newIntake(func(_ context.Context, _ func(storage.Entry, error), batch ...storage.Entry) (int, error) {
+			<-room // as a store does that cannot write
+			return len(batch), nil
+		})
+		done := make(chan error)
+		go func() {
+			done <- in.takeAll(t.Context(), func(yield func(string, error) bool) {
+				for read < batches*seedBatch {
+					if read++; !yield(fmt.Sprintf("http://a.example/%d", read), nil) {
+						return
+					}
+				}
+			})
+		}()
+		for taken := range batches {
+			synctest.Wait()
+			if want := (taken + 1) * seedBatch; read != want || in.counts.Added != taken*seedBatch {
+				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want, taken*seedBatch)
+			}
+			room <- struct{}{}
+		}
+		room <- struct{}{} // the last is empty
+		if err := <-done; err != nil || in.result().Added != batches*seedBatch {
+			t.Errorf("%+v, %v", in.result(), err)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// What is asked about a project is answered from its state by an inquiry, while
+// it runs or rests: the answer is that of decorum report and decorum explain.
+
+// inquire calls ask with an inquiry about a project.
+func (s *supervisor) inquire(name string, ask func(*inquiry) error) error {
+	r, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return r.consult(func(rooms *rooms, _ stores) error { return ask(rooms.inquire()) })
+}
+
+// Explain says what a project makes of a URL. It makes no request.
+func (s *supervisor) Explain(ctx context.Context, name, url string) (e *api.Explanation, err error) {
+	if _, err := decorum.ParseURL(url); err != nil {
+		return nil, api.Invalid("%q is not a URL: %s", url, cause(err))
+	}
+	err = s.inquire(name, func(q *inquiry) error {
+		e, err = q.explain(ctx, url)
+		return err
+	})
+	return e, err
+}
+
+// Report says how a project stands, URL by URL where they are parked: of many
+// such it takes time.
+func (s *supervisor) Report(ctx context.Context, name string, want api.ReportQuery) (r *api.Report, err error) {
+	host, err := hostAsked(want.Host)
+	if err != nil {
+		return nil, err
+	}
+	if want.Limit < 0 {
+		return nil, api.Invalid("limit: %d is not a number of hosts", want.Limit)
+	}
+	err = s.inquire(name, func(q *inquiry) error {
+		r, err = q.survey(ctx, host, want.Limit)
+		return err
+	})
+	if err == nil && host != "" && len(r.Hosts) == 0 {
+		return nil, notMet(name, host)
+	}
+	return r, err
+}
+
+// Limits of a page of hosts.
+const (
+	usualHosts = 50
+	mostHosts  = 1000
+)
+
+// Hosts returns a page of the hosts of a project.
+func (s *supervisor) Hosts(ctx context.Context, name string, want api.HostQuery) (page *api.HostPage, err error) {
+	if want.Limit == 0 {
+		want.Limit = usualHosts
+	}
+	if err := checkHostQuery(want); err != nil {
+		return nil, err
+	}
+	err = s.inquire(name, func(q *inquiry) error {
+		r, err := s.rosters.get(ctx, name, func() (*roster, error) { return q.roster(ctx) })
+		if err != nil {
+			return err
+		}
+		hosts, total, err := r.page(ctx, q, want)
+		if err != nil {
+			return err
+		}
+		page = &api.HostPage{At: r.at, Total: total, Offset: want.Offset, States: r.states, Hosts: make([]api.Host, len(hosts))}
+		for i, h := range hosts {
+			if page.Hosts[i], err = s.detail(ctx, q, *h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+func checkHostQuery(want api.HostQuery) error {
+	_, sorted := hostOrders[want.Sort]
+	switch {
+	case !sorted:
+		return api.Invalid("sort: %q is no order of hosts", want.Sort)
+	case want.State != "" && !slices.Contains(states, want.State):
+		return api.Invalid("state: %q is no state of a host", want.State)
+	case want.Offset < 0:
+		return api.Invalid("offset: %d is less than 0", want.Offset)
+	case want.Limit < 0 || want.Limit > mostHosts:
+		return api.Invalid("limit: %d is not from 1 to %d", want.Limit, mostHosts)
+	}
+	return nil
+}
+
+// detail adds to a host what is not known of all of them: why it is held, its
+// robots.txt, its brake.
+func (s *supervisor) detail(ctx context.Context, q *inquiry, h surveyed) (api.Host, error) {
+	if err := q.explainHold(ctx, &h); err != nil {
+		return h.Host, err
+	}
+	known, err := q.gate.Known(ctx, h.first)
+	if err != nil {
+		return h.Host, err
+	}
+	h.Robots, h.RobotsFetched = known.Outcome.String(), known.Fetched
+	if b, ok := s.brakes.For(h.Host.Host, q.now); ok {
+		h.Brake = new(shownBrake(b))
+	}
+	return h.Host, nil
+}
+
+// mostFiles is of how many origins of a host the robots.txt files are told.
+const mostFiles = 100
+
+// Host returns all that is known of a host of a project.
+func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
+	asked, err := hostAsked(host)
+	if err != nil {
+		return nil, err
+	}
+	err = s.inquire(name, func(q *inquiry) error {
+		var origins []decorum.Origin
+		hosts, err := q.hosts(ctx, asked, func(o *storage.OriginInfo) { origins = append(origins, o.Origin) })
+		h := hosts[asked]
+		if h == nil || err != nil {
+			return cmp.Or(err, notMet(name, host))
+		}
+		h.mind(q.project.Politeness.MaxCrawlDelay)
+		for _, o := range origins {
+			if err := q.judgeParked(ctx, o, h); err != nil {
+				return err
+			}
+		}
+		cover(&h.Tally)
+		h.Refusals = h.refusals.list()
+		d = &api.HostDetail{Files: []api.RobotsFile{}}
+		if d.Host, err = s.detail(ctx, q, *h); err != nil {
+			return err
+		}
+		visits, err := s.Visits(ctx, name)
+		if err != nil {
+			return err
+		}
+		d.Visits = slices.DeleteFunc(visits, func(v api.LiveVisit) bool { return v.Host != asked })
+		for _, o := range origins[:min(len(origins), mostFiles)] {
+			f, err := q.robotsFile(ctx, o)
+			if err != nil {
+				return err
+			}
+			d.Files = append(d.Files, *f)
+		}
+		return nil
+	})
+	return d, err
+}
+
+// hostAsked returns the name of a host in canonical form; empty: none is asked for.
+func hostAsked(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	host, ok := hostName(text)
+	if !ok {
+		return "", api.Invalid("%q is not the name of a host, as in example.com", text)
+	}
+	return host, nil
+}
+
+func notMet(project, host string) error {
+	return api.NotFound("%s has not met the host %s", project, host)
+}
+
+// Robots returns the robots.txt of an origin as a project knows it, or one that
+// it had before.
+func (s *supervisor) Robots(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
+	u, err := decorum.ParseURL(origin)
+	if err != nil || u.Path() != "/" {
+		return nil, api.Invalid("%q is not an origin, as https://example.com", origin)
+	}
+	err = s.inquire(name, func(q *inquiry) error {
+		f, err = q.robotsText(ctx, u.Origin(), version)
+		return err
+	})
+	return f, err
+}
+
+// AddURLs queues what lines name. A batch is added before the next is read, so
+// that who sends them goes no faster than the store does. When it returns, what it
+// took is on the disk; that is told with an error, too.
+func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.Intake, error) {
+	r, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	in := newIntake(r.offer)
+	if err := in.takeAll(ctx, lines); err != nil {
+		return in.result(), err
+	}
+	err = r.consult(func(rooms *rooms, _ stores) error { return rooms.frontier.Flush(ctx) })
+	return in.result(), err
+}
+
+// offer queues entries. The project is asked for its rooms each time: its file may
+// change while somebody sends a long list.
+func (r *runner) offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
+	err = r.consult(func(rooms *rooms, _ stores) error {
+		added, err = rooms.frontier.Offer(ctx, refused, entries...)
+		if added > 0 {
+			r.stir(rooms)
+		}
+		return err
+	})
+	return added, err
+}

@@ -1,0 +1,241 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// askTown crawls the town as a project of a daemon until nothing goes on, which a
+// broken robots.txt keeps from being done.
+func askTown(t *testing.T) *farm {
+	t.Helper()
+	f := farmOf(t, town()...)
+	f.start(true)
+	f.put("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
+		"seeds: ['http://shop.example/', 'http://slow.example/', 'http://broken.example/']\n"+
+		"politeness: {delay: 20ms, adaptive: 0}\nfetch: {allow_private: true, connect_to: ['::"+f.addr+"']}\n")
+	f.reload("town")
+	await(t, "the town is crawled", func() bool {
+		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
+		return err == nil && page.States["done"] == 1 && page.States["held"] == 1 && page.States["set aside"] == 1
+	})
+	return f
+}
+
+// status returns the status of the problem that err is.
+func status(err error) int {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Status
+	}
+	return 0
+}
+
+// A daemon answers about a project that runs, pauses or has stopped, as commands do.
+func TestServeAnswers(t *testing.T) {
+	f := askTown(t)
+	ctx := t.Context()
+	if err := f.SetBrake(ctx, api.Brake{Host: "example", Domain: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []api.Action{api.Start, api.Pause, api.Stop} {
+		f.do("town", action)
+		page, err := f.Hosts(ctx, "town", api.HostQuery{Sort: "host", Limit: 2, Offset: 1})
+		if err != nil || page.Total != 3 || len(page.Hosts) != 2 || page.Hosts[0].Host != "shop.example" {
+			t.Fatalf("%s: %+v, %v", action, page, err)
+		}
+		shop, slow := page.Hosts[0], page.Hosts[1]
+		if shop.Brake == nil || shop.Brake.Host != "example" || shop.Robots != "rules" || shop.RobotsFetched.IsZero() || shop.Parked != 1 {
+			t.Errorf("%s: shop %+v", action, shop)
+		}
+		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSetAside || slow.Why != want {
+			t.Errorf("%s: slow %+v", action, slow)
+		}
+		d, err := f.Host(ctx, "town", "SHOP.example")
+		if err != nil || d.Blocked != 1 || len(d.Refusals) != 1 || d.Refusals[0].Rule != "disallow: /till" || len(d.Files) != 1 ||
+			d.Files[0].Bytes == 0 || d.Files[0].Text != "" || !d.Files[0].Fresh.After(time.Now()) {
+			t.Fatalf("%s: %+v, %v", action, d, err)
+		}
+		e, err := f.Explain(ctx, "town", "http://shop.example/till?x=1")
+		if err != nil || e.Robots.Judged == nil || *e.Robots.Judged || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
+			t.Errorf("%s: explained %+v, %v", action, e, err)
+		}
+		r, err := f.Report(ctx, "town", api.ReportQuery{Limit: 1})
+		if err != nil || r.Count != 3 || len(r.Hosts) != 1 || r.Blocked != 1 || r.Shortfall != 0 {
+			t.Errorf("%s: report %+v, %v", action, r, err)
+		}
+	}
+	for what, err := range map[string]error{
+		"no project": second(f.Hosts(ctx, "none", api.HostQuery{})), "no host": second(f.Host(ctx, "town", "none.example")),
+		"report on no host": second(f.Report(ctx, "town", api.ReportQuery{Host: "none.example"})),
+		"no robots.txt":     second(f.Robots(ctx, "town", "http://none.example", "")),
+		"no version":        second(f.Robots(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
+	} {
+		if status(err) != http.StatusNotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, err := range map[string]error{
+		"order": second(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": second(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
+		"offset": second(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": second(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
+		"URL": second(f.Explain(ctx, "town", "shop")), "host": second(f.Host(ctx, "town", "a/b")),
+		"origin": second(f.Robots(ctx, "town", "http://shop.example/x", "")), "report": second(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
+	} {
+		if status(err) != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Pages of hosts, in every order, and what is searched for.
+func TestServeHostOrders(t *testing.T) {
+	f := askTown(t)
+	for by := range hostOrders {
+		var up, down []string
+		for i := range 3 {
+			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Down: true}} {
+				page, err := f.Hosts(t.Context(), "town", q)
+				if err != nil || len(page.Hosts) != 1 {
+					t.Fatalf("%+v: %+v, %v", q, page, err)
+				}
+				if q.Down {
+					down = append(down, page.Hosts[0].Host)
+				} else {
+					up = append(up, page.Hosts[0].Host)
+				}
+			}
+		}
+		slices.Reverse(down)
+		if !slices.Equal(up, down) {
+			t.Errorf("by %q: up %q, down %q", by, up, down)
+		}
+		for want, places := range map[string][]string{"shop.example": {"requests 2", "state 2", "queued 0"}, "slow.example": {"host 2", "state 1"},
+			"broken.example": {"host 0", "failures 2", "robots_age 2"}} {
+			for _, place := range places {
+				if order, at, _ := strings.Cut(place, " "); order == by && up[at[0]-'0'] != want {
+					t.Errorf("by %q: %q, want %s", by, up, place)
+				}
+			}
+		}
+	}
+	page, err := f.Hosts(t.Context(), "town", api.HostQuery{Search: " OP.exam", State: "done"})
+	if err != nil || page.Total != 1 || page.Hosts[0].Host != "shop.example" || page.States["held"] != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if page, err = f.Hosts(t.Context(), "town", api.HostQuery{Search: "op", State: "held"}); err != nil || page.Total != 0 || page.Hosts == nil {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// A robots.txt that changes is told with what it was before, also after a restart.
+func TestServeRobotsHistory(t *testing.T) {
+	var version atomic.Int32
+	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\n"}
+	site := crawltest.Site{Host: "h.example", Others: crawltest.Always(crawltest.HTML("")),
+		Robots: func(time.Time) crawltest.Robots {
+			return crawltest.Robots{Answer: crawltest.Text(texts[version.Load()])}
+		}}
+	f := farmOf(t, site)
+	f.start(true)
+	f.put("h", f.file("http://h.example/", brisk, "robots: {max_ttl: 1ms}"))
+	f.reload("h")
+	f.becomes("h", api.Done)
+	first, err := f.Robots(t.Context(), "h", "http://h.example", "")
+	if err != nil || first.Text != texts[0] || len(first.History) != 1 || first.SHA256 != first.History[0].SHA256 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	version.Store(1)
+	intake, err := f.AddURLs(t.Context(), "h", named("http://h.example/new"))
+	if err != nil || intake.Added != 1 {
+		t.Fatalf("%+v, %v", intake, err)
+	}
+	var now *api.RobotsFile
+	await(t, "the new robots.txt is there", func() bool {
+		now, err = f.Robots(t.Context(), "h", "http://h.example", "")
+		return err == nil && now.SHA256 != first.SHA256
+	})
+	f.stop()
+	f.start(false)
+	if now, err = f.Robots(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
+		now.Delay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
+		len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
+		t.Errorf("now %+v, %v", now, err)
+	}
+	old, err := f.Robots(t.Context(), "h", "http://h.example", first.SHA256)
+	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 {
+		t.Errorf("old %+v, %v", old, err)
+	}
+	if d := api.DiffRobots(old, now); d.Added != 3 || d.Removed != 1 {
+		t.Errorf("diff %+v", d)
+	}
+}
+
+// named yields lines.
+func named(lines ...string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, l := range lines {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What is added is queued in whatever state the project is, visited by one that
+// was done, and on the disk when the daemon says so; what came before an error is
+// taken.
+func TestServeAddURLs(t *testing.T) {
+	f := farmOf(t, shop())
+	f.start(true)
+	f.put("p", f.file("http://shop.example/", brisk, "scope: {max_depth: 1}"))
+	f.reload("p")
+	f.becomes("p", api.Done)
+	in, err := f.AddURLs(t.Context(), "p", named("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
+		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
+	want := &api.Intake{Added: 1, Known: 1, Refused: 2, NoURLs: 2, Refusals: in.Refusals}
+	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
+		t.Errorf("%+v, %v", in, err)
+	}
+	await(t, "the new page is visited", func() bool { return slices.Contains(pagesOf(f.web.Log()), "http://shop.example/new") })
+	f.becomes("p", api.Done)
+	f.do("p", api.Stop)
+	broken := errors.New("the client has gone away")
+	in, err = f.AddURLs(t.Context(), "p", func(yield func(string, error) bool) {
+		_ = yield("http://shop.example/late", nil) && yield("", broken)
+	})
+	if in.Added != 1 || !errors.Is(err, broken) {
+		t.Errorf("%+v, %v", in, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	in, err = f.AddURLs(ctx, "p", func(yield func(string, error) bool) {
+		for i := range seedBatch + 1 {
+			if !yield(fmt.Sprintf("http://shop.example/many/%d", i), nil) {
+				return
+			}
+		}
+		cancel()
+		yield("", ctx.Err())
+	})
+	if in.Added != seedBatch+1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if p := f.project("p"); p.Counts.Queued != seedBatch+2 {
+		t.Errorf("%+v is queued", p.Counts)
+	}
+	if _, err := f.AddURLs(t.Context(), "none", named()); status(err) != http.StatusNotFound {
+		t.Errorf("added to no project: %v", err)
+	}
+}

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// robotsFile tells of the robots.txt of an origin, but for its text.
+func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
+	known, err := q.gate.Known(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	f := &api.RobotsFile{Origin: o.String(), Outcome: known.Outcome.String(), Fetched: known.Fetched, SHA256: known.SHA256}
+	closed, err := q.gate.WhyClosed(ctx, q.now, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case closed != nil:
+		f.Closed, f.Until = plain(closed.Why), closed.Until
+	case known.Outcome != robots.Unknown:
+		if f.Fresh, err = q.gate.Fresh(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	pause, _, err := q.gate.Pace(ctx, o, q.now)
+	if err != nil {
+		return nil, err
+	}
+	f.Delay = api.Milliseconds(pause)
+	sitemaps, err := q.gate.Sitemaps(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range sitemaps {
+		f.Sitemaps = append(f.Sitemaps, u.String())
+	}
+	versions, err := q.gate.Versions(ctx, o)
+	for _, v := range versions {
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, Fetched: v.First})
+		if v.SHA256 == f.SHA256 {
+			f.Bytes = v.Bytes
+		}
+	}
+	return f, err
+}
+
+// robotsText is robotsFile with the text. Of an old version, if one is named, it
+// says since when that was known, and nothing of what counts now.
+func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+	f, err := q.robotsFile(ctx, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Outcome == robots.Unknown.String() && f.Closed == "":
+		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
+	}
+	if version != "" && version != f.SHA256 {
+		i := slices.IndexFunc(f.History, func(v api.RobotsVersion) bool { return v.SHA256 == version })
+		if i < 0 {
+			return nil, api.NotFound("no robots.txt of %s with the SHA-256 %s is kept", o, version)
+		}
+		old := f.History[i]
+		f = &api.RobotsFile{Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched, SHA256: old.SHA256, Bytes: old.Bytes, History: f.History}
+	}
+	body, err := q.gate.Body(ctx, o, f.SHA256)
+	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
+	return f, err
+}

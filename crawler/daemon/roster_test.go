@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// usedMemo is the memo of a host that had ten visits.
+func usedMemo(tb testing.TB) []byte {
+	memo := []byte{1}
+	for _, n := range []uint64{9, 9, 10, 1, 1 << 20, 200, uint64(time.Now().UnixNano()), 4, 127, 0, 0, 1,
+		5e9, 0, 1e9, 1e9, 0, 40, 3, 1, 7, 1} {
+		memo = binary.AppendUvarint(memo, n)
+	}
+	if m := crawler.ReadHostMemo(memo); m.Requests != 10 || m.Gaps.Count() != 9 {
+		tb.Fatalf("the memo reads %+v", m)
+	}
+	return memo
+}
+
+// crowdOf opens the state of a crawl that has met so many hosts.
+func crowdOf(tb testing.TB, hosts int) *inquiry {
+	ctx, dir := context.Background(), tb.TempDir()
+	open := func(name string) store {
+		s, err := openStore(filepath.Join(dir, name), bolt.Options{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { s.Close() })
+		return s
+	}
+	q := &inquiry{project: DefaultProject(), store: open(storeFile), now: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q.gate = robots.NewGate(robots.GateConfig{}, open(robotsFile))
+	var entries []storage.Entry
+	for i := range hosts {
+		u, err := decorum.ParseURL(fmt.Sprintf("https://www.host-%d.example/", i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		entries = append(entries, storage.Entry{URL: u})
+		c, err := q.gate.Check(ctx, q.now, u)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
+		if _, err := q.gate.Learn(ctx, q.now.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if _, err := q.store.Add(ctx, entries, 0); err != nil {
+		tb.Fatal(err)
+	}
+	memo := usedMemo(tb)
+	for done := 0; done < hosts; {
+		leases, _, err := q.store.Lease(ctx, q.now, time.Hour, 1000)
+		if err != nil || len(leases) == 0 {
+			tb.Fatalf("%d leases, %v", len(leases), err)
+		}
+		acks := make([]storage.Ack, len(leases))
+		for i, l := range leases {
+			acks[i] = storage.Ack{Lease: l, Outcome: storage.Again,
+				Host: &storage.Host{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Gap: time.Second, Slots: 1, Memo: memo}}
+		}
+		if err := q.store.Ack(ctx, acks); err != nil {
+			tb.Fatal(err)
+		}
+		done += len(leases)
+	}
+	if err := q.store.Flush(ctx); err != nil {
+		tb.Fatal(err)
+	}
+	return q
+}
+
+// A page of the hosts of a project that has 100,000: the first, for which all are
+// listed, and others.
+func BenchmarkHosts(b *testing.B) {
+	q := crowdOf(b, 100_000)
+	ctx := context.Background()
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			r, err := q.roster(ctx)
+			if err == nil {
+				_, _, err = r.page(ctx, q, api.HostQuery{Limit: 50})
+			}
+			if err != nil || len(r.hosts) != 100_000 {
+				b.Fatalf("%d hosts, %v", len(r.hosts), err)
+			}
+		}
+	})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	r, err := q.roster(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.Run("kept", func(b *testing.B) {
+		for b.Loop() {
+		}
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+	})
+	for name, want := range map[string]api.HostQuery{
+		"page":    {Offset: 50_000, Limit: 50},
+		"sorted":  {Sort: "due", Offset: 50_000, Limit: 50},
+		"search":  {Search: "-777", Limit: 50},
+		"backing": {Sort: sortAge, Down: true, Limit: 50},
+	} {
+		b.Run(name, func(b *testing.B) {
+			if _, _, err := r.page(ctx, q, want); err != nil { // sorts
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if hosts, _, err := r.page(ctx, q, want); err != nil || len(hosts) != 50 {
+					b.Fatalf("%d hosts, %v", len(hosts), err)
+				}
+			}
+		})
+	}
+	b.Run("ages", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := r.ages(ctx, q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("one", func(b *testing.B) {
+		for b.Loop() {
+			if h, err := q.hostOf(ctx, "www.host-77777.example"); err != nil || h == nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A list is made once for all who ask within a second, or within ten times as long
+// as it took; of few projects at a time; and is forgotten when nobody asks.
+func TestRosters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rs := newRosters()
+		var made atomic.Int32
+		ask := func(project string, takes time.Duration) {
+			_, err := rs.get(t.Context(), project, func() (*roster, error) {
+				made.Add(1)
+				time.Sleep(takes)
+				return &roster{at: time.Now()}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		want := func(n int32) {
+			t.Helper()
+			if got := made.Swap(0); got != n {
+				t.Errorf("%d are made, want %d", got, n)
+			}
+		}
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { ask("a", time.Millisecond) })
+		}
+		all.Wait()
+		want(1)
+		time.Sleep(rosterAge)
+		ask("a", 500*time.Millisecond)
+		want(1)
+		time.Sleep(4 * time.Second)
+		ask("a", 0)
+		want(0)
+		time.Sleep(time.Second)
+		ask("a", 0)
+		want(1)
+		for i := range 2 * mostRosters {
+			ask(fmt.Sprint(i), 0)
+		}
+		if n := len(rs.kept); n != mostRosters {
+			t.Errorf("%d are kept, want %d", n, mostRosters)
+		}
+		time.Sleep(2 * rosterLinger)
+		synctest.Wait()
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		if len(rs.kept) != 0 || rs.drop != nil {
+			t.Errorf("%d are kept for nobody", len(rs.kept))
+		}
+	})
+}
+
+// Who waits for a list goes when its context ends; a failure is not kept.
+func TestRostersFail(t *testing.T) {
+	rs, broken := newRosters(), errors.New("the disk is gone")
+	if _, err := rs.get(t.Context(), "a", func() (*roster, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("made of nothing: %v", err)
+	}
+	rs.making <- struct{}{} // somebody makes another
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := rs.get(ctx, "a", func() (*roster, error) { return &roster{}, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("waits on: %v", err)
+	}
+}
