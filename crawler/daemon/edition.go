@@ -35,7 +35,23 @@ func (s *supervisor) edit(name string, text []byte) (*edition, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return s.publish(name, d.Project)
+	ed, err := s.publish(name, d.Project)
+	if err == nil && ed.project.Output.JSONL != "" {
+		if other := s.writer(ed.project.Output.JSONL); other != "" && other != name {
+			return nil, d.blame(*faulty("output.jsonl", "%s is written by project %s: name another file", ed.project.Output.JSONL, other))
+		}
+	}
+	return ed, err
+}
+
+// writer returns the project that writes an output; empty if none does.
+func (s *supervisor) writer(output string) string {
+	for _, r := range s.all() {
+		if ed := r.edition(); ed != nil && ed.project.Output.JSONL == output {
+			return r.name
+		}
+	}
+	return ""
 }
 
 // publish makes an edition of a project that has been checked.

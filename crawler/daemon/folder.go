@@ -20,6 +20,9 @@ const projectExt = ".yaml"
 func (s *supervisor) scan() []api.Reloaded {
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
+	if s.closed {
+		return nil
+	}
 	entries, err := os.ReadDir(s.folder)
 	s.note(err)
 	if err != nil {

@@ -31,6 +31,7 @@ const mostWarned = 100
 // seeds, and hosts that reach a limit.
 type outside struct {
 	log   *slog.Logger
+	told  func(storage.Entry, error) // of each; nil: nobody is
 	count atomic.Int64
 	seeds atomic.Int64 // of count
 
@@ -48,6 +49,9 @@ type hostLimit struct {
 // since the crawl may be over before it has begun.
 func (o *outside) refuse(e storage.Entry, err error) {
 	o.count.Add(1)
+	if o.told != nil {
+		o.told(e, err)
+	}
 	field, limit := limitFields[frontier.ReasonOf(err)]
 	switch {
 	case e.Source == storage.Seed:

@@ -53,6 +53,9 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	}
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
+	if s.closed {
+		return false, errEnding
+	}
 	if _, err := s.edit(name, file); err != nil {
 		return false, api.Invalid("%w", err)
 	}
@@ -88,6 +91,9 @@ func (s *supervisor) Do(_ context.Context, name string, action api.Action) error
 func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
+	if s.closed {
+		return errEnding
+	}
 	r, err := s.find(name)
 	if err != nil {
 		return err
@@ -104,6 +110,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 		s.follow(name) // it is not deleted
 		return err
 	}
+	s.metrics.Forget(name)
 	s.hub.tell(api.Event{Type: "state", Project: name, State: api.Stopped, Text: "deleted"})
 	return nil
 }

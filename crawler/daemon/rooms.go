@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A ground is what a crawl stands on: what outlives one setting of its project.
@@ -20,6 +21,10 @@ type ground struct {
 	archive  *archive // nil: none
 	handlers Handlers
 	hooks    crawler.Hooks
+	// Discovered and refused are told of URLs that are queued, and that are not;
+	// nil: nobody is.
+	discovered func(storage.Entry)
+	refused    func(storage.Entry, error)
 	shared
 	log       *slog.Logger
 	restarted time.Time // when an earlier run was gone on with; zero if the crawl begins
@@ -74,11 +79,11 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 	}
 	r := &rooms{
 		files: g.files, project: p, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
-		outside: &outside{log: g.log},
+		outside: &outside{log: g.log, told: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, Clean: r.gate.Clean, Budget: budget,
-		Wait: g.waits, Longest: longestWait(g.policy(p)), Refused: r.outside.refuse,
+		Wait: g.waits, Longest: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
 	})
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -24,7 +25,8 @@ type runner struct {
 	wishes *wishes
 	robots store // of all projects
 	shared
-	vault *vault
+	metrics *metrics.Metrics
+	vault   *vault
 
 	records recordings
 	applied *edition // whose seeds are planted, and by which parked URLs are judged; of live alone
@@ -49,7 +51,7 @@ func (s *supervisor) newRunner(name string) *runner {
 	a := *s.app
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
-		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared,
+		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, metrics: s.metrics,
 		state: api.Stopped, since: time.Now().UTC(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
@@ -65,7 +67,9 @@ func (r *runner) openVault() (store, error) {
 		p = ed.project
 	}
 	r.records.forget()
-	return openStore(r.dir.path(storeFile), r.app.boltOptions(p, r.records.sync))
+	opts := r.app.boltOptions(p, r.records.sync)
+	opts.Committed = r.metrics.Committed
+	return openStore(r.dir.path(storeFile), opts)
 }
 
 func (r *runner) edition() *edition {
@@ -212,9 +216,13 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 
 // ground returns what the project's rooms stand on, while its state is open.
 func (r *runner) ground() ground {
+	hooks := r.metrics.Hooks(r.name)
+	counted := hooks.Visited
+	hooks.Visited = func(v *crawler.Visit) { counted(v); r.visited(v) }
+	hooks.Acked = r.acked
 	return ground{
 		files: stores{frontier: r.vault.store, robots: r.robots}, handlers: r.app.handlers, log: r.app.log,
-		hooks: crawler.Hooks{Visited: r.visited, Acked: r.acked}, shared: r.shared,
+		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
 		restarted: r.rests.Restarted, waits: true,
 	}
 }

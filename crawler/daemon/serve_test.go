@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
@@ -264,4 +266,101 @@ func TestServeDeletes(t *testing.T) {
 		t.Errorf("put back: %v", r)
 	}
 	f.becomes("shop", api.Done)
+}
+
+// A file that goes away stops its project, and when it is back it goes on; one that
+// is no project's is passed by, and a folder that cannot be read stops nothing.
+func TestServeFilesComeAndGo(t *testing.T) {
+	f := farmOf(t, chain("a.example", 2000))
+	file := f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}")
+	f.put("a", file)
+	f.start(true)
+	f.becomes("a", api.Running)
+	if err := os.Remove(filepath.Join(f.folderName(), "a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	f.reload("a")
+	if p := f.becomes("a", api.Stopped); !strings.Contains(p.Why, "its file is gone") {
+		t.Errorf("without its file: %+v", p)
+	}
+	if err := f.Do(t.Context(), "a", api.Start); err == nil || !strings.Contains(err.Error(), "put it back") {
+		t.Errorf("started without its file: %v", err)
+	}
+	f.put("a", file)
+	f.reload("a")
+	f.becomes("a", api.Running)
+	for name, says := range map[string]string{"B.yaml": `"B" is not a project's name`, "c.yml": "project files are named NAME.yaml"} {
+		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := f.reload(name); r.Change != "refused" || !strings.Contains(r.Error, says) {
+			t.Errorf("%s: %+v, want %q", name, r, says)
+		}
+	}
+	f.put("d", file+"output: {jsonl: /dev/null}\n")
+	f.put("e", file+"output: {jsonl: /dev/null}\n")
+	f.reload("d")
+	if r := f.reload("e"); r.Change != "refused" || !strings.Contains(r.Error, "is written by project d") {
+		t.Errorf("two projects with one output: %+v", r)
+	}
+	if err := os.Rename(f.folderName(), f.folderName()+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("without the folder: %v", err)
+	}
+	before := len(f.web.Log())
+	await(t, "the crawl goes on without the folder", func() bool { return len(f.web.Log()) > before+2 })
+	if err := os.Rename(f.folderName()+"-away", f.folderName()); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.reload("a"); r.Change != "none" {
+		t.Errorf("with the folder again: %+v", r)
+	}
+}
+
+// A project that cannot run fails, and others do not; its limit pauses it, for as
+// much again when it is resumed.
+func TestServeFailsAndLimits(t *testing.T) {
+	f := farmOf(t, chain("a.example", 100))
+	f.put("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
+	f.put("torn", f.file("http://a.example/0", brisk))
+	torn := filepath.Join(f.visit.data(), projectsDir, "torn")
+	if err := os.MkdirAll(torn, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(torn, storeFile), bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.put("limited", f.file("http://a.example/0", brisk, "limits: {pages: 5}"))
+	f.start(true)
+	if p := f.project("bad"); p.State != api.Stopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "none" is not a whole number`) {
+		t.Errorf("the bad one: %+v", p)
+	}
+	if err := f.Do(t.Context(), "bad", api.Start); err == nil || !strings.Contains(err.Error(), "limits.workers") {
+		t.Errorf("the bad one is started: %v", err)
+	}
+	if p := f.becomes("torn", api.Failed); !strings.Contains(p.Why, "cannot open the state of the crawl") {
+		t.Errorf("the torn one: %+v", p)
+	}
+	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "project torn has failed") {
+		t.Errorf("ready: %v", err)
+	}
+	for _, want := range []int64{5, 10} {
+		if p := f.becomes("limited", api.Paused); p.Stats.Pages != want || p.Why != crawler.ErrPages.Error() {
+			t.Errorf("the limited one has %d pages, %q", p.Stats.Pages, p.Why)
+		}
+		f.do("limited", api.Resume)
+	}
+	f.becomes("limited", api.Paused)
+	f.stop()
+	f.start(true)
+	if p := f.becomes("limited", api.Paused); p.Why != crawler.ErrPages.Error() {
+		t.Errorf("after a restart: %+v", p)
+	}
+	if err := os.Remove(filepath.Join(torn, storeFile)); err != nil {
+		t.Fatal(err)
+	}
+	f.do("torn", api.Start)
+	f.becomes("torn", api.Running)
 }

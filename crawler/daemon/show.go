@@ -27,10 +27,11 @@ func (r *runner) demand(s api.State) error {
 	if err := r.wishes.want(r.name, wish{State: s}); err != nil {
 		return err
 	}
+	r.command(func(o *orders) { o.wish = wish{State: s} })
 	if s == api.Running {
 		r.meter.renew()
+		r.enter(s, "")
 	}
-	r.command(func(o *orders) { o.wish = wish{State: s} })
 	return nil
 }
 
@@ -54,7 +55,7 @@ func (r *runner) show(ctx context.Context) api.Project {
 	p.Stats, p.Rate = r.meter.read(), r.meter.rate()
 	c, err := r.vault.count(ctx)
 	if err != nil {
-		r.app.log.Warn("what the project holds cannot be told", "error", err)
+		r.app.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
 		return p
 	}
 	p.Counts = api.Counts{

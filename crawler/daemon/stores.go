@@ -3,6 +3,8 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -17,10 +19,20 @@ func openStores(p Project, opts bolt.Options) (s stores, err error) {
 	if s.frontier, err = openStore(dir.path(storeFile), opts); err != nil {
 		return stores{}, err
 	}
-	if s.robots, err = openStore(dir.path(robotsFile), opts); err != nil {
+	if s.robots, err = openStore(dir.robots(), opts); err != nil {
 		return stores{}, errors.Join(err, s.frontier.Close())
 	}
 	return s, nil
+}
+
+// robots is the file that keeps what is known of robots.txt files: the crawl's own,
+// or, in the directory of a daemon's project, that of all its projects.
+func (d stateDir) robots() string {
+	daemon := stateDir(d.path(filepath.Join("..", "..")))
+	if _, err := os.Stat(daemon.path(wishesFile)); err == nil && filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == projectsDir {
+		return daemon.path(robotsFile)
+	}
+	return d.path(robotsFile)
 }
 
 // openStore returns an interface that is nil where the store is.

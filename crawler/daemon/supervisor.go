@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -20,6 +21,7 @@ import (
 // The files of a daemon's directory.
 const (
 	wishesFile  = "daemon.json" // what it was told: wanted states, brakes
+	auditFile   = "audit.jsonl" // who changed what
 	projectsDir = "projects"    // the state of each project, in a directory of its name
 	deletedDir  = "deleted"     // of those that were deleted
 )
@@ -33,59 +35,66 @@ type supervisor struct {
 	lock     *os.File
 	robots   store // what is known of robots.txt files, by all projects
 	shared
+	metrics *metrics.Metrics
+	rosters *rosters
 	wishes  *wishes
 	hub     hub
-	rosters *rosters
 
 	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
 	mu       sync.Mutex // guards what follows
 	runners  map[string]*runner
 	trouble  string            // why the folder cannot be read; empty: it can
-	strange  map[string]string // files that are no project's, and why
+	strange  map[string]string // files that are no project's, and why; guarded by scanning
+	closed   bool              // likewise
 }
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(a *app, data, folder string, startNew bool) (_ *supervisor, err error) {
-	folder, err = filepath.Abs(folder)
+func openSupervisor(a *app, data, folder string, startNew bool) (*supervisor, error) {
+	folder, err := filepath.Abs(folder)
 	if err == nil {
 		data, err = filepath.Abs(data)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &supervisor{app: a, data: stateDir(data), folder: folder, startNew: startNew, shared: shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}},
-		rosters: newRosters(),
-		runners: map[string]*runner{}, strange: map[string]string{}}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return nil, usage("cannot read the folder of project files: %w\nMake %s, and put a file NAME.yaml into it for each project; or name another folder with --projects",
-			errors.Join(err), folder)
+		return nil, usage("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", folder)
 	}
+	s := &supervisor{
+		app: a, data: stateDir(data), folder: folder, startNew: startNew, rosters: newRosters(),
+		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}},
+		runners: map[string]*runner{}, strange: map[string]string{},
+	}
+	s.metrics = metrics.New(s.Projects, a.log)
 	if s.lock, err = s.data.lock(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	if s.wishes, err = openWishes(s.data.path(wishesFile)); err != nil {
-		return nil, err
+	if err := s.openState(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	if err = s.loadBrakes(); err != nil {
-		return nil, err
-	}
-	if s.robots, err = openStore(s.data.path(robotsFile), bolt.Options{Stalled: a.stalled, Damaged: a.damaged}); err != nil {
-		return nil, err
-	}
-	before, err := s.wishes.begin(time.Now())
-	if err != nil {
-		return nil, err
-	}
-	s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
 	s.scan()
 	return s, nil
+}
+
+// openState opens what the projects share.
+func (s *supervisor) openState() (err error) {
+	if s.wishes, err = openWishes(s.data.path(wishesFile)); err != nil {
+		return err
+	}
+	if err = s.loadBrakes(); err != nil {
+		return err
+	}
+	opts := bolt.Options{Stalled: s.app.stalled, Damaged: s.app.damaged, Committed: s.metrics.Committed}
+	if s.robots, err = openStore(s.data.path(robotsFile), opts); err != nil {
+		return err
+	}
+	before, err := s.wishes.begin(time.Now())
+	if err == nil {
+		s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
+	}
+	return err
 }
 
 // home is where the state of a project is.
@@ -160,6 +169,9 @@ func (s *supervisor) run(ctx context.Context) {
 	}
 }
 
+// errEnding refuses to change which projects there are.
+var errEnding = api.Conflict("the daemon is ending")
+
 // halt breaks off what all projects have in hand.
 func (s *supervisor) halt() {
 	for _, r := range s.all() {
@@ -170,6 +182,9 @@ func (s *supervisor) halt() {
 // Close ends all projects in order, with what they have in hand, and closes
 // their state. What ran goes on the next time.
 func (s *supervisor) Close() (err error) {
+	s.scanning.Lock()
+	s.closed = true
+	s.scanning.Unlock()
 	runners := s.all()
 	for _, r := range runners {
 		r.change(func(o *orders) { o.quit = true })

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// Who listens hears its project, and is told what it missed; who leaves is
+// forgotten, whether it ever listened or not.
+func TestHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h hub
+		ctx, leave := context.WithCancel(t.Context())
+		a, all, never := h.listen(ctx, "a"), h.listen(ctx, ""), h.listen(ctx, "")
+		_ = never
+		tell := func(n int, project string) {
+			for range n {
+				h.tell(api.Event{Type: "visit", Project: project})
+			}
+		}
+		tell(unheard, "a")
+		tell(7, "b")
+		h.tell(api.Event{Type: "brake", Host: "x.example"})
+		missed := func(events func(func(api.Event) bool), want int) {
+			t.Helper()
+			heard := 0
+			for e := range events {
+				if e.Type != "missed" {
+					heard++
+					continue
+				}
+				if heard != unheard || e.Missed != want {
+					t.Errorf("heard %d, missed %d; want %d and %d", heard, e.Missed, unheard, want)
+				}
+				break
+			}
+		}
+		missed(a, 1)
+		missed(all, 8)
+		if n := h.listening.Load(); n != 1 {
+			t.Errorf("%d listen, want the one that has not begun", n)
+		}
+		leave()
+		synctest.Wait()
+		if h.heard() || len(h.listeners) != 0 {
+			t.Errorf("%d listen after all have left", len(h.listeners))
+		}
+	})
+}
+
+// A project's throughput is kept by the second for ten minutes, and by the minute
+// for a day.
+func TestThroughput(t *testing.T) {
+	var tp throughput
+	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	const seconds = 25 * 60 * 60
+	for i := range seconds + 1 {
+		s := api.Stats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
+		tp.read(reading{begin.Add(time.Duration(i) * time.Second), s}, i)
+	}
+	fine, coarse := tp.fine.samples(), tp.coarse.samples()
+	last := begin.Add(seconds * time.Second)
+	if len(fine) != fineSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(fineSamples-1)*time.Second) {
+		t.Errorf("%d samples, from %v to %v", len(fine), fine[0].At, fine[len(fine)-1].At)
+	}
+	if len(coarse) != coarseSamples || coarse[0].Pages != 2 || coarse[0].Bytes != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
+		t.Errorf("%d samples, the first %+v", len(coarse), coarse[0])
+	}
+	if !slices.IsSortedFunc(coarse, func(x, y api.Sample) int { return x.At.Compare(y.At) }) {
+		t.Error("samples are not in order")
+	}
+	if r := tp.rate(); r.Pages < 1.99 || r.Pages > 2.01 || r.Queued != seconds || r.At != last {
+		t.Errorf("of the last seconds: %+v", r)
+	}
+}
