@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +20,10 @@ A file that is new is a project that is stopped, until somebody starts it (with
 started again, and what was paused stays paused. What all projects know of
 robots.txt files, and the pace of each host, they share.
 
+The API, and a page for browsers, are served on --listen. Who calls needs a token:
+the daemon makes one that may do everything (token) and one that may look
+(token-read) at its first start, in the data directory.
+
 All state is kept in the data directory (--data). Ctrl-C, or SIGTERM, ends the
 daemon when the visits in hand are over; a second one breaks them off.
 
@@ -30,6 +35,7 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 type service struct {
 	data, projects string
 	startNew       bool
+	doorway        doorway
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -41,32 +47,45 @@ func (a *app) serveCommand() *cobra.Command {
 	dataFlag(fs, &s.data)
 	fs.StringVar(&s.projects, "projects", "projects", "the folder `DIR` of project files")
 	fs.BoolVar(&s.startNew, "start-new", false, "start a project when its file is new")
+	s.doorway.addFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
 	return c
 }
 
 // serve runs a daemon until a signal ends it.
 func (a *app) serve(ctx context.Context, s service) (err error) {
+	g, err := a.listen(ctx, s.doorway)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
 	d, err := openSupervisor(a, s.data, s.projects, s.startNew)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ran := make(chan struct{})
-	go func() { defer close(ran); d.run(ctx) }()
-	a.log.Info("the daemon runs", "data", string(d.data), "projects", d.folder)
+	if err := g.answerFor(d, s.doorway); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	a.log.Info("the daemon runs", "data", string(d.data), "projects", d.folder, "listen", g.api.Addr().String())
 	if err := tellSystemd("READY=1"); err != nil {
 		a.log.Warn("the service manager cannot be told that the daemon is ready", "error", err)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var beside sync.WaitGroup
+	beside.Go(func() { d.run(ctx) })
+	unserved := make(chan error, 1)
+	beside.Go(func() { unserved <- g.serve(ctx) })
+	var failed error
 	select {
 	case <-a.signals:
-	case <-ctx.Done():
+	case failed = <-unserved:
 	}
-	stop()
-	<-ran
 	_ = tellSystemd("STOPPING=1") // it sees the end by itself
-	return a.shutDown(d)
+	end := a.shutDown(d)
+	stop()
+	beside.Wait()
+	return errors.Join(failed, end)
 }
 
 // shutDown ends the daemon when the visits in hand are over, or breaks them off at

@@ -101,7 +101,7 @@ func (f *farm) liveAndDie(chance *rand.Rand) (started time.Time) {
 	f.t.Helper()
 	started = time.Now()
 	before, more := len(f.web.Log()), 1+chance.IntN(40)
-	c, stderr := command(f.t, "serve", "--data", f.visit.data(), "--projects", f.folderName(), "--log-level=error")
+	c, stderr := command(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName(), "--log-level=error")
 	if err := c.Start(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestServeSignals(t *testing.T) {
 	f := farmOf(t, chain("a.example", 1000))
 	f.put("a", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := listenAsSystemd(t)
-	c, stderr := command(t, "serve", "--data", f.visit.data(), "--projects", f.folderName(), "--start-new")
+	c, stderr := command(t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("the service manager is told %q", got)
 	}
 	await(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
-	second, said := command(t, "serve", "--data", f.visit.data(), "--projects", f.folderName())
+	second, said := command(t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName())
 	if err := second.Run(); err == nil || !strings.Contains(said.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
 		t.Errorf("a second daemon on the same data ends with %v: %s", err, said)
 	}

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+)
+
+// A gateway is where a daemon is spoken to: by its API and its page, and, on an
+// address of its own, by site owners who want to know what the bot is.
+type gateway struct {
+	app      *app
+	api, bot net.Listener // bot: nil if there is none
+	audit    *api.Audit
+	server   *api.Server
+	page     http.Handler
+}
+
+// listen opens the doors, behind which nobody answers yet.
+func (a *app) listen(ctx context.Context, way doorway) (*gateway, error) {
+	if err := way.check(); err != nil {
+		return nil, err
+	}
+	g := &gateway{app: a}
+	var err error
+	if g.api, err = way.open(ctx); err != nil {
+		return nil, err
+	}
+	if way.bot != "" {
+		if g.bot, err = listenOn(ctx, way.bot, "--bot-listen"); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	return g, nil
+}
+
+// answerFor has the daemon answer.
+func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
+	keys, err := openKeys(d.data)
+	if err != nil {
+		return err
+	}
+	if g.audit, err = api.OpenAudit(d.data.path(auditFile), api.AuditConfig{}); err != nil {
+		return err
+	}
+	g.page = page.New(d, g.audit)
+	g.server = api.NewServer(d, api.Config{
+		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
+		Version: Version(), Log: g.app.log,
+	})
+	return nil
+}
+
+// serve answers until ctx is done.
+func (g *gateway) serve(ctx context.Context) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if g.bot != nil {
+		beside.Go(func() { g.serveBot(ctx) })
+	}
+	return g.server.Serve(ctx, g.api)
+}
+
+// serveBot answers what the bot is, and nothing else, until ctx is done.
+func (g *gateway) serveBot(ctx context.Context) {
+	h := api.NewHTTPServer(api.AboutBot(g.page), g.app.log)
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	if err := h.Serve(g.bot); !errors.Is(err, http.ErrServerClosed) {
+		g.app.log.Error("the page about the bot is not served any more", "error", err)
+	}
+}
+
+// Close closes the doors. It may be called after serve.
+func (g *gateway) Close() (err error) {
+	for _, l := range []net.Listener{g.api, g.bot} {
+		if l != nil {
+			if e := l.Close(); !errors.Is(e, net.ErrClosed) {
+				err = errors.Join(err, e)
+			}
+		}
+	}
+	if g.audit != nil {
+		err = errors.Join(err, g.audit.Close())
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// A doorway is where a daemon can be spoken to.
+type doorway struct {
+	listen        string
+	cert, key     string // files; empty: no TLS
+	insecure      bool
+	publicMetrics bool
+	hosts         []string // names that browsers may call it by
+	bot           string   // where site owners read about the crawler; empty: nowhere
+}
+
+func (d *doorway) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&d.listen, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
+	fs.StringVar(&d.cert, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
+	fs.StringVar(&d.key, "tls-key", "", "the `FILE` of its key, PEM")
+	fs.BoolVar(&d.insecure, "insecure", false, "listen on other addresses than loopback without TLS: tokens can be read on the way")
+	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
+	fs.StringSliceVar(&d.hosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
+	fs.StringVar(&d.bot, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
+}
+
+// check refuses what would let others listen in.
+func (d *doorway) check() error {
+	switch {
+	case (d.cert == "") != (d.key == ""):
+		return usage("--tls-cert and --tls-key go together")
+	case d.cert == "" && !d.insecure && !isLoopback(d.listen):
+		return usage("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.listen)
+	}
+	return nil
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// open listens for calls.
+func (d *doorway) open(ctx context.Context) (net.Listener, error) {
+	if d.cert == "" {
+		return listenOn(ctx, d.listen, "--listen")
+	}
+	certs := &certificate{cert: d.cert, key: d.key}
+	if _, err := certs.get(nil); err != nil {
+		return nil, usage("--tls-cert: %w", err)
+	}
+	l, err := listenOn(ctx, d.listen, "--listen")
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(l, &tls.Config{GetCertificate: certs.get, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// listenOn listens on an address that a flag names.
+func listenOn(ctx context.Context, addr, flag string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, usage("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
+	}
+	if err != nil {
+		return nil, usage("%s: %w", flag, err)
+	}
+	return l, nil
+}
+
+// A certificate is read anew when its file has changed, so that it can be renewed
+// while the daemon runs.
+type certificate struct {
+	cert, key string
+	mu        sync.Mutex
+	read      *tls.Certificate
+	of        time.Time // when the file was changed that was read
+}
+
+// get returns the certificate. While the files cannot be read, or do not go
+// together because one of them is being replaced, it is the one before.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.cert)
+	if err == nil && c.read != nil && info.ModTime().Equal(c.of) {
+		return c.read, nil
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.LoadX509KeyPair(c.cert, c.key)
+	}
+	switch {
+	case err == nil:
+		c.read, c.of = &pair, info.ModTime()
+	case c.read == nil:
+		return nil, err
+	}
+	return c.read, nil
+}

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDoorwayChecks(t *testing.T) {
+	for _, tt := range []struct {
+		door doorway
+		says string // empty: it is fine
+	}{
+		{doorway{listen: "127.0.0.1:8470"}, ""},
+		{doorway{listen: "[::1]:0"}, ""},
+		{doorway{listen: "localhost:8470"}, ""},
+		{doorway{listen: ":8470"}, "--listen: :8470 can be reached from elsewhere"},
+		{doorway{listen: "0.0.0.0:8470"}, "--insecure"},
+		{doorway{listen: "localhost.example.com:1"}, "can be reached from elsewhere"},
+		{doorway{listen: ":8470", insecure: true}, ""},
+		{doorway{listen: ":8470", cert: "c", key: "k"}, ""},
+		{doorway{listen: "127.0.0.1:1", cert: "c"}, "--tls-cert and --tls-key go together"},
+		{doorway{listen: "127.0.0.1:1", key: "k"}, "--tls-cert and --tls-key go together"},
+	} {
+		err := tt.door.check()
+		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%+v: %v, want %q", tt.door, err, tt.says)
+		}
+	}
+}
+
+func TestDoorwayInUse(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, err = (&doorway{listen: taken.Addr().String()}).open(t.Context())
+	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()+" is in use") {
+		t.Errorf("%v", err)
+	}
+}
+
+// certify writes a certificate for a serial number, and its key.
+func certify(t *testing.T, d *doorway, serial int64, changed time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, of, of, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{d.cert: {Type: "CERTIFICATE", Bytes: cert}, d.key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(d.cert, changed, changed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A certificate that is renewed is served without a restart; while it is half
+// replaced, the one before is.
+func TestCertificateRenewal(t *testing.T) {
+	dir := t.TempDir()
+	d := &doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+	if _, err := d.open(t.Context()); err == nil || !strings.Contains(err.Error(), "cert.pem") {
+		t.Errorf("without a certificate: %v", err)
+	}
+	begin := time.Now().Add(-time.Hour)
+	certify(t, d, 1, begin)
+	l, err := d.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*tls.Conn).Handshake()
+			c.Close()
+		}
+	}()
+	serial := func() int64 {
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("certificate %d is served", got)
+	}
+	if err := os.WriteFile(d.key, []byte("half a ke"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(d.cert, begin.Add(time.Minute), begin.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("half a renewal: certificate %d is served", got)
+	}
+	certify(t, d, 2, begin.Add(2*time.Minute))
+	if got := serial(); got != 2 {
+		t.Errorf("after the renewal: certificate %d is served", got)
+	}
+}
+
+// Tokens are made at the first start, stay, and are nobody else's to read.
+func TestTokens(t *testing.T) {
+	dir := stateDir(t.TempDir())
+	first, err := openKeys(dir)
+	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.May("operate") || first[1].Role.May("operate") {
+		t.Fatalf("keys %+v, %v", first, err)
+	}
+	again, err := openKeys(dir)
+	if err != nil || again[0] != first[0] || again[1] != first[1] {
+		t.Errorf("the next time: %+v, %v", again, err)
+	}
+	for _, tt := range []struct {
+		what, says string
+		harm       func(file string) error
+	}{
+		{"a short token", "holds no token of 20 characters", func(f string) error { return os.WriteFile(f, []byte("secret"), 0o600) }},
+		{"a token for all", "others may read the token", func(f string) error { return os.Chmod(f, 0o644) }},
+	} {
+		if err := tt.harm(dir.path(tokenFile)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openKeys(dir); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.what, err, tt.says)
+		}
+	}
+}

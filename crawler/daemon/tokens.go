@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// The files of a daemon's directory that hold its tokens.
+const (
+	tokenFile     = "token"      // who has it may operate the daemon
+	readTokenFile = "token-read" // who has it may look
+)
+
+// shortestToken is how many characters a token must have that somebody chose.
+const shortestToken = 20
+
+// openKeys returns the keys of the daemon's own tokens, which are made at its
+// first start.
+func openKeys(dir stateDir) ([]api.Key, error) {
+	var keys []api.Key
+	for _, t := range []struct {
+		file string
+		role api.Role
+	}{{tokenFile, api.Operate}, {readTokenFile, api.Read}} {
+		token, err := openToken(dir.path(t.file))
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, api.NewKey(t.file, t.role, token))
+	}
+	return keys, nil
+}
+
+// openToken reads a token that nobody else may read, or makes one.
+func openToken(file string) (string, error) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		token := rand.Text()
+		return token, writeWhole(file, []byte(token+"\n"))
+	}
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", usage("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < shortestToken {
+		return "", usage("%s holds no token of %d characters or more: remove it, and a new one is made", file, shortestToken)
+	}
+	return token, nil
+}
