@@ -123,7 +123,6 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	}
 	s.Hosts = len(hosts)
 	for _, h := range hosts {
-		h.mind(k.project.Politeness.MaxCrawlDelay)
 		s.States[h.State]++
 		switch {
 		case h.State == stateSetAside:

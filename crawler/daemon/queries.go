@@ -137,7 +137,6 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 		if h == nil || err != nil {
 			return cmp.Or(err, notMet(name, host))
 		}
-		h.mind(q.project.Politeness.MaxCrawlDelay)
 		for _, o := range origins {
 			if err := q.judgeParked(ctx, o, h); err != nil {
 				return err

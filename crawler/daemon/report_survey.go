@@ -80,7 +80,6 @@ func (q *inquiry) survey(ctx context.Context, only string, limit int) (*api.Repo
 	s.Count = len(hosts)
 	all, total := make([]*surveyed, 0, len(hosts)), refusals{}
 	for _, h := range hosts {
-		h.mind(q.project.Politeness.MaxCrawlDelay)
 		cover(&h.Tally) // anew: URLs out of scope are known by now
 		h.Refusals = h.refusals.list()
 		total.merge(h.Refusals)
@@ -151,6 +150,7 @@ func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.Ori
 	})
 	for _, h := range hosts {
 		cover(&h.Tally)
+		h.mind(q.project.Politeness.MaxCrawlDelay)
 	}
 	return hosts, err
 }

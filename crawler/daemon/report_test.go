@@ -146,6 +146,9 @@ func TestReportForms(t *testing.T) {
 	report("--host=Shop.Example").want(t, ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
+	v.explain(t, "--data", v.data(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
+		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
+
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
 	var names []string
 	for _, line := range lines {

@@ -33,7 +33,6 @@ func (q *inquiry) roster(ctx context.Context) (*roster, error) {
 	}
 	r := &roster{at: q.now.UTC(), hosts: make([]*surveyed, len(hosts)), states: map[string]int{}, orders: map[string][]*surveyed{}}
 	for _, h := range hosts {
-		h.mind(q.project.Politeness.MaxCrawlDelay)
 		r.states[h.State]++
 		r.hosts[h.place] = h
 	}
