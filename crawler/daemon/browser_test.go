@@ -1,0 +1,369 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+)
+
+// screenshots, in the environment, names a directory for what TestBrowser sees.
+const screenshots = "DECORUM_SCREENSHOTS"
+
+// chromium returns the program to look with, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "headless_shell", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no chromium here: on Debian, apt-get install chromium")
+	return ""
+}
+
+// endless is a site without end: each page leads to the next, and to one that is
+// closed by line 3 of robots.txt.
+func endless(host string) crawltest.Site {
+	return crawltest.Site{
+		Host: host,
+		Robots: crawltest.Lasting(crawltest.Robots{
+			Answer:   crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/priv") },
+		}),
+		Others: func(r crawltest.Request) crawltest.Answer {
+			var n int
+			if _, err := fmt.Sscanf(r.Path, "/%d", &n); err != nil {
+				return crawltest.Status(http.StatusNotFound)
+			}
+			return crawltest.HTML(fmt.Sprintf(`<title>%d</title><a href="/%d">next</a><a href="/private/%d">closed</a>`, n, n+1, n))
+		},
+		Latency: crawltest.Latency{Base: 20 * time.Millisecond},
+	}
+}
+
+// TestBrowser: an operator in a browser, at the width of a desk and of a telephone,
+// logs in, starts a project, watches it go on, has a closed URL explained, and puts
+// a brake on a host; the log of the server says when the last request came.
+func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the browser is a process of its own")
+	}
+	path := chromium(t)
+	widths := []int{1280, 400}
+	var sites []crawltest.Site
+	for _, w := range widths {
+		sites = append(sites, endless(braked(w)), endless(spared(w)))
+	}
+	f := farmOf(t, sites...)
+	for _, w := range widths {
+		f.put(fmt.Sprintf("p%d", w), f.file(fmt.Sprintf("http://%s/0, http://%s/0", braked(w), spared(w)),
+			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
+	}
+	f.start(false)
+	base := f.serve(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	browsers, end := chromedp.NewExecAllocator(t.Context(), options...)
+	defer end()
+	t.Run("at the width of", func(t *testing.T) {
+		for _, w := range widths {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				ctx, end := chromedp.NewContext(browsers, chromedp.WithErrorf(t.Logf))
+				defer end()
+				ctx, end = context.WithTimeout(ctx, 2*time.Minute)
+				defer end()
+				o := &operator{t: t, ctx: ctx, base: base, width: w, project: fmt.Sprintf("p%d", w)}
+				o.operate(f)
+			})
+		}
+	})
+	f.stop()
+	if r := f.web.Judge(crawltest.Options{MinDelay: 50 * time.Millisecond}); r.Count(crawltest.Disallowed) > 0 || r.Count(crawltest.ShortGap) > 0 {
+		t.Errorf("the judge says:\n%s", r)
+	}
+}
+
+// operate does all that an operator does.
+func (o *operator) operate(f *farm) {
+	o.listen()
+	o.logsIn()
+	o.starts()
+	o.reads()
+	o.explains()
+	o.brakes(f)
+	o.looksAround()
+	for _, fault := range o.faults() {
+		o.t.Errorf("the console says: %s", fault)
+	}
+}
+
+// Each width has hosts of its own: one that is braked, and one that goes on.
+func braked(width int) string { return fmt.Sprintf("braked-%d.example", width) }
+func spared(width int) string { return fmt.Sprintf("spared-%d.example", width) }
+
+const browserToken = "the token of the browser's test"
+
+// serve serves the daemon with its page on loopback, and returns where.
+func (f *farm) serve(t *testing.T) string {
+	t.Helper()
+	audit, err := api.OpenAudit(filepath.Join(f.dir, "audit.jsonl"), api.AuditConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := api.NewServer(f.supervisor, api.Config{Audit: audit, Page: page.New(f.supervisor, audit),
+		Keys: []api.Key{api.NewKey("browser", api.Operate, browserToken)}})
+	ctx, cancel := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := server.Serve(ctx, l); err != nil {
+			t.Errorf("the server ended: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); served.Wait(); audit.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// An operator sits at a browser.
+type operator struct {
+	t             *testing.T
+	ctx           context.Context
+	base, project string
+	width         int
+	mu            sync.Mutex
+	said          []string // by the console, that should not be
+}
+
+// listen writes down what the browser complains of.
+func (o *operator) listen() {
+	chromedp.ListenTarget(o.ctx, func(event any) {
+		said := ""
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			said = e.ExceptionDetails.Error()
+		case *cdplog.EventEntryAdded:
+			if e.Entry.Level == cdplog.LevelError {
+				said = e.Entry.Text + " " + e.Entry.URL
+			}
+		}
+		if said != "" {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.said = append(o.said, said)
+		}
+	})
+	o.run(cdplog.Enable(), runtime.Enable(), chromedp.EmulateViewport(int64(o.width), 900))
+}
+
+func (o *operator) faults() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string{}, o.said...)
+}
+
+func (o *operator) run(actions ...chromedp.Action) {
+	o.t.Helper()
+	if err := chromedp.Run(o.ctx, actions...); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// await waits until a page is loaded and an expression of JavaScript is true. The
+// page's policy forbids what chromedp.Poll does.
+func (o *operator) await(expression string) {
+	o.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; {
+		var so bool
+		o.run(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
+		if so {
+			return
+		}
+		o.run(chromedp.Sleep(20 * time.Millisecond))
+	}
+	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", find[string](o, "location.href"), expression)
+}
+
+// find evaluates an expression of JavaScript.
+func find[T any](o *operator, expression string) (v T) {
+	o.t.Helper()
+	o.run(chromedp.Evaluate(expression, &v))
+	return v
+}
+
+// types types into a field, in the place of what is there.
+func (o *operator) types(field, text string) {
+	o.t.Helper()
+	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil), chromedp.SendKeys(field, text, chromedp.ByQuery))
+}
+
+// visit goes to a page.
+func (o *operator) visit(path string) {
+	o.t.Helper()
+	o.run(chromedp.Navigate(o.base + path))
+}
+
+// shoot looks at the page as it is: nothing of it may be wider than the window. It
+// is kept where somebody wants to see it.
+func (o *operator) shoot(name string) {
+	o.t.Helper()
+	if wide := find[int](o, "document.documentElement.scrollWidth"); wide > o.width {
+		o.t.Errorf("%s is %d wide in a window of %d", name, wide, o.width)
+	}
+	dir := os.Getenv(screenshots)
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	o.run(chromedp.FullScreenshot(&picture, 100))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, o.width)), picture, 0o644); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *operator) logsIn() {
+	o.visit("/brakes")
+	o.await(`location.pathname == "/login"`)
+	o.shoot("login")
+	o.types("[name=token]", "wrong\r")
+	o.await(`document.querySelector("[role=alert]")`)
+	o.types("[name=token]", browserToken+"\r")
+	o.await(`location.pathname == "/brakes"`)
+}
+
+// starts starts the project from the list of them, and watches it go on: the page
+// is not loaded anew, but by the form.
+func (o *operator) starts() {
+	o.visit("/")
+	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`, o.project)
+	o.await(card + `.innerText.includes("stopped")`)
+	o.run(chromedp.Evaluate(card+`.querySelector("button[formaction$='/start']").click()`, nil))
+	o.await(`document.querySelector(".flash")`)
+	o.run(chromedp.Evaluate("window.loadedOnce = true", nil))
+	pages := card + `.querySelector(".numbers dd").innerText`
+	o.await(fmt.Sprintf(`%s.innerText.includes("running") && Number(%s) > 3`, card, pages))
+	before := find[string](o, pages)
+	o.await(fmt.Sprintf("Number(%s) > Number(%q)", pages, before))
+	o.await(`document.querySelectorAll("#log li .what").length > 3`)
+	if !find[bool](o, "window.loadedOnce") {
+		o.t.Error("the page was loaded anew to see what has changed")
+	}
+	if worst := find[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
+		o.t.Errorf("the worst shortfall is said to be %q", worst)
+	}
+	o.shoot("projects")
+}
+
+// reads looks at the project with the keyboard.
+func (o *operator) reads() {
+	o.visit("/projects/" + o.project)
+	o.await(`document.querySelectorAll(".hosts tbody tr").length == 2`)
+	o.shoot("project")
+	o.run(chromedp.KeyEvent("?"))
+	o.await(`document.getElementById("keys").open`)
+	o.run(chromedp.KeyEvent("\x1b"))
+	o.await(`!document.getElementById("keys").open`)
+	o.run(chromedp.KeyEvent("/"))
+	o.await(`document.activeElement.matches("[data-search]")`)
+	o.types("[data-search]", "braked\r") // and not the / that chromedp types besides pressing the key
+	o.await(`location.search.includes("q=braked") && document.querySelectorAll(".hosts tbody tr").length == 1`)
+	o.run(chromedp.KeyEvent("j"))
+	o.await(fmt.Sprintf(`document.activeElement.innerText == %q`, braked(o.width)))
+	o.run(chromedp.KeyEvent("\r"))
+	o.await(`location.pathname.includes("/hosts/")`)
+}
+
+// explains types in a URL that robots.txt closes: the line that closes it is marked
+// and in sight, and so is the one that would have.
+func (o *operator) explains() {
+	o.types("[data-explain]", "http://"+braked(o.width)+"/private/1#x\r")
+	o.await(`document.querySelector(".verdict.bad")`)
+	for selector, want := range map[string]string{".robots .decides code": "Disallow: /private/", ".robots .loses code": "Disallow: /priv", ".robots .decides .number": "3", ".verdict mark": "/private/"} {
+		if got := find[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`, selector)); got != want {
+			o.t.Errorf("%s is %q, want %q", selector, got, want)
+		}
+	}
+	if !find[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
+		return line.top >= box.top && line.bottom <= box.bottom })()`) {
+		o.t.Error("the line that decides is out of sight")
+	}
+	o.shoot("host")
+	for _, scheme := range []string{"dark", "light"} {
+		o.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		if scheme == "dark" {
+			o.shoot("host-dark")
+		}
+	}
+}
+
+// brakes puts a brake on the host while it is crawled, and lifts it.
+func (o *operator) brakes(f *farm) {
+	to := func(host string, after time.Time) (n int) {
+		for _, x := range f.web.Log() {
+			if strings.HasPrefix(x.URL, "http://"+host+"/") && x.Start.After(after) {
+				n++
+			}
+		}
+		return n
+	}
+	begun := time.Now()
+	await(o.t, "the host is crawled", func() bool { return to(braked(o.width), begun) > 3 })
+	o.types("#brake [name=reason]", "the owner has asked")
+	pressed := time.Now()
+	o.run(chromedp.Click("#brake button.danger", chromedp.ByQuery))
+	o.await(`document.querySelector("#brake").innerText.includes("is stopped")`)
+	shown := time.Now()
+	// The other host is visited 20 times a second: the brake has held for a while
+	// when it has been visited 30 times more.
+	await(o.t, "the other host goes on", func() bool { return to(spared(o.width), shown) >= 30 })
+	if n := to(braked(o.width), shown); n > 0 {
+		o.t.Errorf("%d requests came after the brake", n)
+	}
+	if n := to(braked(o.width), pressed.Add(time.Second)); n > 0 {
+		o.t.Errorf("%d requests came more than a second after the button was pressed", n)
+	}
+	o.t.Logf("the brake was shown %v after the button was pressed; %d requests came in between", shown.Sub(pressed).Round(time.Millisecond), to(braked(o.width), pressed))
+	o.shoot("braked")
+	o.types("#brake [name=reason]", "all is well\r")
+	o.await(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
+	lifted := time.Now()
+	await(o.t, "the host is visited again", func() bool { return to(braked(o.width), lifted) > 0 })
+}
+
+// looksAround sees the other pages, of which none may be too wide.
+func (o *operator) looksAround() {
+	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
+		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {
+		o.visit(path)
+		o.shoot(name)
+	}
+	o.visit("/audit")
+	if text := find[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
+		o.t.Errorf("the audit does not say who braked, and why: %s", text)
+	}
+}
