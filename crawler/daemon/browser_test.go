@@ -191,13 +191,22 @@ func (o *operator) run(actions ...chromedp.Action) {
 	}
 }
 
+// leaves is run for what may make the browser leave the page while it is told:
+// whoever awaits what comes then sees whether it did.
+func (o *operator) leaves(actions ...chromedp.Action) {
+	o.t.Helper()
+	if err := chromedp.Run(o.ctx, actions...); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
+		o.t.Fatal(err)
+	}
+}
+
 // await waits until a page is loaded and an expression of JavaScript is true. The
 // page's policy forbids what chromedp.Poll does.
 func (o *operator) await(expression string) {
 	o.t.Helper()
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; {
 		var so bool
-		o.run(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
+		o.leaves(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
 		if so {
 			return
 		}
@@ -216,7 +225,8 @@ func find[T any](o *operator, expression string) (v T) {
 // types types into a field, in the place of what is there.
 func (o *operator) types(field, text string) {
 	o.t.Helper()
-	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil), chromedp.SendKeys(field, text, chromedp.ByQuery))
+	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil))
+	o.leaves(chromedp.SendKeys(field, text, chromedp.ByQuery)) // the last key may be Enter
 }
 
 // visit goes to a page.
@@ -294,7 +304,7 @@ func (o *operator) reads() {
 	o.await(`location.search.includes("q=braked") && document.querySelectorAll(".hosts tbody tr").length == 1`)
 	o.run(chromedp.KeyEvent("j"))
 	o.await(fmt.Sprintf(`document.activeElement.innerText == %q`, braked(o.width)))
-	o.run(chromedp.KeyEvent("\r"))
+	o.leaves(chromedp.KeyEvent("\r"))
 	o.await(`location.pathname.includes("/hosts/")`)
 }
 
