@@ -16,6 +16,7 @@ type speaking struct {
 	*farm
 	server *httptest.Server
 	token  string
+	audit  *api.Audit
 }
 
 // speak starts the daemon of a farm, and serves its API.
@@ -27,8 +28,8 @@ func (f *farm) speak() *speaking {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { audit.Close() })
-	s := &speaking{farm: f, token: "a-token-of-the-tests"}
-	s.server = httptest.NewServer(api.NewServer(lifecycle{supervisor: f.supervisor}, api.Config{Keys: []api.Key{api.NewKey("operator", api.Operate, s.token)}, Audit: audit}))
+	s := &speaking{farm: f, token: "a-token-of-the-tests", audit: audit}
+	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{Keys: []api.Key{api.NewKey("operator", api.Operate, s.token)}, Audit: audit}))
 	f.t.Cleanup(s.server.Close)
 	return s
 }
@@ -92,6 +93,15 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 	call(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
 }
 
+// TestTop: what is no terminal gets what there is to see, once.
+func TestTop(t *testing.T) {
+	f := farmOf(t, chain("a.example", 1000))
+	f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	s := f.speak()
+	await(t, "it visits pages", func() bool { return f.project("a").Stats.Pages > 2 })
+	s.call("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
+}
+
 // TestTopShows pins what is shown of a daemon, and that what strangers wrote does
 // not play with the terminal.
 func TestTopShows(t *testing.T) {
@@ -131,10 +141,3 @@ b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 		t.Errorf("of nothing it shows\n%s", got)
 	}
 }
-
-// lifecycle is what of a daemon these tests need.
-type lifecycle struct {
-	*supervisor
-	unasked
-}
-type unasked struct{ api.Daemon }
