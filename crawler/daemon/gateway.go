@@ -45,6 +45,11 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 	if err != nil {
 		return err
 	}
+	if way.tokens != "" {
+		if keys, err = readTokens(way.tokens, keys); err != nil {
+			return err
+		}
+	}
 	if g.audit, err = api.OpenAudit(d.data.path(auditFile), api.AuditConfig{}); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type doorway struct {
 	listen        string
 	cert, key     string // files; empty: no TLS
 	insecure      bool
+	tokens        string // a file of more tokens; empty: none
 	publicMetrics bool
 	hosts         []string // names that browsers may call it by
 	bot           string   // where site owners read about the crawler; empty: nowhere
@@ -28,6 +29,7 @@ func (d *doorway) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.cert, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
 	fs.StringVar(&d.key, "tls-key", "", "the `FILE` of its key, PEM")
 	fs.BoolVar(&d.insecure, "insecure", false, "listen on other addresses than loopback without TLS: tokens can be read on the way")
+	fs.StringVar(&d.tokens, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit names who")
 	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
 	fs.StringSliceVar(&d.hosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
 	fs.StringVar(&d.bot, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")

@@ -47,7 +47,7 @@ func openToken(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+	if readableByOthers(info) {
 		return "", usage("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
 	text, err := os.ReadFile(file)
@@ -59,4 +59,14 @@ func openToken(file string) (string, error) {
 		return "", usage("%s holds no token of %d characters or more: remove it, and a new one is made", file, shortestToken)
 	}
 	return token, nil
+}
+
+// readableByOthers and writableByOthers say who else may use a file, where files
+// have modes.
+func readableByOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
+
+func writableByOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
 }

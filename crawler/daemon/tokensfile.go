@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A tokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
+// the SHA-256 of the token. The token itself is with its holder only.
+type tokenEntry struct {
+	Name   string `yaml:"name"`
+	Role   string `yaml:"role"`
+	SHA256 string `yaml:"sha256"`
+}
+
+// longestTokens is how long a file of tokens may be, in bytes.
+const longestTokens = 1 << 20
+
+var tokenName = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
+
+// readTokens returns the keys of a file of tokens, which join those that there are.
+func readTokens(file string, keys []api.Key) ([]api.Key, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, usage("--tokens: %w", err)
+	case writableByOthers(info):
+		return nil, usage("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
+	case info.Size() > longestTokens:
+		return nil, usage("--tokens: %s is longer than %d bytes", file, longestTokens)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage("--tokens: %w", err)
+	}
+	var entries []tokenEntry
+	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
+		return nil, usage("--tokens: %s: %s", file, yaml.FormatError(err, false, true))
+	}
+	for i, e := range entries {
+		key, err := e.key(keys)
+		if err != nil {
+			return nil, usage("--tokens: %s: entry %d: %w", file, i+1, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// key returns the key of an entry, unless it makes no sense, or others have its name
+// or its token.
+func (e tokenEntry) key(others []api.Key) (k api.Key, err error) {
+	hash, err := hex.DecodeString(e.SHA256)
+	switch {
+	case !tokenName.MatchString(e.Name):
+		return k, fmt.Errorf("name is %q, and must have 1 to 64 of the letters, digits, and . _ @ -", e.Name)
+	case e.Role != string(api.Read) && e.Role != string(api.Operate):
+		return k, fmt.Errorf("role is %q, and must be read or operate", e.Role)
+	case err != nil || len(hash) != sha256.Size:
+		return k, fmt.Errorf("sha256 is not the SHA-256 of a token, 64 digits in hex: printf %%s TOKEN | sha256sum")
+	}
+	k = api.Key{Name: e.Name, Role: api.Role(e.Role), Hash: [sha256.Size]byte(hash)}
+	for _, o := range others {
+		if o.Name == k.Name || o.Hash == k.Hash {
+			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not tell them apart", e.Name, o.Name)
+		}
+	}
+	if k.Hash == sha256.Sum256(nil) {
+		return k, fmt.Errorf("sha256 is that of no token at all")
+	}
+	return k, nil
+}

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+func TestTokensFile(t *testing.T) {
+	ours := []api.Key{api.NewKey("token", api.Operate, "ours")}
+	hash := func(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
+	entry := func(name, role, sha string) string {
+		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
+	}
+	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
+	keys, err := readTokens(write(t, "tokens.yaml", good), ours)
+	if err != nil || len(keys) != 3 || keys[1] != api.NewKey("ada@example.org", api.Operate, "ada") || keys[2] != api.NewKey("wall", api.Read, "wall") {
+		t.Fatalf("keys %v, %v", keys, err)
+	}
+	for _, tt := range []struct{ text, says string }{
+		{entry("", "read", hash("x")), "entry 1: name"},
+		{entry("a\nb", "read", hash("x")), "name is"},
+		{entry("ada", "root", hash("x")), "must be read or operate"},
+		{entry("ada", "read", "abc"), "is not the SHA-256 of a token"},
+		{entry("ada", "read", "x"+hash("x")[1:]), "is not the SHA-256 of a token"},
+		{entry("ada", "read", hash("")), "no token at all"},
+		{entry("token", "read", hash("x")), "has the name or the token of token"},
+		{entry("ada", "read", hash("ours")), "has the name or the token of token"},
+		{good + entry("bob", "read", hash("ada")), "entry 3: bob has the name or the token of ada@example.org"},
+		{"- {name: ada, role: read, sha: 1}\n", "unknown field"},
+		{"name: ada\n", "tokens.yaml"},
+		{"- [\n", "tokens.yaml"},
+		{strings.Repeat("#\n", longestTokens), "is longer than"},
+	} {
+		keys, err := readTokens(write(t, "tokens.yaml", tt.text), ours)
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)
+		}
+	}
+	open := write(t, "tokens.yaml", good)
+	if err := os.Chmod(open, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTokens(open, ours); err == nil || !strings.Contains(err.Error(), "others may write") {
+		t.Errorf("a file that anybody may write: %v", err)
+	}
+	if _, err := readTokens(open+".none", ours); err == nil {
+		t.Error("a file that is not there is no error")
+	}
+}
