@@ -17,9 +17,10 @@ type Rests struct {
 	// the host; they are durable before the visit is acked. It may be that of the
 	// robots records.
 	Store storage.Store
-	// Restarted is when this process began to go on with what an earlier one did:
-	// hosts may be owed a shorter rest, and none is visited in the first ten
-	// seconds. Zero: it begins anew.
+	// Restarted is when this process began to go on with what an earlier one did.
+	// Any host may have been visited just before, by a visit that a kill has hidden,
+	// or whose rest was short: none is visited in the first ten seconds, nor before
+	// the rest that the crawl asks for now is over. Zero: it begins anew.
 	Restarted time.Time
 }
 
@@ -46,7 +47,7 @@ func (r *Rests) meet(ctx context.Context, limits *politeness.Limits, host string
 			due = later(due, noted)
 		}
 	}
-	limits.Owe(now, host, due)
+	limits.Owe(now, host, r.Restarted, due)
 	return nil
 }
 

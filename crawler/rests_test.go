@@ -34,7 +34,12 @@ func town() *crawltest.Web {
 // robots records with others.
 func neighbour(t *testing.T, web *crawltest.Web, file string, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) *crawler.Crawler {
 	t.Helper()
-	store := openBolt(t, file)
+	return neighbourOn(t, web, openBolt(t, file), hosts, rests, seeds...)
+}
+
+// neighbourOn is neighbour from a store that is open.
+func neighbourOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) *crawler.Crawler {
+	t.Helper()
 	c := newDirect(t, web, store)
 	c.Limits = hosts.Limits(politeness.LimitsConfig{})
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})

@@ -172,13 +172,16 @@ func TestOwe(t *testing.T) {
 	if a.Knows("h") {
 		t.Error("knows a host that nobody has met")
 	}
-	a.Owe(noon, "h", noon.Add(time.Hour))
+	a.Owe(noon, "h", time.Time{}, noon.Add(time.Hour))
 	if !b.Knows("h") {
 		t.Error("what one crawl has been told, the other does not know")
 	}
 	mustWait(t, b, 0, "h", sec, time.Hour)
-	a.Owe(noon, "h", noon.Add(time.Minute)) // it ends no longer one
+	a.Owe(noon, "h", time.Time{}, noon.Add(time.Minute)) // it ends no longer one
 	mayVisit(t, b, time.Hour, "h", sec)
+	a.Owe(noon, "i", noon.Add(-5*sec), noon.Add(sec)) // each crawl wants its own rest since then
+	mustWait(t, b, sec, "i", 20*sec, 15*sec)
+	mayVisit(t, b, 15*sec, "i", 20*sec)
 }
 
 // TestTheStricterLimitsOfAnAddress hold for the addresses that crawls share.

@@ -27,14 +27,17 @@ func (l *Limits) Knows(host string) bool {
 }
 
 // Owe lets nobody visit a host before due, because of a visit that another
-// process made.
-func (l *Limits) Owe(now time.Time, host string, due time.Time) {
+// process made, nor before the rest that is wished for has passed since ended,
+// when its last visit may have ended.
+func (l *Limits) Owe(now time.Time, host string, ended, due time.Time) {
 	l.lock()
 	defer l.unlock()
-	if p := l.hosts.meet(now, host); due.After(p.due) {
+	p := l.hosts.meet(now, host)
+	p.ended = latest(p.ended, ended)
+	if due.After(p.due) {
 		p.due, p.by = due, nil
-		p.rest(now)
 	}
+	p.rest(now)
 }
 
 // Withdraw ends the part that the crawl has in what it shares: it does not wait

@@ -1,0 +1,76 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// TestAPaceIsKeptAcrossAKill that came during a visit: no store knows of that
+// visit, and a crawl that did not make it waits for the longest rest that is asked
+// for, by the site, by a brake or by itself.
+func TestAPaceIsKeptAcrossAKill(t *testing.T) {
+	const rest = time.Minute
+	for _, tt := range []struct {
+		name   string
+		robots string
+		brake  time.Duration
+		delay  time.Duration // of the second crawl
+	}{
+		{"Crawl-delay", "User-agent: *\nCrawl-delay: 60\n", 0, time.Second},
+		{"brake", "", rest, time.Second},
+		{"own delay", "", 0, rest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				shared := filepath.Join(dir, "robots.db")
+				ctx, stop := context.WithCancel(t.Context())
+				var left string // what the kill leaves of the rests
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Others: pageOf(),
+					Latency: crawltest.Latency{Base: 20 * time.Second},
+					Pages: map[string]crawltest.Page{"/first/1": func(crawltest.Request) crawltest.Answer {
+						left = killed(t, shared)
+						stop()
+						return crawltest.HTML("")
+					}}})
+				run := func(ctx context.Context, name string, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) error {
+					store := openBolt(t, filepath.Join(dir, name+".db"))
+					c := neighbourOn(t, web, store, hosts, rests, seeds...)
+					c.Policy.Delay, c.Policy.Adaptive, c.Settings.Grace = time.Second, -1, time.Nanosecond
+					if name == "second" {
+						c.Policy.Delay = tt.delay
+					}
+					if tt.brake > 0 {
+						c.Brakes = &politeness.Brakes{}
+						put(t, c, politeness.Brake{Host: "a.test", Delay: tt.brake})
+					}
+					return errors.Join(c.Run(ctx), store.Close())
+				}
+				hosts, rests := politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, shared)}
+				if err := run(t.Context(), "second", hosts, rests, "http://a.test/second/0"); err != nil {
+					t.Fatal(err)
+				}
+				if err := run(ctx, "first", hosts, rests, seedsOf(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				hosts, rests = politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, left), Restarted: time.Now()}
+				if err := run(t.Context(), "second", hosts, rests, "http://a.test/second/1"); err != nil {
+					t.Fatal(err)
+				}
+				log := ofHost(web.Log(), "a.test")
+				if len(log) != 5 {
+					t.Fatalf("%d requests, want 5", len(log))
+				}
+				apart(t, log[3:], rest)
+			})
+		})
+	}
+}
