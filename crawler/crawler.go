@@ -130,9 +130,6 @@ func (c *Crawler) Run(ctx context.Context) error {
 	defer done()
 	c.rebraked = make(chan struct{}, 1)
 	defer c.Brakes.Watch(c.heedBrakes)()
-	if err := c.release(ctx); err != nil { // the brakes may have changed since an earlier run
-		return err
-	}
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {

@@ -194,11 +194,16 @@ func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
 	return nil
 }
 
-// dissolve ends all waiting: nobody would call, once this process is gone.
+// dissolve ends all waiting, for a turn and for brakes: nobody would call, once
+// this crawl is over. Whom a brake still stops is put off again by the next.
 func (c *Crawler) dissolve(ctx context.Context) error {
-	for _, host := range c.line.hosts() {
-		if err := c.call(ctx, host, time.Time{}); err != nil {
-			return err
+	for _, waiting := range []*line{&c.line, &c.braked} {
+		for _, host := range waiting.hosts() {
+			for _, o := range waiting.take(host) {
+				if err := c.Frontier.Hold(afterwards(ctx), o, time.Time{}, false); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

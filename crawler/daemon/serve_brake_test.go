@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A brake that was put on before a pause, and is lifted during it or after, keeps
+// nobody from the host when the project goes on.
+func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
+	for _, when := range []string{"during the pause", "after it"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			f := farmOf(t, chain("a.example", 1000))
+			f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+			f.start(true)
+			await(t, "a visits pages", func() bool { return f.project("a").Stats.Pages > 2 })
+			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the host is put off", func() bool { return f.project("a").Counts.Dormant > 0 })
+			f.do("a", api.Pause)
+			f.becomes("a", api.Paused)
+			lift := func() {
+				if err := f.LiftBrake(t.Context(), "a.example"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if when == "during the pause" {
+				lift()
+			}
+			f.do("a", api.Resume)
+			f.becomes("a", api.Running)
+			if when == "after it" {
+				await(t, "the host is put off again", func() bool { return f.project("a").Counts.Dormant > 0 })
+				lift()
+			}
+			before := f.project("a").Stats.Pages
+			await(t, "the host is visited again", func() bool { return f.project("a").Stats.Pages > before+2 })
+		})
+	}
+}
