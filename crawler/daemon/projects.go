@@ -106,7 +106,11 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	s.mu.Lock()
 	delete(s.runners, name)
 	s.mu.Unlock()
-	if err := errors.Join(s.putAway(name), s.wishes.forget(name)); err != nil {
+	err = s.putAway(name)
+	if err == nil {
+		err = s.wishes.forget(name)
+	}
+	if err != nil {
 		s.follow(name) // it is not deleted
 		return err
 	}
@@ -115,23 +119,28 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	return nil
 }
 
-// putAway moves the file and the state of a project.
+// putAway moves the file and the state of a project, or, if it returns an error,
+// neither: a project must not begin anew because its file is on a file system that
+// cannot be written.
 func (s *supervisor) putAway(name string) error {
 	aside := s.data.path(filepath.Join(deletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
 	if err := os.MkdirAll(filepath.Dir(aside), 0o755); err != nil {
 		return err
 	}
-	if err := os.Rename(string(s.home(name)), aside); errors.Is(err, fs.ErrNotExist) {
-		err = os.Mkdir(aside, 0o755) // it never ran
-		if err != nil {
-			return err
-		}
-	} else if err != nil {
+	err := os.Rename(string(s.home(name)), aside)
+	if errors.Is(err, fs.ErrNotExist) { // it never ran
+		err = os.Mkdir(aside, 0o755)
+	}
+	if err != nil {
 		return err
 	}
-	err := moveFile(s.projectFile(name), filepath.Join(aside, name+projectExt))
-	if errors.Is(err, fs.ErrNotExist) {
+	file := filepath.Join(aside, name+projectExt)
+	if err = moveFile(s.projectFile(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	_ = os.Remove(file) // the copy, if there is one
+	if os.Remove(aside) != nil {
+		err = errors.Join(err, os.Rename(aside, string(s.home(name))))
 	}
 	return err
 }

@@ -364,3 +364,37 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f.do("torn", api.Start)
 	f.becomes("torn", api.Running)
 }
+// A project whose file cannot be moved away is not deleted: its state stays where
+// it is, so that it goes on and does not begin anew.
+func TestServeDeletesAllOrNothing(t *testing.T) {
+	f := farmOf(t, shop())
+	f.put("shop", f.file("http://shop.example/", brisk))
+	f.start(true)
+	f.becomes("shop", api.Done)
+	file := filepath.Join(f.folderName(), "shop"+projectExt)
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err == nil {
+		err = os.Mkdir(file, 0o755) // no file, and so none that could be moved
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.DeleteProject(t.Context(), "shop"); err == nil {
+		t.Fatal("it was deleted, and its file is there")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	before := len(f.web.Log())
+	f.put("shop", string(text))
+	f.reload("shop")
+	if p := f.becomes("shop", api.Done); p.Counts.Seen != 6 {
+		t.Errorf("what it had seen is lost: %+v", p.Counts)
+	}
+	if again := f.web.Log()[before:]; len(again) > 0 {
+		t.Errorf("%d requests were made again", len(again))
+	}
+}
