@@ -364,6 +364,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f.do("torn", api.Start)
 	f.becomes("torn", api.Running)
 }
+
 // A project whose file cannot be moved away is not deleted: its state stays where
 // it is, so that it goes on and does not begin anew.
 func TestServeDeletesAllOrNothing(t *testing.T) {

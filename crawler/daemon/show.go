@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
@@ -10,7 +11,8 @@ import (
 )
 
 // demand has the project be in another state, for good. What is so already stays
-// as it is.
+// as it is. A project that is to pause or to stop does, though that could not be
+// kept: the error says that it may not survive the daemon.
 func (r *runner) demand(s api.State) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,18 +23,23 @@ func (r *runner) demand(s api.State) error {
 	if s == api.Paused && o.wish.State == api.Stopped {
 		return api.Conflict("%s is stopped: only what runs can pause", r.name)
 	}
-	if o.wish.State == s && (s != api.Running || r.interrupt != nil) {
+	kept := r.wishes.of(r.name).State == s
+	if kept && o.wish.State == s && (s != api.Running || r.interrupt != nil) {
 		return nil
 	}
-	if err := r.wishes.want(r.name, wish{State: s}); err != nil {
+	err := r.wishes.want(r.name, wish{State: s})
+	switch {
+	case err != nil && s == api.Running:
 		return err
+	case err != nil:
+		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", r.name, s, err)
 	}
 	r.command(func(o *orders) { o.wish = wish{State: s} })
 	if s == api.Running {
 		r.meter.renew()
 		r.enter(s, "")
 	}
-	return nil
+	return err
 }
 
 // standingNow returns what the project does, and why.
