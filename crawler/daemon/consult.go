@@ -49,12 +49,13 @@ func (r *runner) occupy(rooms *rooms, ed *edition) {
 }
 
 // stir has a project go on that had nothing left: URLs were added to it, by way of
-// rooms. It does nothing to a run that knows of them.
+// rooms. A run that knows of them goes on itself, unless it was at its end.
 func (r *runner) stir(rooms *rooms) {
 	r.mu.Lock()
-	aware := r.interrupt != nil && r.rooms == rooms
-	r.mu.Unlock()
-	if !aware {
-		r.change(func(*orders) {})
+	defer r.mu.Unlock()
+	if r.interrupt != nil && r.rooms == rooms {
+		r.stirred = true
+		return
 	}
+	r.command(func(*orders) {})
 }

@@ -70,9 +70,22 @@ func (r *runner) begin(version int, interrupt func(error)) bool {
 	if r.orders.version != version {
 		return false
 	}
-	r.interrupt = interrupt
+	r.interrupt, r.stirred = interrupt, false
 	r.enter(api.Running, "")
 	return true
+}
+
+// done is the end of a run that has left nothing: unless URLs were added to it,
+// perhaps too late. Another looks for them.
+func (r *runner) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.interrupt = nil
+	if r.stirred {
+		r.command(func(*orders) {})
+		return
+	}
+	r.enter(api.Done, "")
 }
 
 // end is the end of a run.

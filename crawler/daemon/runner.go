@@ -35,6 +35,7 @@ type runner struct {
 	changed   sync.Cond // the orders have
 	orders    orders
 	interrupt func(error) // ends the run that goes on; nil: none does
+	stirred   bool        // URLs were added to it
 	state     api.State
 	why       string
 	since     time.Time
@@ -151,7 +152,7 @@ func (r *runner) run(o orders) {
 	defer r.end()
 	switch end := r.crawl(ctx, o.edition); {
 	case end == nil, errors.Is(end, frontier.ErrEmpty):
-		r.is(api.Done, "")
+		r.done()
 	case errors.Is(end, crawler.ErrPages), errors.Is(end, crawler.ErrBytes), errors.Is(end, errTime):
 		r.pauseAt(o.version, end)
 	case errors.Is(end, errOrders), errors.Is(end, crawler.ErrHalted):

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Where nothing can be written any more a project can still be stopped; that it may
@@ -36,4 +39,38 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	if w := f.wishes.of("a"); w.State != api.Paused {
 		t.Errorf("kept is %q", w.State)
 	}
+}
+
+// URLs that are added while a run comes to its end are visited: by another.
+func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
+	var r *runner
+	f := farmOf(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
+		"/": func(crawltest.Request) crawltest.Answer {
+			r.records.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
+			return crawltest.HTML("")
+		},
+		"/late": crawltest.Always(crawltest.HTML("")),
+	}})
+	f.put("a", f.file("http://a.example/", brisk))
+	f.start(false)
+	var err error
+	if r, err = f.find("a"); err != nil {
+		t.Fatal(err)
+	}
+	f.do("a", api.Start)
+	await(t, "nothing is left", func() bool { p := f.project("a"); return p.Stats.Pages == 1 && p.Counts.Queued+p.Counts.Leased == 0 })
+	late, err := decorum.ParseURL("http://a.example/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.consult(func(rooms *rooms, _ stores) error {
+		_, err := rooms.frontier.Discover(t.Context(), storage.Entry{URL: late})
+		r.stir(rooms)
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	r.records.mu.Unlock()
+	await(t, "what was added is visited", func() bool { return f.project("a").Stats.Pages == 2 })
+	f.becomes("a", api.Done)
 }
