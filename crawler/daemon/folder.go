@@ -143,6 +143,13 @@ func (s *supervisor) update(r *runner) api.Reloaded {
 
 // readLimited reads a project file, or a little more than one may be long.
 func readLimited(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // of a pipe, nobody knows when something comes
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,42 @@
+//go:build unix
+
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// What is no regular file is no project file, and nobody waits for what comes out
+// of it.
+func TestServeReadsRegularFilesOnly(t *testing.T) {
+	f := farmOf(t, shop())
+	if err := syscall.Mkfifo(filepath.Join(f.folderName(), "pipe"+projectExt), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(f.folderName(), "folder"+projectExt), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.put("shop", f.file("http://shop.example/", brisk))
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		f.start(true)
+	}()
+	select {
+	case <-started:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the daemon waits for a pipe")
+	}
+	f.becomes("shop", api.Done)
+	for _, name := range []string{"pipe", "folder"} {
+		if r := f.reload(name); r.Change != "refused" || r.Error == "" {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
