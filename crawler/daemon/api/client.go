@@ -30,6 +30,11 @@ func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
 	return all, c.call(ctx, http.MethodGet, projects, nil, nil, &all)
 }
 
+// PutProject makes a project, or changes it.
+func (c *Client) PutProject(ctx context.Context, name string, file []byte) error {
+	return c.send(ctx, http.MethodPut, projects+"/"+url.PathEscape(name), file, http.Header{"Content-Type": {yamlTypes[0]}}, nil)
+}
+
 // Do asks a project for a state.
 func (c *Client) Do(ctx context.Context, name string, a Action) error {
 	return c.call(ctx, http.MethodPost, projectPath(name, string(a)), nil, nil, nil)

@@ -29,6 +29,9 @@ func TestClient(t *testing.T) {
 	if all, err := c.Throughput(ctx, "books", true); err != nil || len(all) != 1 {
 		t.Errorf("throughput %v, %v", all, err)
 	}
+	if err := c.PutProject(ctx, "books", []byte("seeds: []")); err != nil {
+		t.Error(err)
+	}
 	if err := c.Do(ctx, "books", Pause); err != nil {
 		t.Error(err)
 	}
@@ -42,7 +45,7 @@ func TestClient(t *testing.T) {
 	if err := c.LiftBrake(ctx, "example.com", "they say so"); err != nil {
 		t.Error(err)
 	}
-	if did, want := d.deeds(), []string{"hosts shop set aside queued", "pause books", "brake example.com", "lift example.com"}; !slices.Equal(did, want) {
+	if did, want := d.deeds(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books", "brake example.com", "lift example.com"}; !slices.Equal(did, want) {
 		t.Errorf("the daemon did %q, want %q", did, want)
 	}
 	var page AuditPage
