@@ -11,6 +11,9 @@ type Origin struct{ s string }
 // the scheme's own.
 func (o Origin) String() string { return o.s }
 
+// MarshalText writes what String returns, so that logs in JSON show it.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.s), nil }
+
 // IsZero reports whether o is none.
 func (o Origin) IsZero() bool { return o.s == "" }
 

@@ -12,6 +12,9 @@ type URL struct {
 // String returns the URL in canonical form.
 func (u URL) String() string { return u.s }
 
+// MarshalText writes what String returns, so that logs in JSON show it.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.s), nil }
+
 // IsZero reports whether u is none.
 func (u URL) IsZero() bool { return u.s == "" }
 

@@ -3,7 +3,9 @@ package decorum_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,16 @@ func TestURLParts(t *testing.T) {
 				t.Errorf("robots.txt is at %q, which ParseURL does not make", robots)
 			}
 		})
+	}
+}
+
+// TestLogsInJSON: a log says of what URL and origin it speaks, as JSON too.
+func TestLogsInJSON(t *testing.T) {
+	var out strings.Builder
+	u := mustParse(t, "https://example.com:8443/a?b=c&d")
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("visited", "url", u, "origin", u.Origin())
+	if want := `"url":"https://example.com:8443/a?b=c&d","origin":"https://example.com:8443"}`; !strings.HasSuffix(out.String(), want+"\n") {
+		t.Errorf("the log says %s want %s", &out, want)
 	}
 }
 
