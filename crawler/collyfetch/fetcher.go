@@ -119,6 +119,12 @@ func newFetcher(cfg Config, n *network) *Fetcher {
 	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way), way: way, network: n}
 }
 
+// CloseIdleConnections closes the connections that are kept open for a next visit.
+// Call it when there is none, or they stay for a minute and a half.
+func (f *Fetcher) CloseIdleConnections() {
+	(&http.Client{Transport: f.way.next}).CloseIdleConnections()
+}
+
 // newEngine returns a collector with everything off that decorum decides.
 // Fields are set after NewCollector, so that no COLLY_ environment variable
 // has the last word.

@@ -8,24 +8,29 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
 // TestConnectionsAreKept: a host that is visited several times at a time has as many
-// connections, and no more, however often.
+// connections, and no more, however often, and none when they are closed.
 func TestConnectionsAreKept(t *testing.T) {
 	const abreast, rounds = 4, 10
 	var met sync.WaitGroup // each request waits for the others of its round
 	var opened atomic.Int32
+	closed := make(chan struct{}, abreast)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		met.Done()
 		met.Wait()
 		io.WriteString(w, "<h1>Hello</h1>")
 	}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
+		switch state {
+		case http.StateNew:
 			opened.Add(1)
+		case http.StateClosed:
+			closed <- struct{}{}
 		}
 	}
 	s.Start()
@@ -46,6 +51,14 @@ func TestConnectionsAreKept(t *testing.T) {
 		visits.Wait()
 	}
 	if n := opened.Load(); n != abreast {
-		t.Errorf("%d connections were opened, want %d", n, abreast)
+		t.Fatalf("%d connections were opened, want %d", n, abreast)
+	}
+	f.CloseIdleConnections()
+	for range abreast {
+		select {
+		case <-closed:
+		case <-time.After(time.Minute): // they stay for longer by themselves
+			t.Fatal("a connection is open still")
+		}
 	}
 }

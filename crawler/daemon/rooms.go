@@ -48,6 +48,7 @@ type rooms struct {
 	frontier *frontier.Frontier
 	crawler  *crawler.Crawler // nil: nobody crawls
 	outside  *outside
+	leave    func() // when nobody crawls any more; nil: nobody did
 }
 
 // policy returns the pace of p.
@@ -112,6 +113,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log,
 	}
+	r.leave = web.CloseIdleConnections
 	g.handlers.attach(r.crawler, p, web)
 	if g.archive != nil {
 		g.archive.notes, g.archive.revisits = r.frontier, settings.Revisit.Wanted()

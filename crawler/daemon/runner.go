@@ -205,6 +205,7 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 	if err != nil {
 		return err
 	}
+	defer rooms.leave()
 	rooms.crawler.Settings.MaxPages, rooms.crawler.Settings.MaxBytes = left.pages, left.bytes
 	r.occupy(rooms, ed)
 	r.meter.begin(rooms.crawler)
