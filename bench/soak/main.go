@@ -1,0 +1,96 @@
+// The program soak runs decorum serve for as long as it is told, and asks whether it
+// could go on so for months:
+//
+//	go run ./bench/soak -time 30m -hosts 2000 -delay 10s
+//
+// A web on loopback has hosts whose pages never end, some of which fail, are slow, or
+// move (see web). The daemon, in a process of its own, crawls it in three projects, two
+// of which share a quarter of the hosts. Meanwhile an operator puts brakes on hosts and
+// takes them off, pauses a project and resumes it, and edits a project file, every
+// other time so that it makes no sense. Goroutines, heap, memory and open files are
+// sampled all the time.
+//
+// In the end the projects are stopped, and the program fails unless
+//
+//   - the daemon's metrics agree with what the servers have counted, to the last
+//     request and byte;
+//   - the judge of crawltest finds no rule broken by any request, and the daemon
+//     itself no rest that fell short;
+//   - no host was asked for anything while a brake was on it, or its project paused;
+//   - each series is flat: over the last two thirds of the run it grows by less than
+//     2 % of its mean in ten minutes. A run of less than ten minutes is too short
+//     to tell.
+//
+// The load is hosts / delay requests a second; it takes Linux for /proc.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// A plan is how long to soak, and in what.
+type plan struct {
+	Web   web
+	Time  time.Duration
+	Every time.Duration // a sample is taken
+	Dir   string        // for what the daemon keeps
+	Log   io.Writer     // for what it says
+
+	Profile string // file for a profile of its heap; "": none
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == serveArg {
+		beDaemon()
+	}
+	var p plan
+	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "how many hosts")
+	flag.DurationVar(&p.Time, "time", 30*time.Minute, "how long")
+	flag.DurationVar(&p.Web.Delay, "delay", 10*time.Second, "between two visits of a host")
+	flag.DurationVar(&p.Every, "every", 10*time.Second, "how often a sample is taken")
+	flag.StringVar(&p.Dir, "dir", "", "where the daemon keeps its files; they stay there (default: a directory that is removed)")
+	flag.StringVar(&p.Profile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
+	flag.Parse()
+	p.Log = os.Stderr
+	if err := run(p, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/soak:", err)
+		os.Exit(1)
+	}
+}
+
+// run soaks a daemon by a plan, and returns what was wrong with it.
+func run(p plan, out io.Writer) (err error) {
+	if p.Web.Hosts < 4 || p.Web.Delay <= 0 || p.Every <= 0 || p.Time < 4*p.Every {
+		return errors.New("it takes 4 hosts, a delay, and the time of 4 samples at least")
+	}
+	if p.Dir == "" {
+		if p.Dir, err = os.MkdirTemp("", "bench-soak-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(p.Dir)
+	}
+	p.Web.Fresh = p.Time / 6
+	visits := int(p.Time/p.Web.Delay) + 20 // of a host, at most
+	web := p.Web.serve(p.Web.Hosts * visits)
+	server, err := web.Start("")
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	d, err := startDaemon(p)
+	if err != nil {
+		return err
+	}
+	s := &soak{plan: p, daemon: d, web: web, address: server.Addr, out: out}
+	err = s.crawl(context.Background())
+	if stopped := d.stop(); err != nil || stopped != nil {
+		return errors.Join(err, stopped)
+	}
+	return s.judge()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// A job is a project of the daemon's: the hosts from First up to End.
+type job struct {
+	Name       string
+	First, End int
+}
+
+// jobs are the projects of a soak: two that share a quarter of the hosts, and one.
+func (p plan) jobs() []job {
+	quarter := p.Web.Hosts / 4
+	return []job{{"north", 0, 2 * quarter}, {"south", quarter, 3 * quarter}, {"west", 3 * quarter, p.Web.Hosts}}
+}
+
+const project = `project: %s
+agent: {product: soakbot, version: "1", contact: "mailto:soak@example.com"}
+seeds: [%s]
+politeness: {delay: %s, adaptive: 0, ip: {concurrency: 64}}
+limits: {workers: %d}
+fetch: {allow_private: true, connect_to: ["::%s"]}
+`
+
+const workers = 64
+
+// file is the project file of a job.
+func (j job) file(p plan, address string, workers int) []byte {
+	seeds := make([]string, 0, j.End-j.First)
+	for h := j.First; h < j.End; h++ {
+		seeds = append(seeds, "http://"+hostName(h)+"/")
+	}
+	return fmt.Appendf(nil, project, j.Name, strings.Join(seeds, ", "), p.Web.Delay, workers, address)
+}
+
+// A hush is a time in which some hosts must not be asked for anything.
+type hush struct {
+	why      string
+	hosts    []string
+	from, to time.Time
+}
+
+// An operator does what operators do while a daemon runs, in turn and over and over.
+type operator struct {
+	plan    plan
+	daemon  *process
+	address string // of the web
+	round   int
+	hushes  []hush
+}
+
+// work goes its rounds until ctx is done.
+func (o *operator) work(ctx context.Context) error {
+	for ; ; o.round++ {
+		for _, step := range []func(context.Context) error{o.brake, o.pause, o.edit} {
+			if !rest(ctx, o.plan.Time/60) {
+				return nil
+			}
+			// What is begun is ended, so that all hosts can be visited afterwards.
+			if err := step(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// brake stops three hosts for a while.
+func (o *operator) brake(ctx context.Context) error {
+	h := hush{why: "a brake was on"}
+	for i := range 3 {
+		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.plan.Web.Hosts))
+	}
+	for _, host := range h.hosts {
+		if _, err := o.daemon.Brake(ctx, host, api.BrakeOrder{Stop: true, Reason: "soak"}); err != nil {
+			return err
+		}
+	}
+	h.from = time.Now()
+	// A server that learns late that a request was broken off must not take what comes
+	// when the brake is lifted for early.
+	rest(ctx, max(o.plan.Time/60, 2*o.plan.Web.Delay))
+	h.to = time.Now()
+	o.hushes = append(o.hushes, h)
+	for _, host := range h.hosts {
+		if err := o.daemon.LiftBrake(ctx, host, "soak"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause pauses the first project for a while: of its hosts those that it shares are
+// visited all the same.
+func (o *operator) pause(ctx context.Context) error {
+	jobs := o.plan.jobs()
+	h := hush{why: "the project was paused"}
+	for i := jobs[0].First; i < jobs[1].First; i++ {
+		h.hosts = append(h.hosts, hostName(i))
+	}
+	if err := o.daemon.become(ctx, jobs[0].Name, api.Pause, api.Paused); err != nil {
+		return err
+	}
+	h.from = time.Now()
+	rest(ctx, o.plan.Time/180)
+	h.to = time.Now()
+	o.hushes = append(o.hushes, h)
+	return o.daemon.become(ctx, jobs[0].Name, api.Resume, api.Running)
+}
+
+// edit writes nonsense into a project file, waits until the daemon says so, and then
+// a change that it must follow.
+func (o *operator) edit(ctx context.Context) error {
+	j := o.plan.jobs()[1]
+	if err := o.write(j.Name, []byte("politness: {delay: 1s}\n")); err != nil {
+		return err
+	}
+	err := o.daemon.await(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
+		p := all[j.Name]
+		return p.State == api.Running && strings.Contains(p.FileError, "politness")
+	})
+	if err != nil {
+		return err
+	}
+	n := workers + 1 + o.round%2
+	if err := o.write(j.Name, j.file(o.plan, o.address, n)); err != nil {
+		return err
+	}
+	return o.daemon.await(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
+		p := all[j.Name]
+		return p.State == api.Running && p.FileError == "" && p.Workers == n
+	})
+}
+
+// write replaces the file of a project in one step, as editors do.
+func (o *operator) write(project string, text []byte) error {
+	file := o.daemon.file(project)
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// check returns the requests that came when they must not.
+func (o *operator) check(log []crawltest.Exchange) error {
+	var errs []error
+	for _, h := range o.hushes {
+		for _, x := range log {
+			if x.Start.After(h.from) && x.Start.Before(h.to) && slices.Contains(h.hosts, hostOf(x.URL)) {
+				errs = append(errs, fmt.Errorf("%s was asked for %v after %s", x.URL, x.Start.Sub(h.from), h.why))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// numbers are a daemon's metrics at a moment.
+type numbers map[string]*dto.MetricFamily
+
+// scrape asks the daemon for its metrics.
+func (d *process) scrape(ctx context.Context) (numbers, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Server+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+d.Token)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("/metrics: %s: %s", res.Status, text)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(strings.NewReader(string(text)))
+}
+
+// sum adds up all series of a name.
+func (n numbers) sum(name string) (total float64) {
+	for _, v := range n.by(name, "") {
+		total += v
+	}
+	return total
+}
+
+// by adds up the series of a name by the value of a label.
+func (n numbers) by(name, label string) map[string]float64 {
+	sums := map[string]float64{}
+	for _, m := range n[name].GetMetric() {
+		value := ""
+		for _, l := range m.GetLabel() {
+			if l.GetName() == label {
+				value = l.GetValue()
+			}
+		}
+		sums[value] += m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+	}
+	return sums
+}
+
+// A sample is what a daemon needed at a moment, and had done by then.
+type sample struct {
+	At     time.Duration // from the start of the run
+	Values [len(series)]float64
+	Visits float64 // since the sample before, a second
+	Queued float64
+}
+
+// series are what a daemon must not need more of the longer it runs.
+var series = [...]struct {
+	name, unit string
+	of         func(numbers) float64
+}{
+	{"goroutines", "", func(n numbers) float64 { return n.sum("go_goroutines") }},
+	// The collector aims at twice what is alive after each of its rounds (GOGC=100).
+	{"live heap", "MiB", func(n numbers) float64 { return n.sum("go_memstats_next_gc_bytes") / 2 / mebi }},
+	{"heap in use", "MiB", func(n numbers) float64 { return n.sum("go_memstats_heap_inuse_bytes") / mebi }},
+	{"RSS, anonymous", "MiB", func(n numbers) float64 { return n.sum(anonymous) / mebi }},
+	{"open files", "", func(n numbers) float64 { return n.sum("process_open_fds") }},
+}
+
+const (
+	mebi      = 1 << 20
+	anonymous = "rss_anonymous" // among the numbers, though the daemon does not tell it
+)
+
+// addMemory adds what only the system knows: memory without that of mapped files,
+// which the system takes away when it has better use for it.
+func (n numbers) addMemory(pid int) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	_, after, _ := strings.Cut(string(text), "RssAnon:")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(after, "kB", 2)[0]), 64)
+	if err != nil {
+		return fmt.Errorf("no RssAnon in /proc/%d/status: %w", pid, err)
+	}
+	bytes := kib * 1024
+	n[anonymous] = &dto.MetricFamily{Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &bytes}}}}
+	return nil
+}

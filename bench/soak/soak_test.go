@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// TestMain lets the test binary be the daemon that the program starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == serveArg {
+		beDaemon()
+	}
+	os.Exit(m.Run())
+}
+
+// TestRun soaks a daemon for some seconds. That its counts are the servers', and that
+// no rule is broken, is checked by the program itself.
+func TestRun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it takes /proc")
+	}
+	var out, log bytes.Buffer
+	p := plan{
+		Web: web{Hosts: 24, Delay: 100 * time.Millisecond}, Time: 4 * time.Second, Every: 200 * time.Millisecond,
+		Dir: t.TempDir(), Log: &log,
+	}
+	if err := run(p, &out); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &out, &log)
+	}
+	for _, kind := range []string{"requests ", "answers 2xx ", "answers 3xx ", "answers 5xx ", "answers none ", "robots.txt: rules ", "robots.txt: disallow_all "} {
+		if !strings.Contains(out.String(), kind) {
+			t.Errorf("nothing is said of %s", kind)
+		}
+	}
+	t.Logf("%s", &out)
+}
+
+// TestTrend pins what is called flat: what goes up and down is, what grows is not,
+// however slowly a leak begins.
+func TestTrend(t *testing.T) {
+	const samples, run = 180, 30 * time.Minute
+	for _, tt := range []struct {
+		name string
+		of   func(i int) float64
+		flat bool
+	}{
+		{"constant", func(int) float64 { return 5 }, true},
+		{"nothing", func(int) float64 { return 0 }, true},
+		{"warming up", func(i int) float64 { return 100 - 90*math.Exp(-float64(i)/12) }, true},
+		{"a saw between collections", func(i int) float64 { return 100 + 40*float64(i%4) }, true},
+		{"a dip now and then", func(i int) float64 { return 100 - 80*float64(i%30/29) }, true},
+		{"falling", func(i int) float64 { return 1000 - float64(i) }, true},
+		{"3 % in ten minutes", func(i int) float64 { return 100 + 3*float64(i)/60 }, false},
+		{"3 % in ten minutes on a saw", func(i int) float64 { return 100 + 40*float64(i%4) + 4.8*float64(i)/60 }, false},
+		{"a step in each quarter", func(i int) float64 { return 100 + 3*float64(i/45) }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			values := make([]float64, samples)
+			for i := range values {
+				values[i] = tt.of(i)
+			}
+			if got := trendOf(values, run); got.flat() != tt.flat {
+				t.Errorf("%+v: flat %v, want %v", got, got.flat(), tt.flat)
+			}
+		})
+	}
+	rising := make([]float64, samples)
+	for i := range rising {
+		rising[i] = 100 + float64(i)/6 // 10 in ten minutes
+	}
+	if got := trendOf(rising, run); math.Abs(got.Slope-10.0/120) > 0.001 || math.Abs(got.First-104.9) > 0.1 || math.Abs(got.Last-124.9) > 0.1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSparkline(t *testing.T) {
+	if got, want := sparkline([]float64{0, 10, 20, 35, 70}, 60), "▁▂▃▅█ 0..70"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestCounts: a request that only one side knows of is told, whatever came of it.
+func TestCounts(t *testing.T) {
+	page := body(7, 4)
+	log := []crawltest.Exchange{
+		{URL: "http://www.site-7.example/robots.txt", Status: 200, Bytes: 50},
+		{URL: "http://www.site-3.example/robots.txt", Status: 404, Bytes: 10},
+		{URL: "http://www.site-5.example/robots.txt", Status: 503, Bytes: 20},
+		{URL: "http://www.site-7.example" + path(4), Status: 200, Bytes: 100}, // compressed
+		{URL: "http://www.site-7.example" + path(5), Status: 200, Bytes: 100, Broken: true},
+		{URL: "http://www.site-7.example" + path(6)},
+	}
+	told := func(all []count) map[string]float64 {
+		seen := map[string]float64{}
+		for _, c := range all {
+			seen[c.what] = c.servers
+		}
+		return seen
+	}(counts(numbers{}, log))
+	for what, want := range map[string]float64{
+		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
+		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
+	} {
+		if told[what] != want {
+			t.Errorf("%s: %v, want %v", what, told[what], want)
+		}
+	}
+	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6}}); err != nil {
+		t.Error(err)
+	}
+	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6}, {"bytes", 5, 6}}); err == nil {
+		t.Error("counts that differ are no error")
+	}
+}
+
+// TestHush: a request that comes while a brake is on is told.
+func TestHush(t *testing.T) {
+	now := time.Now()
+	o := operator{hushes: []hush{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second)}}}
+	at := func(after time.Duration, host int) crawltest.Exchange {
+		return crawltest.Exchange{URL: "http://" + hostName(host) + "/", Start: now.Add(after)}
+	}
+	if err := o.check([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2), at(2*time.Second, 1)}); err != nil {
+		t.Error(err)
+	}
+	if err := o.check([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
+		t.Error("a request to a host with a brake on is no error")
+	}
+}
+
+// TestWeb pins that all that is special about pages comes up, and is no more than a
+// tenth.
+func TestWeb(t *testing.T) {
+	const pages = 10_000
+	tempers := map[int]int{}
+	special := 0
+	for n := range pages {
+		kind := temper(n%100, n/100)
+		tempers[kind]++
+		if 1 <= kind && kind <= 7 {
+			special++
+		}
+		if got, ok := find(path(n)); !ok || got != n {
+			t.Fatalf("%s is page %d, want %d", path(n), got, n)
+		}
+	}
+	if special > pages/10 {
+		t.Errorf("%d of %d pages are special", special, pages)
+	}
+	for kind := 1; kind <= 7; kind++ {
+		if tempers[kind] < pages/200 {
+			t.Errorf("%d of %d pages have temper %d", tempers[kind], pages, kind)
+		}
+	}
+}

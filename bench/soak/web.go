@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A web is hosts whose pages never end: page n leads to pages 2n+1 and 2n+2, so that
+// each visit leaves one more to do than it has done. Some hosts, and some pages of
+// each, are as hosts and pages of the real web are at times.
+type web struct {
+	Hosts int
+	Delay time.Duration // that the crawler keeps by itself
+	Fresh time.Duration // for how long a robots.txt may be used
+}
+
+// serve is the web as crawltest has it, with room for the log of so many requests.
+func (w web) serve(requests int) *crawltest.Web {
+	sites := make([]crawltest.Site, w.Hosts)
+	for h := range sites {
+		sites[h] = crawltest.Site{
+			Host: hostName(h), Robots: crawltest.Lasting(w.robots(h)),
+			Others:  func(r crawltest.Request) crawltest.Answer { return w.answer(h, r) },
+			Latency: crawltest.Latency{Base: 2 * time.Millisecond, Jitter: 30 * time.Millisecond},
+		}
+	}
+	served := crawltest.New(sites...)
+	served.MaxLog = requests
+	return served
+}
+
+func hostName(host int) string { return fmt.Sprintf("www.site-%d.example", host) }
+
+// robots is the robots.txt of a host. Of twenty hosts one has none, one is out of
+// order, and one asks for more than the crawler's own delay.
+func (w web) robots(host int) crawltest.Robots {
+	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", hostName(host), sitemapPath)
+	r := crawltest.Robots{Disallow: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
+	switch host % 20 {
+	case 3:
+		return crawltest.Robots{Answer: crawltest.Status(http.StatusNotFound)}
+	case 5:
+		return crawltest.Robots{Answer: crawltest.Status(http.StatusServiceUnavailable)}
+	case 7:
+		r.Delay = w.Delay * 3 / 2
+		file += fmt.Sprintf("Crawl-delay: %g\n", r.Delay.Seconds())
+	}
+	r.Answer = crawltest.Text(file)
+	r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%.0f", math.Ceil(w.Fresh.Seconds())))
+	return r
+}
+
+const (
+	sitemapPath = "/sitemap.xml"
+	listed      = 10      // pages of a sitemap
+	firstListed = 1 << 20 // the number of the first of them
+)
+
+// answer is what a host says to a request for anything but its robots.txt.
+func (w web) answer(host int, r crawltest.Request) crawltest.Answer {
+	if r.Path == sitemapPath {
+		return crawltest.Typed("application/xml", sitemap(host))
+	}
+	page, ok := find(r.Path)
+	if !ok {
+		return crawltest.Status(http.StatusNotFound)
+	}
+	a := crawltest.HTML(body(host, page))
+	switch temper(host, page) {
+	case 1:
+		return crawltest.Status(http.StatusNotFound)
+	case 2:
+		return crawltest.Status(http.StatusInternalServerError)
+	case 3:
+		return crawltest.Redirect(http.StatusMovedPermanently, path(2*page+1))
+	case 4:
+		if r.Nth == 1 {
+			a = crawltest.Status(http.StatusTooManyRequests)
+			a.Header.Set("Retry-After", fmt.Sprintf("%.0f", math.Ceil((2*w.Delay).Seconds())))
+		}
+	case 5:
+		a.Wait = w.Delay / 5
+	case 6:
+		a.Fault = crawltest.Reset
+	case 7:
+		a.Fault = crawltest.Short
+	default:
+		a.Gzip = page%2 == 0
+	}
+	return a
+}
+
+// temper is what is special about a page: nothing, for nine of ten.
+func temper(host, page int) int {
+	if page == 0 {
+		return 0
+	}
+	return int(uint32(host*31+page) * 2_654_435_769 >> 16 % 77)
+}
+
+func path(page int) string { return fmt.Sprintf("/section-%d/article-%d.html", page%17, page) }
+
+// find returns the number of the page of a path, and false if there is none.
+func find(p string) (int, bool) {
+	if p == "/" {
+		return 0, true
+	}
+	_, slug, _ := strings.Cut(p, "/article-")
+	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))
+	return page, err == nil && page >= 0 && p == path(page)
+}
+
+func sitemap(host int) string {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+	for i := range listed {
+		fmt.Fprintf(&b, "<url><loc>http://%s%s</loc></url>", hostName(host), path(firstListed+i))
+	}
+	return b.String() + "</urlset>"
+}
+
+// body is a page. It leads to pages that may be visited, to one that robots.txt
+// closes, and to one of the host's neighbour.
+func body(host, page int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
+	for _, link := range []string{
+		path(2*page + 1), path(2*page + 2), path(page / 2), "/",
+		fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + path(page),
+	} {
+		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 20), link)
+	}
+	return b.String() + "</body></html>\n"
+}
