@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,32 +18,53 @@ import (
 type count struct {
 	what            string
 	daemon, servers float64
+	cut             float64 // of it may be the servers' alone: see operator.cut
+}
+
+// equal reports whether both sides agree.
+func (c count) equal() bool { return math.Abs(c.daemon-c.servers) <= c.cut }
+
+// A tally is what the servers have counted of one kind, by words.
+type tally struct{ all, cut map[string]float64 }
+
+func (t *tally) add(word string, n float64, cut bool) {
+	if t.all == nil {
+		t.all, t.cut = map[string]float64{}, map[string]float64{}
+	}
+	t.all[word] += n
+	if cut {
+		t.cut[word] += n
+	}
+}
+
+// beside sets what the daemon has counted beside a tally.
+func (t *tally) beside(kind string, daemon map[string]float64) (all []count) {
+	words := maps.Clone(daemon)
+	maps.Copy(words, t.all)
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		all = append(all, count{kind + word, daemon[word], t.all[word], t.cut[word]})
+	}
+	return all
 }
 
 // counts sets what the daemon has counted beside what the web has.
-func counts(n numbers, log []crawltest.Exchange) []count {
-	classes, lookups, bytes := map[string]float64{}, map[string]float64{}, 0.0
+func counts(n numbers, log []crawltest.Exchange, cut func(crawltest.Exchange) bool) []count {
+	var classes, lookups, bytes tally
 	for _, x := range log {
-		classes[class(x)]++
-		if strings.HasSuffix(x.URL, "/robots.txt") {
-			lookups[outcome(x)]++
+		cut := cut(x)
+		classes.add(class(x), 1, cut)
+		if cut && class(x) != "none" {
+			classes.cut["none"]++ // which the daemon may take it for
 		}
-		bytes += float64(decoded(x))
+		if strings.HasSuffix(x.URL, "/robots.txt") {
+			lookups.add(outcome(x), 1, cut)
+		}
+		bytes.add("", float64(decoded(x)), cut)
 	}
-	all := []count{{"requests", n.sum("decorum_visits_total"), float64(len(log))}}
-	all = append(all, each("answers ", n.by("decorum_visits_total", "status_class"), classes)...)
-	all = append(all, each("robots.txt: ", n.by("decorum_robots_fetch_total", "outcome"), lookups)...)
-	return append(all, count{"bytes of bodies", n.sum("decorum_bytes_total"), bytes})
-}
-
-// each sets the counts of one kind side by side.
-func each(kind string, daemon, servers map[string]float64) (all []count) {
-	words := maps.Clone(daemon)
-	maps.Copy(words, servers)
-	for _, word := range slices.Sorted(maps.Keys(words)) {
-		all = append(all, count{kind + word, daemon[word], servers[word]})
-	}
-	return all
+	all := []count{{"requests", n.sum("decorum_visits_total"), float64(len(log)), 0}}
+	all = append(all, classes.beside("answers ", n.by("decorum_visits_total", "status_class"))...)
+	all = append(all, lookups.beside("robots.txt: ", n.by("decorum_robots_fetch_total", "outcome"))...)
+	return append(all, bytes.beside("bytes of bodies", n.by("decorum_bytes_total", ""))...)
 }
 
 // class is the class of an answer's status; none: it did not come whole.
@@ -105,9 +127,12 @@ func printCounts(out io.Writer, all []count) error {
 	wrong := 0
 	for _, c := range all {
 		verdict := "equal"
-		if c.daemon != c.servers {
+		switch {
+		case !c.equal():
 			verdict = fmt.Sprintf("%+.0f", c.daemon-c.servers)
 			wrong++
+		case c.daemon != c.servers:
+			verdict = fmt.Sprintf("%+.0f, broken off by a brake on its way", c.daemon-c.servers)
 		}
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%s\t\n", c.what, c.daemon, c.servers, verdict)
 	}

@@ -49,6 +49,7 @@ type hush struct {
 	why      string
 	hosts    []string
 	from, to time.Time
+	brakes   time.Time // when the first brake was about to be put on; zero: none was
 }
 
 // An operator does what operators do while a daemon runs, in turn and over and over.
@@ -77,7 +78,7 @@ func (o *operator) work(ctx context.Context) error {
 
 // brake stops three hosts for a while.
 func (o *operator) brake(ctx context.Context) error {
-	h := hush{why: "a brake was on"}
+	h := hush{why: "a brake was on", brakes: time.Now()}
 	for i := range 3 {
 		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.plan.Web.Hosts))
 	}
@@ -149,6 +150,17 @@ func (o *operator) write(project string, text []byte) error {
 		return err
 	}
 	return os.Rename(file+".new", file)
+}
+
+// late is by how much later than its server a client may have an answer.
+const late = time.Second
+
+// cut reports whether a brake may have broken off a request while its answer was on
+// its way: what became of it the client alone knows.
+func (o *operator) cut(x crawltest.Exchange) bool {
+	return slices.ContainsFunc(o.hushes, func(h hush) bool {
+		return !h.brakes.IsZero() && x.Start.Before(h.from) && x.End.Add(late).After(h.brakes) && slices.Contains(h.hosts, hostOf(x.URL))
+	})
 }
 
 // check returns the requests that came when they must not.

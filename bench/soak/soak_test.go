@@ -103,7 +103,7 @@ func TestCounts(t *testing.T) {
 			seen[c.what] = c.servers
 		}
 		return seen
-	}(counts(numbers{}, log))
+	}(counts(numbers{}, log, func(crawltest.Exchange) bool { return false }))
 	for what, want := range map[string]float64{
 		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
 		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
@@ -112,10 +112,10 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, told[what], want)
 		}
 	}
-	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6}}); err != nil {
+	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6, 0}, {"bytes", 5, 6, 1}}); err != nil {
 		t.Error(err)
 	}
-	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6}, {"bytes", 5, 6}}); err == nil {
+	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6, 0}, {"bytes", 5, 6, 0}}); err == nil {
 		t.Error("counts that differ are no error")
 	}
 }
@@ -123,7 +123,7 @@ func TestCounts(t *testing.T) {
 // TestHush: a request that comes while a brake is on is told.
 func TestHush(t *testing.T) {
 	now := time.Now()
-	o := operator{hushes: []hush{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second)}}}
+	o := operator{hushes: []hush{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + hostName(host) + "/", Start: now.Add(after)}
 	}
@@ -132,6 +132,23 @@ func TestHush(t *testing.T) {
 	}
 	if err := o.check([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
 		t.Error("a request to a host with a brake on is no error")
+	}
+	for _, tt := range []struct {
+		host        int
+		start, took time.Duration
+		cut         bool
+	}{
+		{1, -time.Second, 999 * time.Millisecond, true},
+		{1, -time.Second, 5 * time.Second, true},
+		{1, -time.Minute, time.Second, false},
+		{1, time.Second, time.Second, false},
+		{2, -time.Second, 999 * time.Millisecond, false},
+	} {
+		x := at(tt.start, tt.host)
+		x.End = x.Start.Add(tt.took)
+		if got := o.cut(x); got != tt.cut {
+			t.Errorf("%+v: %v", tt, got)
+		}
 	}
 }
 
