@@ -74,8 +74,31 @@ func (s *supervisor) unfit(name string, p *Project) *fault {
 		return faulty("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
 		return faulty("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+	case s.trespasses(name, p.Output.JSONL):
+		return faulty("output.jsonl", elsewhere, p.Output.JSONL)
+	case s.trespasses(name, p.Output.WARC):
+		return faulty("output.warc", elsewhere, p.Output.WARC)
 	}
 	return nil
+}
+
+// elsewhere is what is wrong with an output that trespasses.
+const elsewhere = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
+
+// trespasses reports whether what a project writes would be in the daemon's
+// directory, but not in the project's, or among the project files.
+func (s *supervisor) trespasses(name, out string) bool {
+	home := s.home(name)
+	if out != "" && !filepath.IsAbs(out) {
+		out = home.path(out)
+	}
+	return out != "" && !within(out, string(home)) && (within(out, string(s.data)) || filepath.Dir(out) == s.folder)
+}
+
+// within reports whether a file is in a directory, or is it.
+func within(file, dir string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // settle makes the paths of a project absolute: what it writes is in its

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a project writes is in its own directory, or outside of the daemon's: a
+// project file that comes by the API cannot have lines appended to robots.db.
+func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
+	f := farmOf(t, shop())
+	f.start(false)
+	elsewhere := t.TempDir()
+	for _, tt := range []struct {
+		field, place string
+		fits         bool
+	}{
+		{"jsonl", "lines/pages.jsonl", true},
+		{"jsonl", filepath.Join(elsewhere, "pages.jsonl"), true},
+		{"warc", "archive", true},
+		{"warc", elsewhere, true},
+		{"jsonl", "../../robots.db", false},
+		{"jsonl", "../other/frontier.db", false},
+		{"jsonl", filepath.Join(f.visit.data(), wishesFile), false},
+		{"jsonl", filepath.Join(f.folderName(), "other.yaml"), false},
+		{"warc", "../other", false},
+		{"warc", f.visit.data(), false},
+	} {
+		_, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
+		if tt.fits && err != nil || !tt.fits && (err == nil || !strings.Contains(err.Error(), "output."+tt.field)) {
+			t.Errorf("%s: %s: %v", tt.field, tt.place, err)
+		}
+	}
+}
