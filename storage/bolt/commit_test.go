@@ -240,6 +240,34 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// A store that is never idle folds all the same, when there is not much to write:
+// what is held is for crawls that have no time for it.
+func TestFoldsBesideALittleWork(t *testing.T) {
+	const limit = 4000
+	held := func(flushSize, hosts int) (most int) {
+		s := openStill(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushSize: flushSize, Held: limit, noSync: true})
+		for i := 0; i < limit; i += 20 {
+			var entries []storage.Entry
+			for n := range 20 {
+				entries = append(entries, entry(t, "https://h%d.example/%d", (i+n)%hosts, i))
+			}
+			add(t, s, entries...)
+			s.commit()
+			most = max(most, s.held)
+		}
+		return most
+	}
+	if most := held(0, 20); most > limit/4 {
+		t.Errorf("%d changes are held while little else is to be written, want an eighth of %d", most, limit)
+	}
+	if most := held(20, 20); most < limit/2 {
+		t.Errorf("%d changes are held while much is to be written, want more than half of %d", most, limit)
+	}
+	if most := held(0, limit); most < limit/2 {
+		t.Errorf("%d changes are held of which each has a page for itself, want more than half of %d", most, limit)
+	}
+}
+
 // How much is held is what all changes in memory count, before they are folded
 // and after, and in the end nothing.
 func TestHeldIsCounted(t *testing.T) {

@@ -18,7 +18,7 @@
 //
 // Changes stay in memory, by origin, until they are folded: put into their
 // place in the file. That is done for some origins at a time, in the order of
-// the file, round after round, when there are many changes or nothing else to
+// the file, round after round, when there are many changes or little else to
 // do. URLs of a crawl come scattered over all its sites; written where they
 // belong at once, each would rewrite a page or two of the file, and by the time
 // an origin is folded there are several on the same page. When a round, or

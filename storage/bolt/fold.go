@@ -65,9 +65,19 @@ func (s *Store) presses() bool {
 	return s.held >= s.opts.Held*3/4 || s.logged >= logMost*s.opts.Held*3/4
 }
 
+// eases reports whether there is time to fold beside so many changes that are to be
+// written, and enough held for it to be worth it: several for each origin. A store
+// that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
+func (s *Store) eases(unsaved int) bool {
+	const several = 4
+	worth := s.held >= max(s.opts.Held/8, several*len(s.dirty))
+	return unsaved < s.opts.FlushSize/8 && (worth || len(s.pass) > 0)
+}
+
 // seal makes the next write; nil if there is nothing to write.
 func (s *Store) seal() *write {
-	idle := s.unsaved() == 0
+	unsaved := s.unsaved()
+	idle := unsaved == 0
 	if idle && (s.logged == 0 || !s.calm && !s.presses()) {
 		s.calm = true
 		return nil
@@ -79,7 +89,7 @@ func (s *Store) seal() *write {
 	s.logged += s.redo.n
 	w.pieces = s.redo.take()
 	s.piece += uint64(len(w.pieces))
-	if idle || s.presses() {
+	if idle || s.presses() || s.eases(unsaved) {
 		s.takeFolds(w)
 	}
 	return w

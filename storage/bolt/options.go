@@ -15,8 +15,9 @@ type Options struct {
 	FlushSize int
 	// Held is how many changes are kept in memory at most, in the log but not
 	// in their place in the file; calls wait while there are as many. Beyond
-	// three quarters of it they are folded into the file all the time, below
-	// when nothing else is to be written. 0 means 393,216, of about 150 bytes each.
+	// three quarters of it they are folded into the file all the time, beyond an
+	// eighth when little else is to be written and origins have several, below
+	// when nothing is. 0 means 393,216, of about 150 bytes each.
 	Held int
 	// Window is how many URLs of a queue are read at a time, at most and if
 	// Cached allows it for every origin. 0 means 64.
