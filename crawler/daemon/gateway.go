@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 type gateway struct {
 	app      *app
 	api, bot net.Listener // bot: nil if there is none
+	tls      *tls.Config  // of api; nil: none
 	audit    *api.Audit
 	server   *api.Server
 	page     http.Handler
@@ -28,7 +30,7 @@ func (a *app) listen(ctx context.Context, way doorway) (*gateway, error) {
 	}
 	g := &gateway{app: a}
 	var err error
-	if g.api, err = way.open(ctx); err != nil {
+	if g.api, g.tls, err = way.open(ctx); err != nil {
 		return nil, err
 	}
 	if way.bot != "" {
@@ -56,7 +58,7 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 	g.page = page.New(d, g.audit)
 	g.server = api.NewServer(d, api.Config{
 		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
-		Version: Version(), Log: g.app.log,
+		Version: Version(), TLS: g.tls, Log: g.app.log,
 	})
 	return nil
 }

@@ -53,20 +53,18 @@ func isLoopback(addr string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// open listens for calls.
-func (d *doorway) open(ctx context.Context) (net.Listener, error) {
-	if d.cert == "" {
-		return listenOn(ctx, d.listen, "--listen")
+// open listens for calls. With a certificate they come by TLS, as secured says;
+// without one that is nil.
+func (d *doorway) open(ctx context.Context) (l net.Listener, secured *tls.Config, err error) {
+	if d.cert != "" {
+		certs := &certificate{cert: d.cert, key: d.key}
+		if _, err := certs.get(nil); err != nil {
+			return nil, nil, usage("--tls-cert: %w", err)
+		}
+		secured = &tls.Config{GetCertificate: certs.get, MinVersion: tls.VersionTLS12}
 	}
-	certs := &certificate{cert: d.cert, key: d.key}
-	if _, err := certs.get(nil); err != nil {
-		return nil, usage("--tls-cert: %w", err)
-	}
-	l, err := listenOn(ctx, d.listen, "--listen")
-	if err != nil {
-		return nil, err
-	}
-	return tls.NewListener(l, &tls.Config{GetCertificate: certs.get, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}), nil
+	l, err = listenOn(ctx, d.listen, "--listen")
+	return l, secured, err
 }
 
 // listenOn listens on an address that a flag names.

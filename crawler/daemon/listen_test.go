@@ -45,7 +45,7 @@ func TestDoorwayInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, err = (&doorway{listen: taken.Addr().String()}).open(t.Context())
+	_, _, err = (&doorway{listen: taken.Addr().String()}).open(t.Context())
 	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()+" is in use") {
 		t.Errorf("%v", err)
 	}
@@ -82,15 +82,16 @@ func certify(t *testing.T, d *doorway, serial int64, changed time.Time) {
 func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
 	d := &doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
-	if _, err := d.open(t.Context()); err == nil || !strings.Contains(err.Error(), "cert.pem") {
+	if _, _, err := d.open(t.Context()); err == nil || !strings.Contains(err.Error(), "cert.pem") {
 		t.Errorf("without a certificate: %v", err)
 	}
 	begin := time.Now().Add(-time.Hour)
 	certify(t, d, 1, begin)
-	l, err := d.open(t.Context())
+	l, secured, err := d.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	l = tls.NewListener(l, secured)
 	defer l.Close()
 	go func() {
 		for {

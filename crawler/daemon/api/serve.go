@@ -20,13 +20,14 @@ const (
 	maxHeader     = 64 << 10
 )
 
-// Serve answers calls on l until ctx is done; then streams end, and calls in hand
-// have ten seconds to. It closes l. All that it starts has ended when it returns.
+// Serve answers calls on l, which knows nothing of TLS, until ctx is done; then
+// streams end, and calls in hand have ten seconds to. It closes l. All that it
+// starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
 	h.RegisterOnShutdown(s.endStreams)
 	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(netutil.LimitListener(l, s.cfg.Connections)) }()
+	go func() { ended <- s.answer(h, netutil.LimitListener(l, s.cfg.Connections)) }()
 	select {
 	case err := <-ended:
 		return err
@@ -42,6 +43,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, end)
 	}
 	return err
+}
+
+// answer has h do the TLS if there is any: of connections that a listener of TLS
+// gives to another it would not know that, nor that they speak HTTP/2.
+func (s *Server) answer(h *http.Server, l net.Listener) error {
+	if s.cfg.TLS == nil {
+		return h.Serve(l)
+	}
+	h.TLSConfig = s.cfg.TLS
+	return h.ServeTLS(l, "", "")
 }
 
 // NewHTTPServer returns a server with limits that suit small answers to anybody.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -23,6 +24,7 @@ type Config struct {
 	// name lead here.
 	Hosts       []string
 	Version     string       // in the OpenAPI document
+	TLS         *tls.Config  // with its certificates; nil: plain HTTP
 	Streams     int          // of events, at a time; 0: 200
 	Connections int          // at a time; more wait; 0: 4096
 	Log         *slog.Logger // nil: slog.Default

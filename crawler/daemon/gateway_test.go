@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// open opens the doors of a daemon of no projects, until the test is over.
+func open(t *testing.T, way doorway) (*gateway, string) {
+	t.Helper()
+	f := farmOf(t)
+	f.start(false)
+	g, err := (&app{log: slog.New(slog.DiscardHandler)}).listen(t.Context(), way)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.answerFor(f.supervisor, way); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	token, err := openToken(f.supervisor.data.path(tokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, token
+}
+
+// With a certificate, browsers speak HTTP/2 to the daemon, other clients HTTP/1.1,
+// and the cookie of a login is for TLS only.
+func TestGatewaySpeaksTLS(t *testing.T) {
+	dir := t.TempDir()
+	way := doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+	certify(t, &way, 1, time.Now())
+	g, token := open(t, way)
+	for major, h2 := range map[int]bool{1: false, 2: true} {
+		transport := &http.Transport{ForceAttemptHTTP2: h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		defer transport.CloseIdleConnections()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.api.Addr().String()+"/login",
+			strings.NewReader(url.Values{"token": {token}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatalf("HTTP/%d: %v", major, err)
+		}
+		res.Body.Close()
+		if c := res.Cookies(); res.ProtoMajor != major || res.StatusCode != http.StatusNoContent || len(c) != 1 || !c[0].Secure {
+			t.Errorf("HTTP/%d: %s by %s, cookies %v", major, res.Status, res.Proto, c)
+		}
+	}
+}
