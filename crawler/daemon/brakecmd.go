@@ -47,10 +47,12 @@ func (a *app) brakeCommand() *cobra.Command {
 	fs.Var(timeFlag{&b.delay}, "delay", "rest between two visits, as 30s")
 	fs.Var(timeFlag{&b.lasts}, "for", "lift it by itself after `TIME`, as 2h or 7d")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx, stop := a.untilSignal(c.Context())
+		defer stop()
 		if len(args) == 0 {
-			return a.listBrakes(c.Context(), b)
+			return b.explained(ctx, a.listBrakes(ctx, b))
 		}
-		return a.brake(c.Context(), b, args[0])
+		return b.explained(ctx, a.brake(ctx, b, args[0]))
 	}
 	return c
 }
@@ -100,7 +102,7 @@ func (a *app) brake(ctx context.Context, b brakeCall, name string) error {
 	}
 	if b.lift {
 		if err := client.LiftBrake(ctx, host, b.reason); err != nil {
-			return b.explained(err)
+			return err
 		}
 		_, err := fmt.Fprintf(a.stdout, "%s has no brake any more\n", host)
 		return err
@@ -109,7 +111,7 @@ func (a *app) brake(ctx context.Context, b brakeCall, name string) error {
 		Domain: b.domain, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, For: api.Milliseconds(b.lasts),
 	})
 	if err != nil {
-		return b.explained(err)
+		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", brakedText(*on), doesText(*on), untilText(*on))
 	return err
@@ -122,7 +124,7 @@ func (a *app) listBrakes(ctx context.Context, b brakeCall) error {
 	}
 	brakes, err := client.Brakes(ctx)
 	if err != nil {
-		return b.explained(err)
+		return err
 	}
 	var s sheet
 	s.brakes(brakes)

@@ -1,13 +1,17 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -23,6 +27,9 @@ func (r *remote) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
 }
 
+// answerTime is for how long a daemon is waited for: it answers at once, or hangs.
+const answerTime = 30 * time.Second
+
 // client returns a client of the daemon.
 func (r *remote) client() (*api.Client, error) {
 	u, err := url.Parse(r.server)
@@ -37,13 +44,19 @@ func (r *remote) client() (*api.Client, error) {
 	if err != nil {
 		return nil, usage("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}
-	return &api.Client{Server: r.server, Token: strings.TrimSpace(string(token))}, nil
+	return &api.Client{Server: r.server, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: answerTime}}, nil
 }
 
-// explained says what to do where no daemon answers.
-func (r *remote) explained(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
+// explained says what to do where no daemon answers, or that a signal ended the call.
+func (r *remote) explained(ctx context.Context, err error) error {
+	var failed net.Error
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errSignal):
+		return &exit{ExitStopped, errSignal}
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.server, err)
+	case errors.As(err, &failed) && failed.Timeout():
+		return fmt.Errorf("the daemon at %s has not answered, and may do all the same what it was asked for: %w", r.server, err)
 	}
 	return err
 }

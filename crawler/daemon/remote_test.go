@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -91,6 +92,54 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	call(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
+}
+
+// A daemon that takes calls and answers none does not hold who calls: a signal ends
+// the wait, and so does a time.
+func TestHungDaemon(t *testing.T) {
+	hung, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hung.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	where := []string{"--token-file", token, "--server", "http://" + hung.Addr().String()}
+	for _, args := range []string{"brake", "brake a.example --reason x", "top"} {
+		signals := make(chan os.Signal, 1)
+		go func() {
+			if c, err := hung.Accept(); err == nil {
+				signals <- os.Interrupt
+				defer c.Close()
+				<-t.Context().Done()
+			}
+		}()
+		callWith(t, signals, append(strings.Fields(args), where...)...).want(t, ExitStopped)
+	}
+	r := remote{server: where[3], tokenFile: token}
+	c, err := r.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Timeout != answerTime {
+		t.Errorf("it waits for %v", c.HTTP.Timeout)
+	}
+	c.HTTP.Timeout = time.Millisecond
+	_, err = c.Brakes(t.Context())
+	if err := r.explained(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
+		t.Errorf("after that time: %v", err)
+	}
+}
+
+// TestReadKeys: a key that ends is heard though nobody takes the keys before it.
+func TestReadKeys(t *testing.T) {
+	keys, ended := make(chan byte, 2), false
+	readKeys(strings.NewReader("jkjkjkq"), keys, func() { ended = true }, t.Context().Done())
+	if !ended || len(keys) != 2 {
+		t.Errorf("ended: %v, %d keys wait", ended, len(keys))
+	}
 }
 
 // TestTop: what is no terminal gets what there is to see, once.

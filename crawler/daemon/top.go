@@ -33,7 +33,9 @@ func (a *app) topCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.explained(a.top(c.Context(), &watcher{client: client}, max(time.Duration(every), 100*time.Millisecond)))
+		ctx, stop := a.untilSignal(c.Context())
+		defer stop()
+		return r.explained(ctx, a.top(ctx, &watcher{client: client}, max(time.Duration(every), 100*time.Millisecond)))
 	}
 	return c
 }
@@ -62,12 +64,17 @@ func (a *app) top(ctx context.Context, w *watcher, every time.Duration) error {
 
 // watchDaemon draws until a key or a signal ends it.
 func (a *app) watchDaemon(ctx context.Context, w *watcher, out *os.File, every time.Duration) error {
-	keys := make(chan byte)
-	go readKeys(os.Stdin, keys, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	keys := make(chan byte, 16)
+	go readKeys(os.Stdin, keys, stop, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		v, err := w.look(ctx)
+		if ctx.Err() != nil {
+			return nil // a key that ends ends what is waited for too
+		}
 		if err != nil {
 			return err
 		}
@@ -76,36 +83,36 @@ func (a *app) watchDaemon(ctx context.Context, w *watcher, out *os.File, every t
 		}
 		select {
 		case <-tick.C:
-		case <-a.signals:
-			return nil
 		case <-ctx.Done():
 			return nil
-		case k, ok := <-keys:
-			if !ok || k == 'q' || k == 3 { // Ctrl-C is a key here
-				return nil
-			}
-			if err := w.press(ctx, k, v); err != nil {
+		case k := <-keys:
+			if err := w.press(ctx, k, v); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
 	}
 }
 
-// readKeys sends what is typed: of an arrow, its last letter.
-func readKeys(in io.Reader, keys chan<- byte, done <-chan struct{}) {
-	defer close(keys)
+// readKeys sends what is typed: of an arrow, its last letter. It stops at a key that
+// ends, and where there is no more to read; others are dropped while too many wait.
+func readKeys(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{}) {
+	defer stop()
 	b := make([]byte, 1)
 	for {
-		if _, err := in.Read(b); err != nil {
+		if _, err := in.Read(b); err != nil || b[0] == 'q' || b[0] == ctrlC {
 			return
 		}
 		select {
 		case keys <- b[0]:
 		case <-done:
 			return
+		default:
 		}
 	}
 }
+
+// ctrlC is a key where the terminal is raw.
+const ctrlC = 3
 
 // draw fills the terminal with lines, cut to its size.
 func draw(out *os.File, text string) error {
