@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// An AuditEntry is a call that changed something, or was refused. Those that are
-// turned away for too many wrong tokens are not kept: nobody could fill the
-// disk with them.
+// An AuditEntry is a call that changed something, or was refused. Of calls by nobody
+// that is known, and of those that are forbidden, an address has but as many kept as
+// it may guess tokens: else it could push all others out of the files.
 type AuditEntry struct {
 	Seq     int64     `json:"seq"` // counts up
 	At      time.Time `json:"at"`

@@ -64,6 +64,9 @@ func (s *Server) keep(r *http.Request, status int, err error) {
 	if n.Status == http.StatusTooManyRequests {
 		return
 	}
+	if stranger := n.Who == "" || n.Status == http.StatusForbidden; stranger && !s.strangers.allow(r.RemoteAddr) {
+		return
+	}
 	if err := s.cfg.Audit.Append(n.AuditEntry); err != nil {
 		s.cfg.Log.Error("a call is missing in the audit", "call", n.AuditEntry, "error", err)
 	}

@@ -314,6 +314,46 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
+// Nobody who may change nothing can push others out of the audit.
+func TestStrangersDoNotFillTheAudit(t *testing.T) {
+	for name, flood := range map[string]call{
+		"no token":        {method: "POST", path: "/api/v1/reload"},
+		"no such session": call{method: "POST", path: "/brakes"}.with("Cookie", sessionCookie+"=none"),
+		"no form":         call{method: "POST", path: "/login", body: "%zz"}.with("Content-Type", formTypes[0]),
+		"no login":        {method: "POST", path: "/logout"},
+		"read only":       call{method: "POST", path: "/api/v1/reload"}.by(readToken),
+		"another site":    call{method: "POST", path: "/api/v1/reload"}.by(operateToken).with("Origin", "https://evil.example"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, &script{})
+				kept := func() int {
+					page, err := s.cfg.Audit.Page(0, 1000)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return len(page.Entries)
+				}
+				for range 3 * guessesAtOnce {
+					flood.to(s)
+				}
+				if n := kept(); n != guessesAtOnce {
+					t.Errorf("%d calls are kept", n)
+				}
+				call{method: "POST", path: "/api/v1/reload"}.by(operateToken).to(s)
+				if n := kept(); n != guessesAtOnce+1 {
+					t.Errorf("with that of the operator, %d calls are kept", n)
+				}
+				time.Sleep(2 * time.Second)
+				flood.to(s)
+				if n := kept(); n != guessesAtOnce+2 {
+					t.Errorf("after a rest, %d calls are kept", n)
+				}
+			})
+		})
+	}
+}
+
 func TestThrottleIsBounded(t *testing.T) {
 	var th throttle
 	for i := range 3 * mostAddresses {

@@ -32,16 +32,17 @@ type Config struct {
 
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
-	d        Daemon
-	cfg      Config
-	mux      *http.ServeMux
-	cross    http.CrossOriginProtection
-	sessions sessions
-	throttle throttle
-	streams  atomic.Int64
-	document func() []byte
-	stop     chan struct{} // closed when streams have to end
-	stopped  sync.Once
+	d         Daemon
+	cfg       Config
+	mux       *http.ServeMux
+	cross     http.CrossOriginProtection
+	sessions  sessions
+	throttle  throttle // of wrong tokens
+	strangers throttle // of what the audit keeps of calls that were not let in
+	streams   atomic.Int64
+	document  func() []byte
+	stop      chan struct{} // closed when streams have to end
+	stopped   sync.Once
 }
 
 // NewServer returns the server of a daemon. It starts nothing.

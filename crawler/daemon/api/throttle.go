@@ -8,15 +8,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often an address may present a token that is none, and how many addresses
-// are remembered.
+// How often an address may present a token that is none, or be in the audit without
+// a good one, and how many addresses are remembered.
 const (
 	guessesPerSecond = 0.5
 	guessesAtOnce    = 20
 	mostAddresses    = 10_000
 )
 
-// A throttle slows who presents tokens that are none. It keeps two generations of
+// A throttle slows who has no good token. It keeps two generations of
 // addresses: when the young one is full it becomes the old one, which is forgotten.
 type throttle struct {
 	mu         sync.Mutex
