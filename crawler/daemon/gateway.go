@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
@@ -73,12 +75,16 @@ func (g *gateway) serve(ctx context.Context) error {
 	return g.server.Serve(ctx, g.api)
 }
 
+// botConnections is how many site owners are answered at a time; more wait. Strangers
+// must not use up the files that the process may have open: the crawl needs them.
+const botConnections = 512
+
 // serveBot answers what the bot is, and nothing else, until ctx is done.
 func (g *gateway) serveBot(ctx context.Context) {
 	h := api.NewHTTPServer(api.AboutBot(g.page), g.app.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
-	if err := h.Serve(g.bot); !errors.Is(err, http.ErrServerClosed) {
+	if err := h.Serve(netutil.LimitListener(g.bot, botConnections)); !errors.Is(err, http.ErrServerClosed) {
 		g.app.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }

@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -68,4 +70,43 @@ func TestGatewaySpeaksTLS(t *testing.T) {
 			t.Errorf("HTTP/%d: %s by %s, cookies %v", major, res.Status, res.Proto, c)
 		}
 	}
+}
+
+// However many connections strangers hold at the door of the bot, the process has
+// files left for the crawl; when they go, others are answered.
+func TestBotDoorIsBounded(t *testing.T) {
+	g, _ := open(t, doorway{listen: "127.0.0.1:0", bot: "127.0.0.1:0"})
+	ask := func() net.Conn {
+		c, err := net.Dial("tcp", g.bot.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, "GET /bot HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	answered := make(chan struct{})
+	hear := func(c net.Conn) {
+		if n, _ := c.Read(make([]byte, 1)); n == 1 {
+			answered <- struct{}{}
+		}
+	}
+	held := make([]net.Conn, botConnections)
+	for i := range held {
+		held[i] = ask()
+		go hear(held[i])
+	}
+	for range held {
+		<-answered
+	}
+	go hear(ask())
+	select {
+	case <-answered:
+		t.Errorf("more than %d are answered at a time", botConnections)
+	case <-time.After(100 * time.Millisecond): // it fails if the door is open, however slow the machine
+	}
+	held[0].Close()
+	<-answered
 }
