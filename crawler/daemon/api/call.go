@@ -183,6 +183,9 @@ func (rt *route) takes(r *http.Request) error {
 			return problem(http.StatusBadRequest, "%q is no parameter of this", name)
 		}
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return problem(http.StatusUnsupportedMediaType, "the body is in %q: send it as it is", coding)
+	}
 	given := r.Header.Get("Content-Type")
 	if given == "" || len(rt.types) == 0 {
 		return nil

@@ -176,6 +176,8 @@ func TestBodies(t *testing.T) {
 				c = rt.example().by(operateToken)
 				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", "image/png"}
 				wantProblem(t, c.to(s), http.StatusUnsupportedMediaType)
+				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", rt.types[0], "Content-Encoding", "gzip"}
+				wantProblem(t, c.to(s), http.StatusUnsupportedMediaType)
 			}
 		})
 	}
