@@ -229,16 +229,16 @@ func (c *Collector) enqueue(m *member, r *colly.Request) error {
 	if err != nil {
 		return err
 	}
-	parent := c.parent(r.Ctx)
-	if parent.retries(r) {
-		return nil
-	}
 	request, err := requestOf(r, c.fetcher.cfg.MaxRequestBody)
 	if err == nil && request != nil && !u.Origin().IsHTTP() {
 		err = errScheme
 	}
 	if err != nil {
 		return err
+	}
+	parent := c.parent(r.Ctx)
+	if parent.retries(r, request) {
+		return nil
 	}
 	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers, request))
 	if err != nil {

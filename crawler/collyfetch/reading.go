@@ -17,6 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A reading is one page on its way through colly and its callbacks. It runs as
@@ -204,10 +205,12 @@ func (r *reading) close() (links []crawler.Link, again bool) {
 }
 
 // retries notes that a callback asks for the page itself again, by Retry: a
-// Visit would be one deeper. What must not be sent twice is not; who asks for that
-// is not told by an error, which would call OnError, from where it is asked for.
-func (r *reading) retries(req *colly.Request) bool {
-	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.Method != r.page.Method || req.URL.String() != r.page.URL.String() {
+// Visit would be one deeper, and another body makes another request. What must not
+// be sent twice is not; who asks for that is not told by an error, which would call
+// OnError, from where it is asked for.
+func (r *reading) retries(req *colly.Request, asked *storage.Request) bool {
+	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() ||
+		!isSame(asked, r.ticket.Request()) {
 		return false
 	}
 	if !r.ticket.Request().IsSafe() {

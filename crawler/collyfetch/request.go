@@ -60,6 +60,11 @@ func bodyOf(r *colly.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
+// isSame reports whether a and b ask for a URL in the same way.
+func isSame(a, b *storage.Request) bool {
+	return a.Name() == b.Name() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
+}
+
 // reader returns the body of a request as net/http wants it; nil if it has none.
 func reader(r *storage.Request) io.Reader {
 	if r == nil || len(r.Body) == 0 {
