@@ -31,13 +31,14 @@ func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
 // Redirection returns where an answer leads to and how that is to be asked for,
 // and false if it leads nowhere (RFC 9110, section 15.4): HEAD and OPTIONS stay what
 // they are; of any other method 301, 302 and 303 make a GET, while 307 and 308 ask
-// for the same request, with its body, which is made within the same origin alone.
+// for the same request. One with a body, or that is not safe, is made within the same
+// origin alone: a body was for who was asked first.
 func Redirection(asked *storage.Request, res *decorum.Response) (to decorum.URL, request *storage.Request, ok bool) {
 	to, ok = res.Location()
 	switch {
 	case asked == nil:
 	case asked.IsSafe():
-		ok = ok && to.Origin().IsHTTP()
+		ok = ok && to.Origin().IsHTTP() && (len(asked.Body) == 0 || to.Origin() == res.URL.Origin())
 	case res.Status == http.StatusTemporaryRedirect, res.Status == http.StatusPermanentRedirect:
 		ok = ok && to.Origin() == res.URL.Origin()
 	default:

@@ -229,6 +229,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 		{"POST", 307, "http://b.test/form", ""}, {"POST", 308, "https://a.test/form", ""},
 		{"PUT", 302, "/form", `GET /form  ""`}, {"PUT", 308, "/form", `PUT /form` + form + `"x=1"`},
 		{"POST", 303, "/go", ""}, // a GET, of which there is no page
+		{"OPTIONS", 302, "/form", `OPTIONS /form` + form + `"x=1"`},
+		{"OPTIONS", 302, "http://b.test/form", ""}, {"OPTIONS", 308, "http://b.test/form", ""},
 	} {
 		t.Run(fmt.Sprintf("%s %d %s", tt.method, tt.status, tt.to), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
