@@ -47,7 +47,9 @@ func (a *awaiting) put(t crawler.Ticket, page *colly.Request) {
 		}
 		delete(a.pages, k)
 	}
-	a.pages[awaitedOf(t)] = page
+	kept := *page
+	kept.Body = nil // it comes again with the lease
+	a.pages[awaitedOf(t)] = &kept
 }
 
 // take returns the page as it was turned away, and forgets it; nil if it was not.
