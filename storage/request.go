@@ -43,6 +43,8 @@ func (e *Entry) checkRequest() error {
 		return nil
 	case r.Method == "" || r.Method == http.MethodGet:
 		return fmt.Errorf("%v: a request by %q; GET is the one that is not named", e.URL, r.Method)
+	case !e.URL.Origin().IsHTTP():
+		return fmt.Errorf("%v: a request by %s, which is one of HTTP", e.URL, r.Method)
 	case len(r.Body) > MaxBody:
 		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBody)
 	case e.Source == Robots || !e.For.IsZero():

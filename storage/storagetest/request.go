@@ -38,6 +38,7 @@ var requestTests = []test{
 		for name, e := range map[string]storage.Entry{
 			"no method": {URL: url("https://a.example/"), Request: &storage.Request{}},
 			"GET":       {URL: url("https://a.example/"), Request: &storage.Request{Method: "GET"}},
+			"ftp":       post("ftp://a.example/", "x"),
 			"too long":  post("https://a.example/", strings.Repeat("x", storage.MaxBody+1)),
 			"an errand": {URL: url("https://a.example/"), Source: storage.Robots, Request: &storage.Request{Method: "POST"}},
 			"sent":      {URL: url("https://a.example/"), Sent: true},
