@@ -3,6 +3,7 @@ package sitemap
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,22 @@ func jsonList(t *testing.T, file string) (urls []string, err error) {
 		t.Errorf("byte by byte: %q, %v, want %q, %v", slow, bytewise, urls, err)
 	}
 	return urls, err
+}
+
+// TestJSONLinesAreBounded: a file of empty lines, which the decoder reads to their
+// end before it makes anything of them, takes no eight bytes for each.
+func TestJSONLinesAreBounded(t *testing.T) {
+	const n = 1 << 20
+	l := &lines{in: newInput(strings.NewReader(strings.Repeat("\n", n)))}
+	if _, err := io.Copy(io.Discard, l); err != nil {
+		t.Fatal(err)
+	}
+	if cap(l.breaks) > 4*mostBreaks {
+		t.Errorf("%d ends of lines are remembered, want about %d at most", cap(l.breaks), mostBreaks)
+	}
+	if l.reach(n); l.in.line != n+1 {
+		t.Errorf("line %d at the end, want %d", l.in.line, n+1)
+	}
 }
 
 func FuzzJSONFeed(f *testing.F) {
