@@ -237,7 +237,7 @@ func (c *Collector) enqueue(m *member, r *colly.Request) error {
 		return err
 	}
 	parent := c.parent(r.Ctx)
-	if parent.retries(r, request) {
+	if parent.retries(m, r, request) {
 		return nil
 	}
 	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers, request))

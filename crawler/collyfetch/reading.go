@@ -205,11 +205,11 @@ func (r *reading) close() (links []crawler.Link, again bool) {
 }
 
 // retries notes that a callback asks for the page itself again, by Retry: a
-// Visit would be one deeper, and another body makes another request. What must not
-// be sent twice is not; who asks for that is not told by an error, which would call
-// OnError, from where it is asked for.
-func (r *reading) retries(req *colly.Request, asked *storage.Request) bool {
-	if r == nil || r.page == nil || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() ||
+// Visit would be one deeper, and another body makes another request, as another
+// collector does. What must not be sent twice is not; who asks for that is not told
+// by an error, which would call OnError, from where it is asked for.
+func (r *reading) retries(m *member, req *colly.Request, asked *storage.Request) bool {
+	if r == nil || r.page == nil || m != r.member || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() ||
 		!isSame(asked, r.ticket.Request()) {
 		return false
 	}

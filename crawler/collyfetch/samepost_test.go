@@ -49,3 +49,21 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherCollectorIsNoRetry: a collector that asks for the page that another one
+// has in hand asks for a URL that is known.
+func TestAnotherCollectorIsNoRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(nil)
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		detail := c.Clone()
+		must(t, c.Join("detail", detail))
+		c.OnResponse(func(r *colly.Response) {
+			must(t, detail.Request("GET", r.Request.URL.String(), nil, r.Ctx, nil))
+		})
+		must(t, c.Visit("http://a.test/form"))
+		if len(got()) != 1 || c.Stats().Retries != 0 {
+			t.Errorf("the server got %q after %d retries, want it once", got(), c.Stats().Retries)
+		}
+	})
+}
