@@ -25,8 +25,8 @@ import (
 //
 // Follow returns a decorum.Error of Kind Invalid for what is no URL that is crawled;
 // ErrMaxDepth, ErrForbiddenURL, ErrNoURLFiltersMatch or ErrForbiddenDomain of colly;
-// an error if Ctx holds what cannot be kept; and nil for a URL that is known, the
-// page's own among them.
+// an error if Ctx holds what cannot be kept; and nil for a URL that is known, and for a
+// place within the page, such as #top: nothing is queued for it.
 //
 // Where r is of no page in hand, as with a collector that no crawl was built around,
 // Follow is r.Visit.
@@ -42,6 +42,9 @@ func (r *reading) follow(page *colly.Request, ref string) error {
 	u, err := r.base().Resolve(ref)
 	if err != nil {
 		return err
+	}
+	if u == r.ticket.URL() && strings.HasPrefix(strings.TrimSpace(ref), "#") {
+		return nil // by GET it may be another page
 	}
 	depth := page.Depth + 1
 	if err := filter(r.member.Collector, u, depth); err != nil {

@@ -200,3 +200,21 @@ func TestFollowFromElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowWithinThePage: a link to a place within the page leads to no request, not
+// even where the page was asked for by POST, and its URL by GET is another one.
+func TestFollowWithinThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, got := office(nil)
+		c := wrap(t, colly.NewCollector(), quiet(web))
+		c.OnResponse(func(r *colly.Response) {
+			for _, ref := range []string{"#", "#top", " #top"} {
+				must(t, collyfetch.Follow(r.Request, ref))
+			}
+		})
+		must(t, c.PostRaw("http://a.test/form", []byte("x")))
+		if len(got()) != 1 {
+			t.Errorf("the server got %q, want the POST alone", got())
+		}
+	})
+}
