@@ -25,6 +25,7 @@ type baggage struct {
 	Ints      []string       `json:"ints,omitempty"`      // those of Values that are int, for which JSON has no type
 	Header    http.Header    `json:"header,omitempty"`    // beyond the collector's own
 	Host      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
+	Secure    bool           `json:"secure,omitempty"`    // and over https alone
 }
 
 // pack returns the baggage of a request for u of the collector of that name, with
@@ -48,7 +49,7 @@ func pack(name string, u decorum.URL, ctx *colly.Context, extra http.Header) ([]
 		return nil, nil
 	}
 	if len(b.Header[secretHeader]) > 0 {
-		b.Host = u.Origin().Host()
+		b.Host, b.Secure = u.Origin().Host(), u.Origin().Scheme() == "https"
 	}
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -108,7 +109,7 @@ func (b *baggage) context() *colly.Context {
 }
 
 // secretHeader is told only to the host that a callback tells it, and to none
-// that this one redirects to, as with net/http.
+// that this one redirects to, as with net/http; nor in the clear what was for https.
 const secretHeader = "Authorization"
 
 // headerFor returns the headers that were packed, as far as they are for what t is
@@ -116,7 +117,7 @@ const secretHeader = "Authorization"
 // without a body.
 func (b *baggage) headerFor(t crawler.Ticket) http.Header {
 	h := extraHeader(b.Header, t.Request())
-	if b.Host != t.URL().Origin().Host() {
+	if to := t.URL().Origin(); b.Host != to.Host() || b.Secure && to.Scheme() != "https" {
 		h.Del(secretHeader)
 	}
 	return h

@@ -19,7 +19,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		to := func(u string) crawltest.Page { return crawltest.Always(crawltest.Redirect(http.StatusFound, u)) }
 		end := crawltest.Always(crawltest.HTML("<h1>End</h1>"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end}},
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end, "/down": to("http://a.test/clear"), "/clear": end}},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": end}})
 		told := map[string]string{}
 		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
@@ -27,11 +28,12 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 			return web.RoundTrip(r)
 		}))
 		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
-		for _, path := range []string{"/in", "/out"} {
-			must(t, crawl.Request("GET", "http://a.test"+path, nil, nil, http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
+		for _, u := range []string{"http://a.test/in", "http://a.test/out", "https://a.test/down"} {
+			must(t, crawl.Request("GET", u, nil, nil, http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
 		}
 		must(t, crawl.Run(t.Context()))
-		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8"} {
+		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8",
+			"https://a.test/down": "Bearer secret 8", "http://a.test/clear": " 8"} {
 			if told[u] != want {
 				t.Errorf("%s was told %q, want %q", u, told[u], want)
 			}
