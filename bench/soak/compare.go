@@ -18,7 +18,7 @@ import (
 type count struct {
 	what            string
 	daemon, servers float64
-	cut             float64 // of it may be the servers' alone: see operator.cut
+	cut             float64 // by so much brakes may have made them differ
 }
 
 // equal reports whether both sides agree.
@@ -48,10 +48,10 @@ func (t *tally) beside(kind string, daemon map[string]float64) (all []count) {
 }
 
 // counts sets what the daemon has counted beside what the web has.
-func counts(n numbers, log []crawltest.Exchange, cut func(crawltest.Exchange) bool) []count {
+func counts(n numbers, log []crawltest.Exchange, o *operator) []count {
 	var classes, lookups, bytes tally
 	for _, x := range log {
-		cut := cut(x)
+		cut := o.cut(x)
 		classes.add(class(x), 1, cut)
 		if cut && class(x) != "none" {
 			classes.cut["none"]++ // which the daemon may take it for
@@ -61,7 +61,10 @@ func counts(n numbers, log []crawltest.Exchange, cut func(crawltest.Exchange) bo
 		}
 		bytes.add("", float64(decoded(x)), cut)
 	}
-	all := []count{{"requests", n.sum("decorum_visits_total"), float64(len(log)), 0}}
+	unseen := o.unseen(n.sum("decorum_visits_total") - float64(len(log)))
+	classes.add("none", 0, false)
+	classes.cut["none"] += unseen
+	all := []count{{"requests", n.sum("decorum_visits_total"), float64(len(log)), unseen}}
 	all = append(all, classes.beside("answers ", n.by("decorum_visits_total", "status_class"))...)
 	all = append(all, lookups.beside("robots.txt: ", n.by("decorum_robots_fetch_total", "outcome"))...)
 	return append(all, bytes.beside("bytes of bodies", n.by("decorum_bytes_total", ""))...)
@@ -132,7 +135,7 @@ func printCounts(out io.Writer, all []count) error {
 			verdict = fmt.Sprintf("%+.0f", c.daemon-c.servers)
 			wrong++
 		case c.daemon != c.servers:
-			verdict = fmt.Sprintf("%+.0f, broken off by a brake on its way", c.daemon-c.servers)
+			verdict = fmt.Sprintf("%+.0f, overtaken by a brake", c.daemon-c.servers)
 		}
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%s\t\n", c.what, c.daemon, c.servers, verdict)
 	}

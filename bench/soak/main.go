@@ -13,8 +13,8 @@
 // In the end the projects are stopped, and the program fails unless
 //
 //   - the daemon's metrics agree with what the servers have counted, to the last
-//     request and byte. What became of an answer that a brake overtook on its way
-//     is the daemon's to say;
+//     request and byte. What became of a request or an answer that a brake overtook
+//     on its way is the daemon's to say;
 //   - the judge of crawltest finds no rule broken by any request, and the daemon
 //     itself no rest that fell short;
 //   - no host was asked for anything while a brake was on it, or its project paused;

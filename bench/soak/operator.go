@@ -163,6 +163,18 @@ func (o *operator) cut(x crawltest.Exchange) bool {
 	})
 }
 
+// unseen returns how many of so many requests, of which the daemon alone knows, brakes
+// may have broken off on their way to the server: one each, as a host has one at a time.
+func (o *operator) unseen(requests float64) float64 {
+	brakes := 0
+	for _, h := range o.hushes {
+		if !h.brakes.IsZero() {
+			brakes += len(h.hosts)
+		}
+	}
+	return max(0, min(requests, float64(brakes)))
+}
+
 // check returns the requests that came when they must not.
 func (o *operator) check(log []crawltest.Exchange) error {
 	var errs []error

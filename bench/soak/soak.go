@@ -107,7 +107,7 @@ func (s *soak) judge() error {
 	visits := s.last.sum("decorum_visits_total")
 	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.took.Round(time.Second),
 		visits/s.took.Seconds(), 100*s.last.sum("process_cpu_seconds_total")/s.took.Seconds(), len(s.operator.hushes))
-	errs := []error{printCounts(s.out, counts(s.last, log, s.operator.cut)), s.operator.check(log), s.judgePoliteness(), s.printTrends()}
+	errs := []error{printCounts(s.out, counts(s.last, log, &s.operator)), s.operator.check(log), s.judgePoliteness(), s.printTrends()}
 	return errors.Join(errs...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func TestCounts(t *testing.T) {
 			seen[c.what] = c.servers
 		}
 		return seen
-	}(counts(numbers{}, log, func(crawltest.Exchange) bool { return false }))
+	}(counts(numbers{}, log, &operator{}))
 	for what, want := range map[string]float64{
 		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
 		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
@@ -132,6 +133,9 @@ func TestHush(t *testing.T) {
 	}
 	if err := o.check([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
 		t.Error("a request to a host with a brake on is no error")
+	}
+	if got := []float64{o.unseen(-1), o.unseen(0), o.unseen(1), o.unseen(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
+		t.Errorf("%v requests may have been broken off before they came, with one brake", got)
 	}
 	for _, tt := range []struct {
 		host        int
