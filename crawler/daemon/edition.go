@@ -85,14 +85,14 @@ func (s *supervisor) unfit(name string, p *Project) *fault {
 // elsewhere is what is wrong with an output that trespasses.
 const elsewhere = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// trespasses reports whether what a project writes would be in the daemon's
-// directory, but not in the project's, or among the project files.
+// trespasses reports whether what a project writes would be a file of its state, or
+// in the daemon's directory, but not in the project's, or among the project files.
 func (s *supervisor) trespasses(name, out string) bool {
 	home := s.home(name)
 	if out != "" && !filepath.IsAbs(out) {
 		out = home.path(out)
 	}
-	return out != "" && !within(out, string(home)) && (within(out, string(s.data)) || filepath.Dir(out) == s.folder)
+	return home.owns(out) || out != "" && !within(out, string(home)) && (within(out, string(s.data)) || filepath.Dir(out) == s.folder)
 }
 
 // within reports whether a file is in a directory, or is it.

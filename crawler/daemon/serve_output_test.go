@@ -21,6 +21,8 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"jsonl", filepath.Join(elsewhere, "pages.jsonl"), true},
 		{"warc", "archive", true},
 		{"warc", elsewhere, true},
+		{"jsonl", storeFile, false},
+		{"jsonl", "./" + projectFile, false},
 		{"jsonl", "../../robots.db", false},
 		{"jsonl", "../other/frontier.db", false},
 		{"jsonl", filepath.Join(f.visit.data(), wishesFile), false},
