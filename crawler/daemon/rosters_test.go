@@ -51,7 +51,10 @@ func TestRosters(t *testing.T) {
 		for i := range 2 * mostRosters {
 			ask(fmt.Sprint(i), 0)
 		}
-		if n := len(rs.kept); n != mostRosters {
+		rs.mu.Lock()
+		n := len(rs.kept)
+		rs.mu.Unlock()
+		if n != mostRosters {
 			t.Errorf("%d are kept, want %d", n, mostRosters)
 		}
 		time.Sleep(2 * rosterLinger)
