@@ -94,31 +94,40 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 	call(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
 }
 
-// A daemon that takes calls and answers none does not hold who calls: a signal ends
-// the wait, and so does a time.
-func TestHungDaemon(t *testing.T) {
-	hung, err := net.Listen("tcp", "127.0.0.1:0")
+// hungDaemon takes connections, each of which it tells of, and answers nobody.
+func hungDaemon(t *testing.T, taken func()) (server string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer hung.Close()
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			taken()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// A daemon that takes calls and answers none does not hold who calls: a signal ends
+// the wait, and so does a time.
+func TestHungDaemon(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	where := []string{"--token-file", token, "--server", "http://" + hung.Addr().String()}
 	for _, args := range []string{"brake", "brake a.example --reason x", "top"} {
-		signals := make(chan os.Signal, 1)
-		go func() {
-			if c, err := hung.Accept(); err == nil {
-				signals <- os.Interrupt
-				defer c.Close()
-				<-t.Context().Done()
-			}
-		}()
-		callWith(t, signals, append(strings.Fields(args), where...)...).want(t, ExitStopped)
+		signals := make(chan os.Signal, 10)
+		// A daemon each: a connection may be kept from a call that was ended.
+		server := hungDaemon(t, func() { signals <- os.Interrupt })
+		callWith(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
 	}
-	r := remote{server: where[3], tokenFile: token}
+	r := remote{server: hungDaemon(t, func() {}), tokenFile: token}
 	c, err := r.client()
 	if err != nil {
 		t.Fatal(err)
