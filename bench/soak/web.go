@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A web is hosts whose pages never end: page n leads to pages 2n+1 and 2n+2, so that
-// each visit leaves one more to do than it has done. Some hosts, and some pages of
-// each, are as hosts and pages of the real web are at times.
+// A web is hosts whose pages never end: each leads to fan others, so that after a
+// few minutes all queues are longer than what is kept of them in memory. Some hosts,
+// and some pages of each, are as hosts and pages of the real web are at times.
 type web struct {
 	Hosts int
 	Delay time.Duration // that the crawler keeps by itself
@@ -78,7 +78,7 @@ func (w web) answer(host int, r crawltest.Request) crawltest.Answer {
 	case 2:
 		return crawltest.Status(http.StatusInternalServerError)
 	case 3:
-		return crawltest.Redirect(http.StatusMovedPermanently, path(2*page+1))
+		return crawltest.Redirect(http.StatusMovedPermanently, path(next(page, 0)))
 	case 4:
 		if r.Nth == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
@@ -106,6 +106,12 @@ func temper(host, page int) int {
 
 func path(page int) string { return fmt.Sprintf("/section-%d/article-%d.html", page%17, page) }
 
+// fan is how many pages a page leads to that no other does.
+const fan = 8
+
+// next is the number of one of them.
+func next(page, i int) int { return fan*page + 1 + i }
+
 // find returns the number of the page of a path, and false if there is none.
 func find(p string) (int, bool) {
 	if p == "/" {
@@ -130,11 +136,12 @@ func sitemap(host int) string {
 func body(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
-	for _, link := range []string{
-		path(2*page + 1), path(2*page + 2), path(page / 2), "/",
-		fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + path(page),
-	} {
-		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 20), link)
+	links := []string{path(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + path(page)}
+	for i := range fan {
+		links = append(links, path(next(page, i)))
+	}
+	for _, link := range links {
+		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 10), link)
 	}
 	return b.String() + "</body></html>\n"
 }
