@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -108,7 +109,7 @@ func (s *Store) recordChanged() {
 	}
 	for _, h := range s.hostsUnlogged {
 		h.unlogged = false
-		buf = appendHost(buf[:0], &h.Clock)
+		buf = record.AppendHost(buf[:0], &h.Clock)
 		s.redo.record(opHost, h.number, buf)
 	}
 	clear(s.unlogged) // lets them be collected
@@ -152,7 +153,7 @@ func newFold(o *origin) fold {
 	o.fresh, o.folding, o.born = nil, o.fresh, false
 	if h := o.host; h.unfolded || f.born {
 		h.unfolded = false
-		f.host = &hostFold{h.number, h.name, appendHost(nil, &h.Clock)}
+		f.host = &hostFold{h.number, h.name, record.AppendHost(nil, &h.Clock)}
 	}
 	return f
 }

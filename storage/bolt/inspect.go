@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -136,7 +137,7 @@ func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule
 			return false, err
 		}
 		for _, i := range items {
-			e, err := parseEntry(i.value, name)
+			e, err := record.ParseEntry(i.value, name)
 			if err != nil {
 				continue
 			}

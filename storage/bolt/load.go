@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // load takes the file over: first it brings it to this format and marks it as
@@ -90,13 +92,13 @@ func (r *replayed) get(number uint32) *origin {
 
 func (r *replayed) change(number uint32) *changes { return r.get(number).fresh }
 
-func (r *replayed) origin(number uint32, record []byte) error {
+func (r *replayed) origin(number uint32, value []byte) error {
 	o := r.get(number)
 	delete(r.nameless, number)
-	return parseOrigin(record, o)
+	return parseOrigin(value, o)
 }
 
-func (r *replayed) host(number uint32, record []byte) { r.hosts[number] = record }
+func (r *replayed) host(number uint32, value []byte) { r.hosts[number] = value }
 
 // replayLog takes up what is in the log: it becomes what it was before the
 // process ended, changes in memory that are yet to be folded. Where they were
@@ -138,8 +140,8 @@ func (s *Store) resume(tx *bbolt.Tx, o *origin, log *replayed) error {
 	if err := s.admit(tx, o); err != nil {
 		return err
 	}
-	if record := log.hosts[o.host.number]; record != nil && !o.host.unfolded {
-		clock, err := parseHost(record)
+	if value := log.hosts[o.host.number]; value != nil && !o.host.unfolded {
+		clock, err := record.ParseHost(value)
 		if err != nil {
 			return s.damaged("log: host %q: %v", o.host.name, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // The buckets of the file.
@@ -72,10 +74,10 @@ func (s *Store) takeOver(tx *bbolt.Tx) error {
 	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}
 	if meta.Get([]byte(keyClean)) == nil {
 		s.crashed = s.opts.Now()
-		values[keyCrashed] = appendTime(nil, s.crashed)
+		values[keyCrashed] = record.AppendTime(nil, s.crashed)
 		if floor := s.crashed.Add(s.opts.RestartDelay); floor.After(s.floor) {
 			s.floor = floor
-			values[keyFloor] = appendTime(nil, s.floor)
+			values[keyFloor] = record.AppendTime(nil, s.floor)
 		}
 	}
 	return writeMeta(tx, values)
@@ -101,7 +103,7 @@ func number(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 func metaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
 	n, size := binary.Uvarint(meta.Get([]byte(key)))
 	if size <= 0 {
-		return 0, fmt.Errorf("%s: %w", key, errDamaged)
+		return 0, fmt.Errorf("%s: %w", key, record.ErrDamaged)
 	}
 	return n, nil
 }
@@ -112,7 +114,7 @@ func metaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	if b == nil {
 		return time.Time{}, nil
 	}
-	r := reader{b: b}
-	t := r.time()
-	return t, r.end()
+	r := record.Reader{B: b}
+	t := r.Time()
+	return t, r.End()
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -30,7 +31,7 @@ func migrate(db *bbolt.DB) error {
 			case from > format:
 				return fmt.Errorf("format %d is newer than this program's, %d: update the program", from, format)
 			case from == 0:
-				return fmt.Errorf("format 0: %w", errDamaged)
+				return fmt.Errorf("format 0: %w", record.ErrDamaged)
 			case from == format:
 				done = true
 				return nil
@@ -88,7 +89,7 @@ func renumber1(tx *bbolt.Tx) error {
 	clocks := make(map[string][]byte)
 	err = tx.Bucket([]byte(bucketHosts)).ForEach(func(key, value []byte) error {
 		if len(key) == 0 || key[0] != '=' {
-			return fmt.Errorf("host %q: %w", key, errDamaged)
+			return fmt.Errorf("host %q: %w", key, record.ErrDamaged)
 		}
 		clocks[string(key[1:])] = slices.Clone(value)
 		return nil
@@ -116,14 +117,14 @@ func renumber1(tx *bbolt.Tx) error {
 
 // parseOrigin1 reads an origin of format 1: its number, then as now.
 func parseOrigin1(key, value []byte) (*origin, error) {
-	r := reader{b: key}
-	equals := r.byte()
-	name, valid := parseOriginName(string(r.b))
-	r = reader{b: value}
-	o := &origin{name: name, number: uint32(r.int())}
-	r.state(o)
-	if err := r.end(); err != nil || !valid || equals != '=' || o.number == 0 {
-		return nil, fmt.Errorf("origin %q: %w", key, errDamaged)
+	r := record.Reader{B: key}
+	equals := r.Byte()
+	name, valid := record.ParseOrigin(string(r.B))
+	r = record.Reader{B: value}
+	o := &origin{name: name, number: uint32(r.Int())}
+	o.state(&r)
+	if err := r.End(); err != nil || !valid || equals != '=' || o.number == 0 {
+		return nil, fmt.Errorf("origin %q: %w", key, record.ErrDamaged)
 	}
 	return o, nil
 }
@@ -132,7 +133,7 @@ func parseOrigin1(key, value []byte) (*origin, error) {
 // resting pages. Origins come in order: the host has the number of its first one.
 func putOrigin1(tx *bbolt.Tx, o *origin, clocks map[string][]byte) error {
 	if origins := tx.Bucket([]byte(bucketOrigins)); origins.Get(numberKey(o.number)) != nil {
-		return fmt.Errorf("origin %v: number %d: %w", o.name, o.number, errDamaged)
+		return fmt.Errorf("origin %v: number %d: %w", o.name, o.number, record.ErrDamaged)
 	}
 	f := fold{changes: new(changes), number: o.number, born: true, name: o.name.String(), record: appendOrigin(nil, o)}
 	f.host = &hostFold{o.number, o.name.Host(), clocks[o.name.Host()]}
@@ -140,7 +141,7 @@ func putOrigin1(tx *bbolt.Tx, o *origin, clocks map[string][]byte) error {
 		f.host.number = binary.BigEndian.Uint32(first)
 	}
 	if f.host.record == nil {
-		f.host.record = appendHost(nil, &schedule.Clock{})
+		f.host.record = record.AppendHost(nil, &schedule.Clock{})
 	}
 	from := slot{schedule.Resting, firstPlace}
 	c := tx.Bucket([]byte(bucketURLs)).Cursor()
@@ -149,7 +150,7 @@ func putOrigin1(tx *bbolt.Tx, o *origin, clocks map[string][]byte) error {
 		if !ok || number != o.number || at.lane != schedule.Resting {
 			break
 		}
-		if e, err := parseEntry(value, o.name); err == nil { // else Lease sets it aside
+		if e, err := record.ParseEntry(value, o.name); err == nil { // else Lease sets it aside
 			f.rest(printOf(e.URL), at.place)
 		}
 	}
@@ -164,7 +165,7 @@ func packSeen1(tx *bbolt.Tx) (done bool, err error) {
 	c := seen.Cursor()
 	for key, _ := c.First(); key != nil && len(keys) < portion1; key, _ = c.Next() {
 		if len(key) != 4+printLen {
-			return false, fmt.Errorf("fingerprint %x: %w", key, errDamaged)
+			return false, fmt.Errorf("fingerprint %x: %w", key, record.ErrDamaged)
 		}
 		keys = append(keys, slices.Clone(key))
 	}

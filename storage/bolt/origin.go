@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -70,12 +71,12 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 
 // read returns an origin as it is in the file, and without its host.
 func (s *Store) read(tx *bbolt.Tx, number []byte) (*origin, error) {
-	record := tx.Bucket([]byte(bucketOrigins)).Get(number)
-	if len(number) != 4 || record == nil {
+	value := tx.Bucket([]byte(bucketOrigins)).Get(number)
+	if len(number) != 4 || value == nil {
 		return nil, s.damaged("origin %x is missing", number)
 	}
 	o := &origin{number: binary.BigEndian.Uint32(number)}
-	if err := parseOrigin(record, o); err != nil {
+	if err := parseOrigin(value, o); err != nil {
 		return nil, s.damaged("origin %x: %v", number, err)
 	}
 	return o, nil
@@ -88,7 +89,7 @@ func (s *Store) meet(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 		return o, err
 	}
 	// name may be a part of a long URL, which it would keep in memory.
-	name, _ = parseOriginName(strings.Clone(name.String()))
+	name, _ = record.ParseOrigin(strings.Clone(name.String()))
 	o = &origin{name: name, number: s.last + 1, born: true}
 	if err := s.admit(tx, o); err != nil {
 		return nil, err
@@ -128,8 +129,8 @@ func (s *Store) readHost(tx *bbolt.Tx, h *host, first uint32) error {
 		h.number = binary.BigEndian.Uint32(number)
 	}
 	h.Rest(s.floor)
-	if record := tx.Bucket([]byte(bucketHosts)).Get(numberKey(h.number)); record != nil {
-		clock, err := parseHost(record)
+	if value := tx.Bucket([]byte(bucketHosts)).Get(numberKey(h.number)); value != nil {
+		clock, err := record.ParseHost(value)
 		if err != nil {
 			return s.damaged("host %q: %v", h.name, err)
 		}
@@ -175,7 +176,7 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 	if id.Stacked() {
 		p.seq = -o.seq
 	}
-	s.entry = appendEntry(s.entry[:0], e)
+	s.entry = record.AppendEntry(s.entry[:0], e)
 	s.putSlot(o, slot{id, p}, s.entry)
 	switch id {
 	case parked:

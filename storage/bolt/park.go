@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // portion is how many URLs, or origins, one hold of the lock goes through.
@@ -51,7 +52,7 @@ func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge fun
 		}
 		at := slot{parked, i.place}
 		from.place = place{i.at, i.seq + 1}
-		e, err := parseEntry(i.value, o.name)
+		e, err := record.ParseEntry(i.value, o.name)
 		if err != nil {
 			s.unpark(o, at)
 			s.setAside(o, at, i.value, err)

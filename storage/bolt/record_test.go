@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -64,7 +65,7 @@ func TestHostRecord(t *testing.T) {
 		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Gap: -1, Slots: -1},
 		{Memo: []byte("memo")},
 	} {
-		got, err := parseHost(appendHost(nil, &want))
+		got, err := record.ParseHost(record.AppendHost(nil, &want))
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v was read as %+v (%v)", want, got, err)
 		}
@@ -83,32 +84,32 @@ func FuzzParseEntry(f *testing.F) {
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.Request{Method: "POST", Body: []byte("x=1")}, Sent: true},
 	} {
-		f.Add(appendEntry(nil, &e))
+		f.Add(record.AppendEntry(nil, &e))
 	}
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := parseEntry(b, o)
+		e, err := record.ParseEntry(b, o)
 		if err != nil {
 			return
 		}
-		again := appendEntry(nil, &e)
-		twice, err := parseEntry(again, o)
-		if err != nil || !bytes.Equal(appendEntry(nil, &twice), again) {
+		again := record.AppendEntry(nil, &e)
+		twice, err := record.ParseEntry(again, o)
+		if err != nil || !bytes.Equal(record.AppendEntry(nil, &twice), again) {
 			t.Errorf("%x: %+v was read again as %+v (%v)", b, e, twice, err)
 		}
 	})
 }
 
 func FuzzParseRecords(f *testing.F) {
-	f.Add(appendHost(nil, &schedule.Clock{Due: time.Unix(1, 1), Gap: 1, Slots: 1}))
+	f.Add(record.AppendHost(nil, &schedule.Clock{Due: time.Unix(1, 1), Gap: 1, Slots: 1}))
 	o := &origin{number: 1, seq: 2, parked: 3}
 	o.Hold, o.Dormant = time.Unix(1, 1), true
 	o.lane(6).n, o.lane(7).n = 4, 5
 	f.Add(appendOrigin(nil, o))
 	f.Add([]byte("00000000\x01000\x01000")) // the same lane twice
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c, err := parseHost(b); err == nil {
-			if again, err := parseHost(appendHost(nil, &c)); err != nil || !reflect.DeepEqual(again, c) {
+		if c, err := record.ParseHost(b); err == nil {
+			if again, err := record.ParseHost(record.AppendHost(nil, &c)); err != nil || !reflect.DeepEqual(again, c) {
 				t.Errorf("%x: host %+v was read again as %+v (%v)", b, c, again, err)
 			}
 		}

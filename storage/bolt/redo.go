@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -127,58 +128,49 @@ type replay interface {
 // readPiece reads a piece of the log, of which the changes take parts, and
 // returns how many changes it is.
 func readPiece(piece []byte, to replay) (n int, err error) {
-	for r := (reader{b: piece}); len(r.b) > 0; n++ {
-		op, number := r.byte(), uint32(r.int())
+	for r := (logReader{record.Reader{B: piece}}); len(r.B) > 0; n++ {
+		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
 			s := r.slot()
-			to.change(number).put(s, r.bytes())
+			to.change(number).put(s, r.Bytes())
 		case opDelete:
 			to.change(number).put(r.slot(), nil)
 		case opSee:
-			to.change(number).see(print(r.uint64()))
+			to.change(number).see(print(r.Uint64()))
 		case opNote:
-			key := r.string()
-			to.change(number).note(key, r.bytes())
+			key := r.String()
+			to.change(number).note(key, r.Bytes())
 		case opForget:
-			to.change(number).note(r.string(), nil)
+			to.change(number).note(r.String(), nil)
 		case opRest:
-			p := print(r.uint64())
+			p := print(r.Uint64())
 			to.change(number).rest(p, r.place())
 		case opOrigin:
-			if err := to.origin(number, r.bytes()); err != nil {
+			if err := to.origin(number, r.Bytes()); err != nil {
 				return n, err
 			}
 		case opHost:
-			to.host(number, r.bytes())
+			to.host(number, r.Bytes())
 		default:
-			r.fail()
+			r.Fail()
 		}
-		if r.err != nil {
-			return n, r.err
+		if r.Err != nil {
+			return n, r.Err
 		}
 	}
 	return n, nil
 }
 
-func (r *reader) slot() slot {
-	lane := schedule.Lane(r.byte())
+// A logReader takes a piece of the log apart.
+type logReader struct{ record.Reader }
+
+func (r *logReader) slot() slot {
+	lane := schedule.Lane(r.Byte())
 	return slot{lane, r.place()}
 }
 
-func (r *reader) place() place {
-	at := r.varint()
-	return place{at, r.varint()}
-}
-
-// bytes returns a part of what is read. It is not nil.
-func (r *reader) bytes() []byte {
-	n := r.int()
-	if n > len(r.b) {
-		r.fail()
-		return []byte{}
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
-	return b
+func (r *logReader) place() place {
+	at := r.Varint()
+	return place{at, r.Varint()}
 }

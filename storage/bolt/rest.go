@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -41,7 +42,7 @@ func (s *Store) recall(tx *bbolt.Tx, o *origin, g storage.Sighting, now time.Tim
 		return false
 	}
 	value := s.get(tx, o, at)
-	e, err := parseEntry(value, o.name)
+	e, err := record.ParseEntry(value, o.name)
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}

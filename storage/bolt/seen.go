@@ -8,6 +8,8 @@ import (
 	"sort"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // The bucket prints holds the seen set, packed: a value is fingerprints of one
@@ -54,7 +56,7 @@ func addPrints(b *bbolt.Bucket, origin uint32, fresh []print) error {
 			value = nil
 		}
 		if len(value)%printLen != 0 {
-			return fmt.Errorf("fingerprints of origin %d: %w", origin, errDamaged)
+			return fmt.Errorf("fingerprints of origin %d: %w", origin, record.ErrDamaged)
 		}
 		n := sort.Search(len(fresh), func(i int) bool { return fresh[i] > last })
 		if err := putPrints(b, origin, last, mergePrints(value, fresh[:n])); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -134,7 +135,7 @@ func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.
 	s.cached -= sizeOf(i.value)
 	at := slot{l.lane, i.place}
 	o.count(l.lane, -1)
-	e, err := parseEntry(i.value, o.name)
+	e, err := record.ParseEntry(i.value, o.name)
 	if err != nil {
 		s.setAside(o, at, i.value, err)
 		s.turns.Update(&o.Origin)
@@ -260,7 +261,7 @@ func (s *Store) Mark(ctx context.Context, given storage.Lease, sent bool) error 
 		return fmt.Errorf("mark %v: %w", given.URL, storage.ErrStale)
 	}
 	l.entry.Sent = sent
-	s.entry = appendEntry(s.entry[:0], &l.entry)
+	s.entry = record.AppendEntry(s.entry[:0], &l.entry)
 	s.putSlot(l.Origin.Queue, l.slot, s.entry)
 	return nil
 }
