@@ -285,6 +285,8 @@ func (f *Frontier) refill(ctx context.Context) error {
 		return nil
 	}
 	switch {
+	case next.Left == storage.Nothing && f.cfg.Idle && !next.Ask.IsZero():
+		return pause(ctx, next.Ask.Sub(now), f.wake)
 	case next.Left == storage.Nothing && f.cfg.Idle:
 		return idle(ctx, f.wake)
 	case next.Left == storage.Nothing:
@@ -296,7 +298,11 @@ func (f *Frontier) refill(ctx context.Context) error {
 	case want == 0:
 		return pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
 	}
-	return pause(ctx, next.At.Sub(now), f.wake)
+	at := next.At
+	if !next.Ask.IsZero() && next.Ask.Before(at) {
+		at = next.Ask
+	}
+	return pause(ctx, at.Sub(now), f.wake)
 }
 
 // tooLong reports whether nobody should wait for so long.

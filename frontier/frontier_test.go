@@ -192,6 +192,37 @@ func TestNextIdles(t *testing.T) {
 	})
 }
 
+// shared is a store that others may change: Lease says when to ask again.
+type shared struct{ storage.Store }
+
+func (s shared) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+	leases, next, err := s.Store.Lease(ctx, now, ttl, max)
+	next.Ask = now.Add(time.Second)
+	return leases, next, err
+}
+
+func TestNextSeesWhatOthersAdd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := shared{storage.NewMemory(storage.Config{})}
+		f := frontier.New(store, frontier.Config{LeaseTTL: 48 * time.Hour})
+		discover(t, f, entries(t, "a.test", 2)...)
+		first, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done(t, f, first, 24*time.Hour)
+		time.AfterFunc(time.Minute+time.Second/2, func() {
+			if _, err := store.Add(t.Context(), entries(t, "b.test", 1), 0); err != nil { // nobody tells f
+				t.Error(err)
+			}
+		})
+		begin := time.Now()
+		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" || time.Since(begin) != 61*time.Second {
+			t.Errorf("got %v, %v after %v; want b.test after 61 s", l.URL, err, time.Since(begin))
+		}
+	})
+}
+
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})

@@ -10,7 +10,7 @@
 // The verbs are the crawl's own, not a key-value store's, so that each engine
 // can do each of them atomically in its own way. Memory is the engine for tests
 // and for crawls that need not survive their process, storage/bolt for those that
-// must. storagetest is the specification: every Store passes it. An engine may be
+// must, storage/redis for those of many processes. storagetest is the specification: every Store passes it. An engine may be
 // an Inspector as well, for reports. The package decides nothing: it is told the
 // time, and what to keep.
 package storage
@@ -267,6 +267,9 @@ type Next struct {
 	// At is when the next URL comes due or the next lease runs out, whichever
 	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
 	At time.Time
+	// Ask is when to ask again at the latest, whatever At is: other processes may
+	// have brought one earlier. Zero if the store is of one process.
+	Ask time.Time
 }
 
 // Counts is how much a Store holds.
