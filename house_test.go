@@ -26,6 +26,7 @@ var plan = map[string][]string{
 	"storage/storagetest":       {".", "storage"},
 	"storage/bolt":              {".", "storage", "storage/internal/schedule", "storage/internal/record"},
 	"storage/redis":             {".", "storage", "storage/internal/schedule", "storage/internal/record"},
+	"storage/redis/redistest":   {},
 	"storage/internal/schedule": {"."},
 	"storage/internal/record":   {".", "storage", "storage/internal/schedule"},
 	"storage/warc":              {"."},
@@ -52,6 +53,7 @@ var plan = map[string][]string{
 var thirdParty = map[string][]string{
 	"storage/bolt":             {"go.etcd.io/bbolt"},
 	"storage/storagetest":      {"github.com/google/go-cmp"},
+	"storage/redis":            {"github.com/redis/rueidis"},
 	"storage/warc":             {"github.com/klauspost/compress/gzip"},
 	"crawler/collyfetch":       {"github.com/gocolly/colly/v2", "github.com/andybalholm/brotli", "github.com/klauspost/compress/"},
 	"crawler/ftpfetch":         {"github.com/jlaffaye/ftp"},

@@ -1,0 +1,219 @@
+// Package redistest runs a Redis Cluster of local processes for a test.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startTime bounds how long a cluster may take to be ready.
+const startTime = 30 * time.Second
+
+// A Cluster is servers on a loopback address that are killed when the test ends.
+type Cluster struct {
+	t     testing.TB
+	dir   string
+	ip    string
+	nodes []*Node
+}
+
+// A Node is one server of a Cluster.
+type Node struct {
+	Addr string
+	port int
+	bus  int // where servers of a cluster talk to each other
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+}
+
+// Start starts a cluster of so many masters, each with so many replicas, and waits
+// until all of it is in order. settings are given to every server, as on its
+// command line. The test is skipped where redis-server is not installed.
+func Start(t testing.TB, masters, replicas int, settings ...string) *Cluster {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("redis-server is not installed: apt-get install redis-server")
+	}
+	c := &Cluster{t: t, dir: t.TempDir(), ip: ownAddress(t)}
+	t.Cleanup(c.stop)
+	for i := range masters * (1 + replicas) {
+		c.nodes = append(c.nodes, c.newNode(program, i, settings))
+	}
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	defer cancel()
+	if err := c.join(ctx, masters); err != nil {
+		t.Fatalf("cluster: %v\n%s", err, c.logs())
+	}
+	return c
+}
+
+// The ports of the first server; those of the others follow.
+const (
+	firstPort = 7000
+	firstBus  = 17000
+)
+
+// newNode prepares the i-th server.
+func (c *Cluster) newNode(program string, i int, settings []string) *Node {
+	c.t.Helper()
+	port := firstPort + i
+	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, bus: firstBus + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
+	if err := os.Mkdir(n.dir, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	n.args = append([]string{
+		program, "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(n.bus), "--bind", c.ip,
+		"--dir", n.dir, "--logfile", "log", "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+		"--cluster-announce-ip", c.ip, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+		"--save", "", "--appendonly", "yes", "--appendfsync", "no", "--cluster-allow-replica-migration", "no",
+	}, settings...)
+	return n
+}
+
+// ownAddress returns a loopback address that most likely nobody else uses: so no
+// port of it is taken, not even by a connection to elsewhere.
+func ownAddress(t testing.TB) string {
+	t.Helper()
+	ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+	if err != nil {
+		t.Skipf("this system has one loopback address: %v", err)
+	}
+	l.Close()
+	return ip
+}
+
+func (c *Cluster) start(n *Node) {
+	c.t.Helper()
+	n.cmd = exec.Command(n.args[0], n.args[1:]...)
+	if err := n.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	n.gone = make(chan struct{})
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		cmd.Wait() // a server that was killed returns an error, which is as it should be
+		close(gone)
+	}(n.cmd, n.gone)
+}
+
+// join makes one cluster of the servers: the first ones are masters.
+func (c *Cluster) join(ctx context.Context, masters int) error {
+	for _, n := range c.nodes {
+		if err := until(ctx, func() error { _, err := n.Do(ctx, "PING"); return err }); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.nodes[:masters] {
+		first, last := i*16384/masters, (i+1)*16384/masters-1
+		if _, err := n.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last)); err != nil {
+			return err
+		}
+		if _, err := n.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.nodes[1:] {
+		bus := strconv.Itoa(n.bus)
+		if _, err := c.nodes[0].Do(ctx, "CLUSTER", "MEET", c.ip, strconv.Itoa(n.port), bus); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.nodes[masters:] {
+		if err := c.replicate(ctx, n, c.nodes[i%masters]); err != nil {
+			return err
+		}
+	}
+	return until(ctx, func() error { return c.ready(ctx) })
+}
+
+func (c *Cluster) replicate(ctx context.Context, n, master *Node) error {
+	id, err := master.Do(ctx, "CLUSTER", "MYID")
+	if err != nil {
+		return err
+	}
+	return until(ctx, func() error { _, err := n.Do(ctx, "CLUSTER", "REPLICATE", id); return err })
+}
+
+// ready returns an error unless every server knows all others, thinks the cluster
+// is in order, and, if it is a replica, has caught up.
+func (c *Cluster) ready(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if n.cmd == nil {
+			continue
+		}
+		info, err := n.Do(ctx, "CLUSTER", "INFO")
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(c.nodes))) {
+			return fmt.Errorf("%s: not in order: %s", n.Addr, info)
+		}
+		repl, err := n.Do(ctx, "INFO", "replication")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(repl, "role:slave") && !strings.Contains(repl, "master_link_status:up") {
+			return fmt.Errorf("%s: the replica has not caught up", n.Addr)
+		}
+	}
+	return nil
+}
+
+// until calls do until it returns no error or ctx is done.
+func until(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Addrs returns the addresses of the servers.
+func (c *Cluster) Addrs() (addrs []string) {
+	for _, n := range c.nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	return addrs
+}
+
+// Nodes returns the servers; those that Start made masters are first.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+func (c *Cluster) stop() {
+	for _, n := range c.nodes {
+		if n.cmd != nil {
+			n.cmd.Process.Kill() // it may have ended before
+			<-n.gone
+		}
+	}
+}
+
+func (c *Cluster) logs() string {
+	var b strings.Builder
+	for _, n := range c.nodes {
+		log, err := os.ReadFile(filepath.Join(n.dir, "log"))
+		fmt.Fprintf(&b, "%s (%v):\n%.4000s\n", n.Addr, err, log)
+	}
+	return b.String()
+}
