@@ -55,7 +55,9 @@ var addTests = []test{
 		offer(1, added, over, added, over, added)
 		offer(2, known, added, known, over, added)
 		offer(1, known, known, known, over, added)
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt")})
+		for _, l := range f.lease(at(0), 2) { // of both hosts, due as long as each other
+			f.ack(storage.Ack{Lease: l})
+		}
 		offer(2, known, known, known, over, added) // what was visited counts
 		offer(0, known, known, known, added, added)
 	}},

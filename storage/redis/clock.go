@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"math"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// latest is the last moment that is kept, in microseconds: what a double holds.
+const latest = 1<<53 - 1
+
+// A clock tells the scripts the time. Told, it is the latest that the Store was
+// told, and times are as they are. Else it is the server's own, and times go to the
+// server, and come back, as how far they are off now: the clocks of those that
+// share a store differ, and only one of them decides.
+type clock struct {
+	told bool
+
+	mu   sync.Mutex
+	last int64
+}
+
+// micros returns t in microseconds since 1970, rounded up: nothing is due before
+// its time. Before 1970 there is nothing.
+func micros(t time.Time) int64 {
+	if t.Unix() < 0 {
+		return 0
+	}
+	if t.Unix() > latest/1_000_000 {
+		return latest
+	}
+	us := t.UnixMicro()
+	if t.Nanosecond()%1000 > 0 {
+		us++
+	}
+	return us
+}
+
+// lengthOf returns d in microseconds, rounded up.
+func lengthOf(d time.Duration) int64 {
+	us := d.Microseconds()
+	if d%time.Microsecond > 0 {
+		us++
+	}
+	return us
+}
+
+// advance tells the clock the time.
+func (c *clock) advance(now time.Time) {
+	if !c.told || now.Unix() < 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(c.last, now.UnixMicro()) // rounded down: see micros
+}
+
+// now returns the first argument of a script.
+func (c *clock) now() string {
+	if !c.told {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strconv.FormatInt(c.last, 10)
+}
+
+// at returns the Store's time in microseconds, for who is told that it is now:
+// unless the servers tell the time, which may have gone on since.
+func (c *clock) at(now time.Time) int64 {
+	if c.told {
+		return now.UnixMicro()
+	}
+	return time.Now().UnixMicro()
+}
+
+// out returns a time as an argument of a script, which is a moment.
+func (c *clock) out(t time.Time) string {
+	switch {
+	case t.Unix() < 0: // none
+		return ""
+	case c.told:
+		return strconv.FormatInt(micros(t), 10)
+	}
+	d := time.Until(t)
+	if d == math.MaxInt64 {
+		return strconv.FormatInt(latest, 10)
+	}
+	return strconv.FormatInt(lengthOf(d), 10)
+}
+
+// local returns the time at of a server that said that it is now there, in
+// microseconds of the Store's clock; never if there is none.
+func (c *clock) local(at, now int64) int64 {
+	switch {
+	case at == never:
+		return never
+	case c.told:
+		return at
+	}
+	return max(0, time.Now().UnixMicro()+1+at-now)
+}
+
+// in is local for a time of which 0 is none.
+func (c *clock) in(at, now int64) time.Time {
+	if at <= 0 {
+		return time.Time{}
+	}
+	return instant(c.local(at, now))
+}
+
+// offset returns a time of the Store's clock as an argument of a script, which is
+// a moment.
+func (c *clock) offset(us int64) string {
+	if !c.told {
+		us -= time.Now().UnixMicro()
+	}
+	return strconv.FormatInt(us, 10)
+}
+
+// clampMicros returns what of so many microseconds a time.Duration holds.
+func clampMicros(us int64) int64 {
+	const most = math.MaxInt64 / int64(time.Microsecond)
+	return max(-most, min(us, most))
+}

@@ -1,0 +1,65 @@
+// Package redis keeps the state of a crawl in Redis Cluster, or in Valkey, which
+// speaks the same. It is the engine of a crawl of many processes: all of its state is
+// in the servers, and any number of processes may have one store open.
+//
+// Open gives a storage.Store, which is a storage.Inspector too. It wants Redis 7 or
+// newer, or Valkey, maxmemory-policy noeviction, a cluster in order and, unless
+// Options.Durability is None, a replica for each master. A single server that is no
+// cluster does as well. What Redis is short of is said at once, by Open.
+//
+// # What is promised
+//
+// A verb is one script, and the keys of a host are in one slot: for a host it is
+// carried out whole or not at all, for several hosts one after another. Every script
+// may be sent again, and is, while a server does not answer: calls wait until it does,
+// or until their context is done. Only Lease does not wait: it gives out what other
+// servers have, and returns storage.ErrStalled when none answers, so that nothing is
+// visited.
+//
+// Replication is asynchronous: what a master has said it may take with it. So Add
+// and SetNote wait until a replica has confirmed (WAIT), and links that were added are
+// there when their page is acked. Nothing is lost when one server dies at a time; what
+// was in hand, or acked last, may be visited again. If master and replicas lose power
+// together, what is not on their disks is lost, and that is up to a second by
+// appendfsync everysec: see Disk.
+//
+// # Time
+//
+// Due times and leases go by the clock of the server that holds the host, and by no
+// other: what a process is told, and tells, is how far off they are. Times are kept
+// in microseconds, rounded up.
+//
+// A replica that takes over may not know the last leases and due times, and its clock
+// may be another's. Each partition remembers which process served it last (run_id).
+// When that has changed it gives out nothing until the longest lease has run out, and
+// then each of its hosts rests once more: no host is visited early, or by two.
+//
+// # Keys
+//
+// Hosts are cut into partitions by their names. All keys of a partition begin with
+// prefix:{tag}:, and tags are chosen so that slots, and so servers, have equal shares.
+// Scripts are in lua/, and say what they take and return.
+//
+//	store        hash        format, number of partitions (of the first partition)
+//	m            hash        sums; the server that served last, its fence
+//	a            list        origins that were met
+//	d            sorted set  hosts to be leased                    → when they are due
+//	o            sorted set  tokens of leases                      → when they run out
+//	l            hash        token → where the lease was taken from, and its record
+//	z            sorted set  origins under a dormant hold          → its end
+//	v            sorted set  origins with pages that rest          → when the first is due
+//	k            set         origins with parked URLs
+//	h:HOST       hash        clock, leases that are out
+//	p:HOST       sorted set  its origins that have something       → from when on
+//	o:ORIGIN     hash        hold, counts, length of each lane
+//	q:ORIGIN:LANE:RANK  list       records, in lanes that are not timed
+//	r:ORIGIN:LANE       sorted set ranks above 0 that have a list
+//	t:ORIGIN:LANE       sorted set records                         → not before
+//	x:ORIGIN     hash        fingerprint → record of a page that rests
+//	s:ORIGIN:N   set         fingerprints that were seen: a part of them
+//	k:ORIGIN     list        records that are parked
+//	n:ORIGIN     hash        notes
+//
+// Lanes are those of package schedule in storage/internal. A list holds the URLs of
+// an origin in about their own length; a fingerprint takes eight to nine bytes.
+package redis

@@ -1,0 +1,130 @@
+package redis
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// drain visits all that is left, and counts how often each URL was visited. Hosts
+// are of no rest but that of a failover.
+func drain(t *testing.T, s *Store, until time.Time) map[string]int {
+	t.Helper()
+	done := map[string]int{}
+	for time.Now().Before(until) {
+		leases, next, err := s.Lease(t.Context(), time.Now(), time.Second, 50)
+		if err != nil && !errors.Is(err, storage.ErrStalled) {
+			t.Fatal(err)
+		}
+		for _, l := range leases {
+			done[l.URL.String()]++
+			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil && !errors.Is(err, storage.ErrStale) {
+				t.Fatal(err)
+			}
+		}
+		switch {
+		case err != nil:
+			time.Sleep(50 * time.Millisecond)
+		case len(leases) == 0 && next.Left == storage.Nothing:
+			return done
+		case len(leases) == 0:
+			time.Sleep(max(0, min(time.Until(next.At), time.Until(next.Ask))))
+		}
+	}
+	t.Fatalf("not all was visited in time: %d were", len(done))
+	return nil
+}
+
+// A master is killed while URLs are added: those of which Add has said that they
+// are there are there when its replica has taken over.
+func TestFailoverLosesNothing(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 3, 1)
+	var mu sync.Mutex
+	var stalls []bool
+	s := openShared(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, Refresh: 50 * time.Millisecond, RestartDelay: time.Millisecond,
+		Stalled: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			stalls = append(stalls, err != nil)
+		}})
+	all := pages(30, 20)
+	for i, part := range slices.Collect(slices.Chunk(all, 10)) {
+		if i == 20 {
+			c.Kill(c.Nodes()[0])
+		}
+		_, err := s.Add(t.Context(), part, 0) // waits until the replica has taken over
+		must(t, err)
+		if i == 20 {
+			c.Restart(c.Nodes()[0]) // else the new master has no replica
+		}
+	}
+	done := drain(t, s, time.Now().Add(60*time.Second))
+	for _, e := range all {
+		if done[e.URL.String()] == 0 {
+			t.Errorf("%v was lost", e.URL)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(stalls) < 2 || !stalls[0] || stalls[len(stalls)-1] {
+		t.Errorf("told of stalls %v, want that it stalled and goes on", stalls)
+	}
+}
+
+// After a failover a partition gives out nothing until the longest lease has run
+// out, and then its hosts rest once more.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Timeout: time.Second, Durability: None, RestartDelay: time.Millisecond})
+	const ttl, gap = 4 * time.Second, 700 * time.Millisecond
+	_, err := s.Add(t.Context(), pages(1, 2), 0)
+	must(t, err)
+	first := leaseOne(t, s, ttl)
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.Host{Due: time.Now(), Gap: gap}}}))
+	c.Kill(c.Nodes()[0])
+	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
+	c.Wait()
+	back := time.Now()
+	leaseOne(t, s, ttl)
+	if waited := time.Since(back); waited < ttl+gap {
+		t.Errorf("a host was given out %v after the failover, want at least %v", waited, ttl+gap)
+	}
+}
+
+// leaseOne leases a URL as soon as there is one.
+func leaseOne(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
+	t.Helper()
+	for {
+		leases, _, err := s.Lease(t.Context(), time.Now(), ttl, 1)
+		if err != nil && !errors.Is(err, storage.ErrStalled) {
+			t.Fatal(err)
+		}
+		if len(leases) > 0 {
+			return leases[0]
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A script that is no more known to a server is sent again.
+func TestScriptsThatWereForgotten(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Durability: None})
+	_, err := s.Add(t.Context(), pages(1, 1), 0)
+	must(t, err)
+	_, err = c.Nodes()[0].Do(t.Context(), "SCRIPT", "FLUSH")
+	must(t, err)
+	if n := must1(s.Counts(t.Context())).Queued; n != 1 {
+		t.Errorf("%d queued, want 1", n)
+	}
+	_, err = s.Add(t.Context(), pages(1, 2), 0)
+	must(t, err)
+}

@@ -1,0 +1,306 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// Origins implements storage.Inspector, a portion at a time, in the order in which
+// the origins of a partition were met.
+func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for _, p := range s.partitions {
+		for from := int64(0); ; from += portion {
+			names, err := s.names(ctx, p, from)
+			if err != nil {
+				return err
+			}
+			infos, err := s.infos(ctx, p, names...)
+			if err != nil {
+				return err
+			}
+			for _, i := range infos {
+				if !yield(i) {
+					return nil
+				}
+			}
+			if len(names) < portion {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// names returns a portion of the origins of a partition.
+func (s *Store) names(ctx context.Context, p *partition, from int64) (names []string, err error) {
+	_, err = s.persist(ctx, p, func() (err error) {
+		cmd := s.client.B().Lrange().Key(p.base + "a").Start(from).Stop(from + portion - 1).Build()
+		names, err = s.client.Do(ctx, cmd).AsStrSlice()
+		return err
+	})
+	return names, err
+}
+
+// infos tells of the origins of one partition that were met.
+func (s *Store) infos(ctx context.Context, p *partition, names ...string) (infos []storage.OriginInfo, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	err = s.ask(ctx, p, infoScript, func(m rueidis.RedisMessage) error {
+		f := fieldsOf(m)
+		now := f.int()
+		list, _ := f.next()
+		all, err := list.ToArray()
+		if err != nil || f.err != nil {
+			return errAnswer
+		}
+		infos = infos[:0]
+		for _, m := range all {
+			info, err := s.parseInfo(m, now)
+			if err != nil {
+				return err
+			}
+			infos = append(infos, info)
+		}
+		return nil
+	}, names...)
+	return infos, err
+}
+
+func (s *Store) parseInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
+	f := fieldsOf(m)
+	name := f.string()
+	i.Hold = s.clock.in(f.int(), now)
+	i.Dormant = f.int() == 1
+	i.Queued, i.Leased, i.Resting = int(f.int()), int(f.int()), int(f.int())
+	i.Parked, i.Seen = int(f.int()), int(f.int())
+	i.Next = instant(s.clock.local(f.int(), now))
+	i.Host = f.host(&s.clock, now)
+	o, ok := record.ParseOrigin(name)
+	if !ok {
+		return i, record.ErrDamaged
+	}
+	i.Origin = o
+	return i, f.err
+}
+
+// Origin implements storage.Inspector.
+func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return storage.OriginInfo{}, false, err
+	}
+	defer end()
+	infos, err := s.infos(ctx, s.partition(o.Host()), o.String())
+	if err != nil || len(infos) == 0 {
+		return storage.OriginInfo{}, false, err
+	}
+	return infos[0], true, nil
+}
+
+// A line is records of one rank in one lane.
+type line struct {
+	lane schedule.Lane
+	rank int64
+}
+
+// URLs implements storage.Inspector. Leased URLs come first: there they go if
+// their leases run out. Portions are read by their place: what moves meanwhile may
+// be told twice, or not at all.
+func (s *Store) URLs(ctx context.Context, o decorum.Origin, in storage.State, yield func(storage.Entry, time.Time) bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if in == storage.InParking {
+		return s.tellParked(ctx, o, yield)
+	}
+	lines, leased, now, err := s.lines(ctx, o)
+	if err != nil {
+		return err
+	}
+	if in == storage.InQueue {
+		for _, r := range leased {
+			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
+				return nil
+			}
+		}
+	}
+	for _, l := range lines {
+		if (l.lane == schedule.Resting) != (in == storage.InRest) {
+			continue
+		}
+		if more, err := s.tellLine(ctx, o, l, now, yield); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines returns which lines of an origin hold something, what is leased, and the
+// time of the server.
+func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leased []string, now int64, err error) {
+	err = s.ask(ctx, s.partition(o.Host()), linesScript, func(m rueidis.RedisMessage) error {
+		f := fieldsOf(m)
+		now = f.int()
+		list, _ := f.next()
+		out, _ := f.next()
+		all, err := list.ToArray()
+		if err != nil || f.err != nil {
+			return errAnswer
+		}
+		lines = lines[:0]
+		for _, m := range all {
+			f := fieldsOf(m)
+			lines = append(lines, line{schedule.Lane(f.int()), f.int()})
+			if f.err != nil {
+				return f.err
+			}
+		}
+		leased, err = out.AsStrSlice()
+		return err
+	}, o.String())
+	return lines, leased, now, err
+}
+
+// tellLine tells of the records of a line. Those that make no sense are passed by.
+func (s *Store) tellLine(ctx context.Context, o decorum.Origin, l line, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+	step := 1
+	if l.lane.Timed() {
+		step = 2
+	}
+	for from := 0; ; from += portion {
+		var all []string
+		err := s.ask(ctx, s.partition(o.Host()), lineScript, func(m rueidis.RedisMessage) (err error) {
+			all, err = m.AsStrSlice()
+			return err
+		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+portion-1))
+		if err != nil {
+			return false, err
+		}
+		for i := 0; i+step <= len(all); i += step {
+			var at time.Time
+			if l.lane.Timed() {
+				us, _ := strconv.ParseFloat(all[i], 64)
+				at = s.clock.in(int64(us), now)
+			}
+			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
+				return false, nil
+			}
+		}
+		if len(all) < portion*step {
+			return true, nil
+		}
+	}
+}
+
+// tellParked tells of the parked records of an origin.
+func (s *Store) tellParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+	p := s.partition(o.Host())
+	for from := int64(0); ; from += portion {
+		var all []string
+		_, err := s.persist(ctx, p, func() (err error) {
+			all, err = s.client.Do(ctx, s.client.B().Lrange().Key(p.base+"k:"+o.String()).Start(from).Stop(from+portion-1).Build()).AsStrSlice()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
+				return nil
+			}
+		}
+		if len(all) < portion {
+			return nil
+		}
+	}
+}
+
+// Known implements storage.Inspector.
+func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	err = s.ask(ctx, s.partition(u.Origin().Host()), knownScript, func(m rueidis.RedisMessage) error {
+		n, err := m.AsInt64()
+		known = n == 1
+		return err
+	}, u.Origin().String(), printOf(storage.Fingerprint(u)))
+	return known, err
+}
+
+// Seen implements storage.Inspector. What is added meanwhile may be told twice.
+func (s *Store) Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for i, n := 0, int64(1); int64(i) < n; i++ {
+		var prints []string
+		err := s.ask(ctx, s.partition(o.Host()), seenScript, func(m rueidis.RedisMessage) (err error) {
+			f := fieldsOf(m)
+			n = f.int()
+			list, _ := f.next()
+			if prints, err = list.AsStrSlice(); err != nil {
+				return errAnswer
+			}
+			return f.err
+		}, o.String(), strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		for _, p := range prints {
+			print, err := strconv.ParseInt(p, 10, 64)
+			if err == nil && !yield(uint64(print)) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Notes implements storage.Inspector, one value at a time: they may be large.
+func (s *Store) Notes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var keys []string
+	p := s.partition(o.Host())
+	_, err = s.persist(ctx, p, func() (err error) {
+		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.notes(o)).Build()).AsStrSlice()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		value, err := s.note(ctx, o, key)
+		if err != nil {
+			return err
+		}
+		if value != nil && !yield(key, value) {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+)
+
+// Hold implements storage.Store.
+func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	flag := "0"
+	if dormant {
+		flag = "1"
+	}
+	_, _, err = s.call(ctx, s.partition(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.out(until), flag)
+	return err
+}
+
+// Recall implements storage.Store.
+func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.Sighting) (recalled int, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	found := make([]string, len(sightings))
+	for _, b := range s.batches(len(sightings), func(i int) (string, []string) {
+		u := sightings[i].URL
+		return u.Origin().Host(), []string{u.Origin().String(), printOf(storage.Fingerprint(u))}
+	}) {
+		err := s.ask(ctx, b.partition, restingScript, func(m rueidis.RedisMessage) error {
+			return readRested(m, b.items, found)
+		}, b.args...)
+		if err != nil {
+			return recalled, fmt.Errorf("recall: %w", err)
+		}
+	}
+	ours := make(map[decorum.URL]string) // what this call has made of a page
+	for i, g := range sightings {
+		old := cmp.Or(ours[g.URL], found[i])
+		if old == "" {
+			continue
+		}
+		fresh, err := s.recall(ctx, now, g, old)
+		if err != nil {
+			return recalled, fmt.Errorf("recall: %w", err)
+		}
+		if fresh != "" {
+			ours[g.URL] = fresh
+			recalled++
+		}
+	}
+	return recalled, nil
+}
+
+// readRested reads what resting.lua returns: records, or nothing, of the items.
+func readRested(m rueidis.RedisMessage, items []int, found []string) error {
+	records, err := m.ToArray()
+	if err != nil || len(records) != len(items) {
+		return errAnswer
+	}
+	for k, r := range records {
+		if r.IsNil() {
+			continue
+		}
+		if found[items[k]], err = r.ToString(); err != nil {
+			return errAnswer
+		}
+	}
+	return nil
+}
+
+// recall recalls a page that was found to rest, and returns its new record: nothing
+// if it was not recalled. Where others have changed it since, theirs is as new as ours.
+func (s *Store) recall(ctx context.Context, now time.Time, g storage.Sighting, old string) (fresh string, err error) {
+	o := g.URL.Origin()
+	e, err := record.ParseEntry([]byte(old), o)
+	if err != nil {
+		s.opts.Damaged(fmt.Errorf("%v: %w", g.URL, err))
+		return "", nil
+	}
+	var page storage.Page
+	if e.Page != nil {
+		page = *e.Page
+	}
+	if !page.Visited.Before(g.Modified) {
+		return "", nil
+	}
+	page.Listed = g.Modified
+	e.Page = &page
+	fresh = recordOf(&e)
+	said, again, err := s.call(ctx, s.partition(o.Host()), false, recallScript,
+		s.clock.out(now), o.String(), printOf(storage.Fingerprint(g.URL)), old, fresh)
+	if err != nil || said != "1" && !again {
+		return "", err
+	}
+	return fresh, nil
+}
+
+// Parked implements storage.Store.
+func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	for _, p := range s.partitions {
+		met := make(map[string]bool) // a scan may tell of one twice
+		for cursor := uint64(0); ; {
+			page, err := s.scanParked(ctx, p, cursor)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range page.Elements {
+				if o, ok := record.ParseOrigin(name); ok && !met[name] {
+					met[name] = true
+					origins = append(origins, o)
+				}
+			}
+			if cursor = page.Cursor; cursor == 0 {
+				break
+			}
+		}
+	}
+	return origins, nil
+}
+
+func (s *Store) scanParked(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
+	_, err = s.persist(ctx, p, func() (err error) {
+		page, err = s.client.Do(ctx, s.client.B().Sscan().Key(p.base+"k").Cursor(cursor).Count(portion).Build()).AsScanEntry()
+		return err
+	})
+	return page, err
+}
+
+// portion is how many URLs, or origins, one call goes through.
+const portion = 256
+
+// Revive implements storage.Store. Each portion is atomic.
+func (s *Store) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (revived int, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	for left := -1; left != 0; {
+		taken, there, records, err := s.parkedOf(ctx, o)
+		if err != nil {
+			return revived, err
+		}
+		if left < 0 {
+			left = there
+		}
+		records = records[:min(left, len(records))]
+		if len(records) == 0 {
+			break
+		}
+		args, n := s.judge(o, records, judge)
+		said, again, err := s.call(ctx, s.partition(o.Host()), false, reviveScript,
+			append([]string{o.String(), strconv.FormatInt(taken, 10)}, args...)...)
+		if err != nil {
+			return revived, fmt.Errorf("revive: %w", err)
+		}
+		if said == "1" || again {
+			revived, left = revived+n, left-len(records)
+		}
+	}
+	return revived, nil
+}
+
+// parkedOf returns what parked.lua does.
+func (s *Store) parkedOf(ctx context.Context, o decorum.Origin) (taken int64, there int, records []string, err error) {
+	err = s.ask(ctx, s.partition(o.Host()), parkedScript, func(m rueidis.RedisMessage) error {
+		f := fieldsOf(m)
+		taken, there = f.int(), int(f.int())
+		if list, ok := f.next(); ok {
+			if records, err = list.AsStrSlice(); err != nil {
+				return errAnswer
+			}
+		}
+		return f.err
+	}, o.String(), strconv.Itoa(portion))
+	return taken, there, records, err
+}
+
+// judge returns where each record goes, and how many are revived. A record that
+// makes no sense stays.
+func (s *Store) judge(o decorum.Origin, records []string, judge func(storage.Entry) bool) (args []string, revived int) {
+	for _, r := range records {
+		e, err := record.ParseEntry([]byte(r), o)
+		switch {
+		case err != nil:
+			s.opts.Damaged(fmt.Errorf("a parked URL of %v: %w", o, err))
+			args = append(args, "", "")
+		case judge(e):
+			args = append(args, strconv.Itoa(int(laneOf(&e))), rankOf(&e))
+			revived++
+		default:
+			args = append(args, "", "")
+		}
+	}
+	return args, revived
+}
+
+// Note implements storage.Store.
+func (s *Store) Note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return s.note(ctx, o, key)
+}
+
+func (s *Store) note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	p := s.partition(o.Host())
+	_, err = s.persist(ctx, p, func() error {
+		m, err := s.client.Do(ctx, s.client.B().Hget().Key(p.notes(o)).Field(key).Build()).ToMessage()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v, err := m.ToString()
+		value = append([]byte{}, v...) // not nil
+		return err
+	})
+	return value, err
+}
+
+// notes returns the key of the notes of an origin.
+func (p *partition) notes(o decorum.Origin) string { return p.base + "n:" + nameOf(o) }
+
+// nameOf returns what stands for an origin in keys: nothing for the zero one.
+func nameOf(o decorum.Origin) string {
+	if o.IsZero() {
+		return ""
+	}
+	return o.String()
+}
+
+// SetNote implements storage.Store.
+func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNote {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNote)
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	args := []string{nameOf(o), o.Host(), key}
+	if value != nil {
+		args = append(args, string(value))
+	}
+	_, _, err = s.call(ctx, s.partition(o.Host()), true, noteScript, args...)
+	return err
+}
+
+// Counts implements storage.Store.
+func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return storage.Counts{}, err
+	}
+	defer end()
+	_, err = s.persist(ctx, s.partitions[0], func() error {
+		began := s.calls.Load()
+		return s.tryAll(ctx, s.partitions, lookScript, nil, func(p *partition, m rueidis.RedisMessage, err error) error {
+			if err != nil {
+				return err
+			}
+			return s.learn(p, began, m)
+		})
+	})
+	if err != nil {
+		return storage.Counts{}, fmt.Errorf("counts: %w", err)
+	}
+	all, _ := s.total()
+	return storage.Counts{
+		Hosts: int(all.hosts), Due: int(all.due), Queued: int(all.queued), Leased: int(all.out), Parked: int(all.parked),
+		Seen: int(all.seen), Dormant: int(all.dormant), Resting: int(all.resting),
+	}, nil
+}

@@ -1,0 +1,281 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/record"
+)
+
+// retryDown is how often servers that do not answer are asked again.
+const retryDown = time.Second
+
+// refresh is when all partitions were asked last.
+type refresh struct {
+	sync.Mutex
+	at time.Time
+}
+
+// Lease implements storage.Store. It goes by what calls have said of the
+// partitions, and asks all of them when there seems to be nothing, or when others
+// may have changed much.
+func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, storage.Next{}, err
+	}
+	defer end()
+	s.clock.advance(now)
+	if !s.isFresh() {
+		if err := s.askAll(ctx); err != nil {
+			return nil, storage.Next{}, err
+		}
+	}
+	leases, err := s.take(ctx, now, ttl, max)
+	if err == nil && len(leases) == 0 && (s.opts.told || s.left(now).Left != storage.Waiting) {
+		if err = s.askAll(ctx); err == nil {
+			leases, err = s.take(ctx, now, ttl, max)
+		}
+	}
+	if err != nil {
+		return leases, storage.Next{}, err
+	}
+	if len(leases) == 0 && s.allDown() {
+		return nil, storage.Next{}, fmt.Errorf("no server of the store answers: %w", storage.ErrStalled)
+	}
+	return leases, s.left(now), nil
+}
+
+// isFresh reports whether all partitions were asked lately.
+func (s *Store) isFresh() bool {
+	s.refresh.Lock()
+	defer s.refresh.Unlock()
+	return time.Since(s.refresh.at) < s.opts.Refresh
+}
+
+// askAll asks all partitions what there is.
+func (s *Store) askAll(ctx context.Context) error {
+	began := time.Now()
+	err := s.askSome(ctx, s.partitions)
+	s.refresh.Lock()
+	defer s.refresh.Unlock()
+	s.refresh.at = began
+	return err
+}
+
+// askSome asks partitions what there is, and has them deal with what has run out.
+func (s *Store) askSome(ctx context.Context, some []*partition) error {
+	began := s.calls.Load()
+	return s.tryAll(ctx, some, leaseScript, s.leaseArgs(0, 0, 0), func(p *partition, m rueidis.RedisMessage, err error) error {
+		_, err = s.leased(ctx, p, began, m, err)
+		return err
+	})
+}
+
+// take takes leases, of the hosts first that are due longest.
+func (s *Store) take(ctx context.Context, now time.Time, ttl time.Duration, max int) (leases []storage.Lease, err error) {
+	if err := s.settle(ctx, now); err != nil {
+		return nil, err
+	}
+	for attempts := 0; len(leases) < max && attempts < max+len(s.partitions); attempts++ {
+		p, bound := s.longestDue(s.clock.at(now))
+		if p == nil {
+			break
+		}
+		more, err := s.leaseFrom(ctx, p, ttl, bound, max-len(leases))
+		leases = append(leases, more...)
+		if err != nil {
+			return leases, err
+		}
+	}
+	return leases, nil
+}
+
+// settle has the partitions deal with what has run out.
+func (s *Store) settle(ctx context.Context, now time.Time) error {
+	for {
+		var unsettled []*partition
+		for _, p := range s.partitions {
+			if sum, up := p.known(); up && sum.isUnsettled(s.clock.at(now)) {
+				unsettled = append(unsettled, p)
+			}
+		}
+		if len(unsettled) == 0 {
+			return nil
+		}
+		if err := s.askSome(ctx, unsettled); err != nil || !s.clock.told {
+			return err // by the server's clock it may not have run out yet
+		}
+	}
+}
+
+// longestDue returns the partition whose first host is due longest, and until when
+// its hosts are due longer than those of the others. It returns nil if none is due.
+func (s *Store) longestDue(now int64) (longest *partition, bound int64) {
+	turn := int64(never)
+	bound = now
+	for _, p := range s.partitions {
+		sum, up := p.known()
+		switch {
+		case !up || !hasCome(sum.turn, now):
+		case turn == never || sum.turn < turn:
+			if turn != never {
+				bound = turn
+			}
+			longest, turn = p, sum.turn
+		default:
+			bound = min(bound, sum.turn)
+		}
+	}
+	return longest, bound
+}
+
+// leaseFrom takes at most max leases of one partition, of hosts that are due by
+// bound. A server that does not answer gives none.
+func (s *Store) leaseFrom(ctx context.Context, p *partition, ttl time.Duration, bound int64, max int) ([]storage.Lease, error) {
+	began := s.calls.Load()
+	m, err := s.try(ctx, p, leaseScript, s.leaseArgs(ttl, bound, min(max, portionItems))...)
+	return s.leased(ctx, p, began, m, err)
+}
+
+// leaseArgs returns the arguments of lease.lua.
+func (s *Store) leaseArgs(ttl time.Duration, bound int64, max int) []string {
+	args := []string{strconv.FormatInt(lengthOf(ttl), 10), s.clock.offset(bound), strconv.FormatInt(lengthOf(s.opts.rest()), 10)}
+	for range max {
+		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
+	}
+	return args
+}
+
+// leased reads the answer of lease.lua, or why there is none.
+func (s *Store) leased(ctx context.Context, p *partition, began uint64, m rueidis.RedisMessage, err error) ([]storage.Lease, error) {
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !isPassing(err) {
+			return nil, fmt.Errorf("lease: %w", err)
+		}
+		s.lost(p, err)
+		return nil, nil
+	}
+	answer, err := m.ToArray()
+	if err != nil || len(answer) != 2 {
+		return nil, errAnswer
+	}
+	if err := s.learn(p, began, answer[0]); err != nil {
+		return nil, err
+	}
+	return s.parseLeases(ctx, p, answer)
+}
+
+// parseLeases reads what lease.lua returns. Records that make no sense are given up.
+func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.RedisMessage) ([]storage.Lease, error) {
+	header, err := answer[0].AsIntSlice()
+	if err != nil {
+		return nil, errAnswer
+	}
+	made, err := answer[1].ToArray()
+	if err != nil {
+		return nil, errAnswer
+	}
+	var leases []storage.Lease
+	for _, m := range made {
+		l, name, written, err := s.parseLease(m, header[1])
+		if err != nil {
+			s.opts.Damaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
+			_, _, err := s.call(ctx, p, false, ackScript, doneArgs(l.Token, name)...)
+			if err != nil {
+				return leases, err
+			}
+			continue
+		}
+		s.hold(p, l, written)
+		leases = append(leases, l)
+	}
+	return leases, nil
+}
+
+// parseLease reads one lease, the name of its origin, and its record.
+func (s *Store) parseLease(m rueidis.RedisMessage, now int64) (l storage.Lease, origin, written string, err error) {
+	f := fieldsOf(m)
+	l.Token = f.uint64()
+	l.Expires = s.clock.in(f.int(), now)
+	origin = f.string()
+	written = f.string()
+	l.Host = f.host(&s.clock, now)
+	if f.err != nil {
+		return l, origin, written, f.err
+	}
+	o, ok := record.ParseOrigin(origin)
+	if !ok {
+		return l, origin, written, record.ErrDamaged
+	}
+	l.Entry, err = record.ParseEntry([]byte(written), o)
+	return l, origin, written, err
+}
+
+// total adds up what is known of all partitions; false if not all answered.
+func (s *Store) total() (all sum, up bool) {
+	all = sum{expires: never, turn: never, hold: never, revisit: never}
+	up = true
+	for _, p := range s.partitions {
+		sum, answers := p.known()
+		all, up = all.join(sum), up && answers
+	}
+	return all, up
+}
+
+func (s *Store) allUp() bool {
+	for _, p := range s.partitions {
+		if _, up := p.known(); !up {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Store) allDown() bool {
+	for _, p := range s.partitions {
+		if _, up := p.known(); up {
+			return false
+		}
+	}
+	return true
+}
+
+// left says when to ask again. What is on a server that does not answer is waited for.
+func (s *Store) left(told time.Time) storage.Next {
+	now := s.clock.at(told)
+	all, up := s.total()
+	next := all.next(now)
+	if !up {
+		next = storage.Next{Left: storage.Waiting, At: instant(now).Add(retryDown)}
+	}
+	if !s.opts.told {
+		next.Ask = instant(now).Add(s.opts.Refresh)
+	}
+	return next
+}
+
+// next is what package schedule says is left.
+func (s *sum) next(now int64) storage.Next {
+	switch {
+	case s.out > 0 && (s.turn == never || s.expires < s.turn):
+		return storage.Next{Left: storage.Waiting, At: instant(s.expires)}
+	case s.out > 0 || s.queued > s.dormant || hasCome(s.revisit, now):
+		return storage.Next{Left: storage.Waiting, At: instant(s.turn)}
+	case s.dormant > 0:
+		return storage.Next{Left: storage.Dormant, At: instant(s.hold)}
+	case s.resting > 0:
+		return storage.Next{Left: storage.Resting, At: instant(s.revisit)}
+	}
+	return storage.Next{}
+}

@@ -1,0 +1,2 @@
+-- look(clock) → sum: what there is.
+return finish(wake())

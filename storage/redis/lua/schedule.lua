@@ -1,0 +1,137 @@
+-- Whose turn it is: what package schedule is in one process. d holds the hosts that
+-- have a record to hand out and a slot free, by when; p:HOST the origins of a host;
+-- o the leases that are out, by when they run out, and l what they lease; z the
+-- origins under a dormant hold, by its end; v those with pages that rest, by when
+-- the first is due.
+
+-- place keeps a member of a sorted set where at says: nil is nowhere.
+local function place(key, member, at)
+  if at then
+    call('ZADD', base .. key, at, member)
+  else
+    call('ZREM', base .. key, member)
+  end
+end
+
+-- seat gives a host its place among those that wait for their turn.
+local function seat(h)
+  local busy = get(h, 'q') + get(h, 'out') > 0 and 1 or 0
+  add(meta, 'hosts', busy - get(h, 'busy'))
+  set(h, 'busy', busy)
+  local _, at = first(base .. 'p:' .. h.name)
+  if at and get(h, 'out') < math.max(get(h, 'slots'), 1) then
+    place('d', h.name, math.max(get(h, 'due'), at))
+  else
+    place('d', h.name, nil)
+  end
+end
+
+-- tally brings the sums of the partition up to date.
+local function tally(o, h)
+  local all = get(o, 'n')
+  if get(o, 'q') == 0 and all > 0 then set(o, 's', math.max(get(o, 's'), now)) end
+  add(meta, 'queued', all - get(o, 'q'))
+  add(h, 'q', all - get(o, 'q'))
+  set(o, 'q', all)
+
+  local dormant = 0
+  if get(o, 'D') == 1 and get(o, 'e') > now then dormant = all - get(o, 'y') end
+  if dormant > 0 or get(o, 'd') > 0 then
+    place('z', o.name, dormant > 0 and get(o, 'e') or nil)
+  end
+  add(meta, 'dormant', dormant - get(o, 'd'))
+  set(o, 'd', dormant)
+
+  local rests = get(o, 'L' .. resting)
+  if rests > 0 or get(o, 'r') > 0 then
+    local _, revisit = first(laneKey(o, resting))
+    if revisit and get(o, 'D') == 1 then revisit = math.max(revisit, get(o, 'e')) end
+    place('v', o.name, revisit)
+  end
+  add(meta, 'resting', rests - get(o, 'r'))
+  set(o, 'r', rests)
+end
+
+-- update takes note that the origin's lanes, hold or host have changed. An origin
+-- waits since its last turn at the latest, so that those that are due take turns.
+local function update(o)
+  local h = host(o.is.H)
+  tally(o, h)
+  local at = ready(o)
+  if at or get(o, 'in') == 1 then
+    place('p:' .. h.name, o.name, at and math.max(at, get(o, 's')))
+  end
+  set(o, 'in', at and 1 or 0)
+  seat(h)
+end
+
+local touched = {}
+local function touch(o) touched[o.name] = o end
+
+-- lengthen moves the time at which a host is due, which never moves back.
+local function lengthen(h, due) set(h, 'due', math.max(get(h, 'due'), due)) end
+
+-- findLease returns the lease with the token, or nil.
+local function findLease(token)
+  local packed = call('HGET', base .. 'l', token)
+  return packed and cmsgpack.unpack(packed)
+end
+
+-- endLease gives the slot of a lease free. Its first command is one that a server
+-- carries out though its memory is full.
+local function endLease(token, l)
+  call('HDEL', base .. 'l', token)
+  call('ZREM', base .. 'o', token)
+  local o = origin(l.o)
+  add(o, 'out', -1)
+  add(host(o.is.H), 'out', -1)
+  touch(o)
+  return o
+end
+
+-- Of what a call does beside its own work there is a limit; the next goes on.
+local portion = 50
+
+-- wake lets dormant holds end; true if there may be more.
+local function wake()
+  local woken = call('ZRANGEBYSCORE', base .. 'z', '-inf', now, 'LIMIT', 0, portion)
+  for _, name in ipairs(woken) do update(origin(name)) end
+  return #woken == portion
+end
+
+-- expire lets leases run out: their records go back to the head of the queue, and
+-- their hosts rest from then. It returns true if there may be more.
+local function expire()
+  local out = call('ZRANGEBYSCORE', base .. 'o', '-inf', now, 'WITHSCORES', 'LIMIT', 0, portion)
+  for i = 1, #out, 2 do
+    local l = findLease(out[i])
+    local o = endLease(out[i], l)
+    local h = host(o.is.H)
+    lengthen(h, tonumber(out[i + 1]) + get(h, 'gap'))
+    put(o, l.lane <= lasthop and 1 or 5, 0, l.record)
+    update(o)
+  end
+  return #out == 2 * portion
+end
+
+-- sum is what a caller must know to say when to ask again.
+local function sum(more)
+  local _, out = first(base .. 'o')
+  local _, turn = first(base .. 'd')
+  local _, hold = first(base .. 'z')
+  local _, revisit = first(base .. 'v')
+  if turn then turn = math.max(turn, get(meta, 'fence')) end
+  return {get(meta, 'version'), now, call('ZCARD', base .. 'o'), out or -1, turn or -1, get(meta, 'queued'),
+    get(meta, 'dormant'), hold or -1, get(meta, 'resting'), revisit or -1, get(meta, 'hosts'),
+    get(meta, 'parked'), get(meta, 'seen'), call('ZCOUNT', base .. 'd', '-inf', now), more and 1 or 0}
+end
+
+-- finish writes what the call has changed, and returns the sum.
+local function finish(more)
+  local changed = next(touched) ~= nil
+  for _, o in pairs(touched) do update(o) end
+  for _, o in pairs(objects) do changed = changed or next(o.changed) ~= nil end
+  if changed then add(meta, 'version', 1) end
+  for _, o in pairs(objects) do save(o) end
+  return sum(more)
+end

@@ -1,0 +1,63 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// Open opens the store whose keys begin with Options.Prefix, and makes it if there
+// is none. It returns an error if no server answers, or if one is not as a store
+// needs it: see the package's documentation. Close must be called in the end.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
+		ClientName: "decorum", DisableCache: true, Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err)
+	}
+	s := &Store{
+		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
+		clock: clock{told: opts.told}, held: make(map[uint64]holding),
+	}
+	s.life, s.cancel = context.WithCancelCause(context.Background())
+	if err := s.inspectServers(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	if err := s.claim(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// format is that of the keys.
+const format = "1"
+
+// claim notes format and partitions in a new store, and compares them in another.
+func (s *Store) claim(ctx context.Context) error {
+	key := s.partitions[0].base + "store"
+	for field, want := range map[string]string{"format": format, "partitions": fmt.Sprint(s.opts.Partitions)} {
+		set := s.client.B().Hsetnx().Key(key).Field(field).Value(want).Build()
+		if err := s.client.Do(ctx, set).Error(); err != nil {
+			return fmt.Errorf("store %s: %w", s.opts.Prefix, err)
+		}
+		got, err := s.client.Do(ctx, s.client.B().Hget().Key(key).Field(field).Build()).ToString()
+		if err != nil {
+			return fmt.Errorf("store %s: %w", s.opts.Prefix, err)
+		}
+		if got != want {
+			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", s.opts.Prefix, field, got, want)
+		}
+	}
+	return nil
+}

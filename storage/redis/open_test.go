@@ -1,0 +1,111 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// refused wants Open to fail, and its error to say why.
+func refused(t *testing.T, opts Options, why string) {
+	t.Helper()
+	opts.Timeout = time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	s, err := Open(ctx, opts)
+	if err == nil {
+		s.Close()
+		t.Fatalf("Open returned no error, want %q", why)
+	}
+	if !strings.Contains(err.Error(), why) {
+		t.Errorf("error %q, want %q in it", err, why)
+	}
+}
+
+func TestOpenRefusesOptionsThatMakeNoSense(t *testing.T) {
+	at := []string{"127.0.0.1:1"}
+	for why, opts := range map[string]Options{
+		"no address":         {Prefix: "p"},
+		"prefix":             {Addresses: at, Prefix: "a{b}"},
+		"partitions":         {Addresses: at, Prefix: "p", Partitions: maxPartitions + 1},
+		`durability "hope"`:  {Addresses: at, Prefix: "p", Durability: "hope"},
+		"cannot reach Redis": {Addresses: at, Prefix: "p"},
+	} {
+		refused(t, opts, why)
+	}
+}
+
+func TestOpenSaysWhatServersLack(t *testing.T) {
+	t.Parallel()
+	t.Run("replicas", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.Start(t, 1, 0)
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p"}, "it has no replica")
+		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Partitions: 8})
+		must(t, err)
+		must(t, s.Close())
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Partitions: 9}, "was made with partitions 8")
+		_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "requirepass", "secret")
+		must(t, err)
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None}, "NOAUTH")
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Password: "wrong"}, "WRONGPASS")
+		s, err = Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Password: "secret", Partitions: 8})
+		must(t, err)
+		must(t, s.Close())
+	})
+	t.Run("memory that is kept", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.Start(t, 1, 0, "--maxmemory-policy", "allkeys-lru")
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None}, "maxmemory-policy is allkeys-lru")
+	})
+	t.Run("a disk", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.Start(t, 1, 1)
+		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: Disk}, "appendfsync always")
+	})
+	t.Run("all slots", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.Start(t, 3, 0)
+		c.Kill(c.Nodes()[2])
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		must(t, c.Nodes()[0].Until(ctx, "cluster_state:fail", "CLUSTER", "INFO"))
+		refused(t, Options{Addresses: c.Addrs()[:1], Prefix: "p", Durability: None}, "the cluster is in state fail")
+	})
+}
+
+func TestVersions(t *testing.T) {
+	for _, tt := range []struct {
+		info map[string]string
+		ok   bool
+	}{
+		{map[string]string{"redis_version": "7.0.15"}, true},
+		{map[string]string{"redis_version": "10.1.0"}, true},
+		{map[string]string{"redis_version": "6.2.7"}, false},
+		{map[string]string{"redis_version": "7.2.4", "valkey_version": "8.0.0"}, true},
+		{map[string]string{"redis_version": "4.0.0", "kvrocks_version": "2.9.0"}, true},
+		{map[string]string{}, false},
+	} {
+		if err := checkVersion(tt.info); (err == nil) != tt.ok {
+			t.Errorf("%v: %v", tt.info, err)
+		}
+	}
+}
+
+// The slots of partitions are spread evenly over all, however many there are.
+func TestPartitionsAreSpreadEvenly(t *testing.T) {
+	for _, n := range []int{1, 3, 64, maxPartitions} {
+		for i, p := range makePartitions("p", n) {
+			tag := strings.TrimSuffix(strings.TrimPrefix(p.base, "p:{"), "}:")
+			if slot := int(slotOf(tag)); slot*n/slots != i {
+				t.Fatalf("partition %d of %d is in slot %d", i, n, slot)
+			}
+		}
+	}
+	if slot := slotOf("123456789"); slot != 0x31c3 { // the check value of CRC-16/XMODEM
+		t.Errorf("slot %#x, want %#x", slot, 0x31c3)
+	}
+}

@@ -1,0 +1,120 @@
+package redis
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Durability says what a call that adds something must have seen before it
+// returns: what a crawl must not lose.
+type Durability string
+
+// Durabilities.
+const (
+	// Replica: a replica has it. Nothing is lost when one server dies at a time.
+	Replica Durability = "replica"
+	// Disk: a replica has it, and it is on the disk of the server
+	// (appendfsync always): nothing is lost when all lose power.
+	Disk Durability = "disk"
+	// None: the server has it. A server that dies may take the last moment with it.
+	None Durability = "none"
+)
+
+// Options are the settings of a Store. Addresses and Prefix must be set; zero
+// values of the others mean the defaults.
+type Options struct {
+	// Addresses are servers of the cluster, host:port. One that answers is
+	// enough: it tells of the others.
+	Addresses []string
+	// Username and Password are those of an ACL user; without a name, of the
+	// default user.
+	Username, Password string
+	// TLS is how connections are encrypted; nil: they are not.
+	TLS *tls.Config
+	// Prefix begins all keys of the store: crawls that share servers have
+	// different ones. It must not be empty, nor hold braces.
+	Prefix string
+	// Partitions is in how many shares the hosts are cut; fixed when the store is
+	// made. 0 means 64, at most 1,024. There must be more than servers.
+	Partitions int
+	// Durability is what Add and SetNote wait for. Empty means Replica.
+	Durability Durability
+	// RestartDelay is how long a host rests at least whose visit was cut short:
+	// by Close, or because a server was lost. 0 means 1 s.
+	RestartDelay time.Duration
+	// Refresh is how old may be what is known of the partitions to which others
+	// may have added. 0 means 500 ms.
+	Refresh time.Duration
+	// Timeout is how long a server may take to answer, before the call is made
+	// again. 0 means 5 s.
+	Timeout time.Duration
+	// Before is called before acks are sent, and must put on the disk all that
+	// has to be there when they are. If it fails, so does the Ack. It is called
+	// once for all that wait for it. nil: there is nothing.
+	Before func() error
+	// Stalled is told when a server does not answer, why, and nil when all
+	// answer again. It must not call the store. nil means nobody is told.
+	Stalled func(error)
+	// Damaged is told of records that make no sense, which are passed by. It must
+	// not call the store. nil means nobody is told.
+	Damaged func(error)
+
+	told bool // for tests: the time is what calls are told
+}
+
+func (o Options) withDefaults() Options {
+	if o.Partitions == 0 {
+		o.Partitions = 64
+	}
+	if o.Durability == "" {
+		o.Durability = Replica
+	}
+	if o.RestartDelay <= 0 {
+		o.RestartDelay = time.Second
+	}
+	if o.Refresh <= 0 {
+		o.Refresh = 500 * time.Millisecond
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Before == nil {
+		o.Before = func() error { return nil }
+	}
+	if o.Stalled == nil {
+		o.Stalled = func(error) {}
+	}
+	if o.Damaged == nil {
+		o.Damaged = func(error) {}
+	}
+	return o
+}
+
+// maxPartitions bounds what a worker asks for when it looks at all.
+const maxPartitions = 1024
+
+// check returns an error if the options make no sense.
+func (o *Options) check() error {
+	switch {
+	case len(o.Addresses) == 0:
+		return errors.New("no address of a server is given")
+	case o.Prefix == "" || strings.ContainsAny(o.Prefix, "{}"):
+		return fmt.Errorf("prefix %q: it must not be empty, nor hold braces", o.Prefix)
+	case o.Partitions < 1 || o.Partitions > maxPartitions:
+		return fmt.Errorf("%d partitions: there may be 1 to %d", o.Partitions, maxPartitions)
+	case o.Durability != Replica && o.Durability != Disk && o.Durability != None:
+		return fmt.Errorf("durability %q: it is one of %s, %s, %s", o.Durability, Replica, Disk, None)
+	}
+	return nil
+}
+
+// rest is RestartDelay; a test that tells the time says all rests itself.
+func (o *Options) rest() time.Duration {
+	if o.told {
+		return 0
+	}
+	return o.RestartDelay
+}

@@ -1,0 +1,116 @@
+package redis
+
+import (
+	"context"
+	"hash/fnv"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// slots is how many hash slots a cluster has (Redis Cluster specification).
+const slots = 16384
+
+// A partition is a share of the hosts: all its keys have one hash tag, so that
+// they are in one slot, and a script may use all of them.
+type partition struct {
+	base string // begins its keys
+
+	mu   sync.Mutex
+	sum  sum
+	took uint64 // when sum was received, as Store.calls counts
+	down bool   // its server did not answer last time
+}
+
+// makePartitions returns n partitions whose slots are spread evenly over all: the
+// tag of each is the first number whose slot is in its share of them.
+func makePartitions(prefix string, n int) []*partition {
+	partitions := make([]*partition, n)
+	for found, tag := 0, 0; found < n; tag++ {
+		name := strconv.Itoa(tag)
+		p := int(slotOf(name)) * n / slots
+		if partitions[p] == nil {
+			partitions[p] = &partition{base: prefix + ":{" + name + "}:", sum: unasked}
+			found++
+		}
+	}
+	return partitions
+}
+
+// slotOf returns the slot of a key that is all hash tag: CRC16, as XMODEM has it,
+// modulo the number of slots.
+func slotOf(tag string) uint16 {
+	var crc uint16
+	for i := range len(tag) {
+		crc ^= uint16(tag[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % slots
+}
+
+// partition returns the partition of a host.
+func (s *Store) partition(host string) *partition {
+	h := fnv.New64a()
+	h.Write([]byte(host))
+	return s.partitions[h.Sum64()%uint64(len(s.partitions))]
+}
+
+// keep keeps what a call said of the partition, unless something newer is known:
+// calls overtake each other. began is what Store.calls was before the call.
+func (p *partition) keep(calls *atomic.Uint64, began uint64, new sum) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if new.version >= p.sum.version || p.took <= began || p.down {
+		p.sum, p.took, p.down = new, calls.Add(1), false
+	}
+}
+
+// lose notes that the server of the partition does not answer.
+func (p *partition) lose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+}
+
+// known returns what was said last of the partition, and false if its server did
+// not answer since.
+func (p *partition) known() (sum, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sum, !p.down
+}
+
+// width is how many calls one call of the Store has under way at a time.
+const width = 16
+
+// inParallel calls do for each of all, some at a time, and returns the first error.
+func inParallel[T any](ctx context.Context, all []T, do func(T) error) error {
+	if len(all) == 1 {
+		return do(all[0])
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(width, len(all)) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(all) {
+					return
+				}
+				if err := do(all[i]); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}

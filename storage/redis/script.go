@@ -1,0 +1,135 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+//go:embed lua/*.lua
+var files embed.FS
+
+// A script is a verb. Servers know it by its SHA-1 once they have seen it.
+type script struct{ text, sha string }
+
+// The verbs: each file says what it takes and returns.
+var (
+	addScript     = load("add")
+	leaseScript   = load("lease")
+	ackScript     = load("ack")
+	lookScript    = load("look")
+	renewScript   = load("renew")
+	markScript    = load("mark")
+	undoScript    = load("undo")
+	holdScript    = load("hold")
+	noteScript    = load("note")
+	restingScript = load("resting")
+	recallScript  = load("recall")
+	parkedScript  = load("parked")
+	reviveScript  = load("revive")
+	knownScript   = load("known")
+	seenScript    = load("seenset")
+	infoScript    = load("info")
+	linesScript   = load("lines")
+	lineScript    = load("line")
+)
+
+// load puts a verb together with what all verbs share.
+func load(verb string) *script {
+	var text strings.Builder
+	for _, name := range []string{"common", "lanes", "schedule", "seen", verb} {
+		part, err := files.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		text.Write(part)
+	}
+	sum := sha1.Sum([]byte(text.String()))
+	return &script{text.String(), hex.EncodeToString(sum[:])}
+}
+
+// command returns the call of a script, by its name or with its text.
+func (s *Store) command(sc *script, whole bool, p *partition, args []string) rueidis.Completed {
+	if whole {
+		return s.client.B().Eval().Script(sc.text).Numkeys(1).Key(p.base).Arg(args...).Build()
+	}
+	return s.client.B().Evalsha().Sha1(sc.sha).Numkeys(1).Key(p.base).Arg(args...).Build()
+}
+
+// try calls a script once. The first argument, the time, is put before args.
+func (s *Store) try(ctx context.Context, p *partition, sc *script, args ...string) (rueidis.RedisMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	args = append([]string{s.clock.now()}, args...)
+	m, err := s.client.Do(ctx, s.command(sc, false, p, args)).ToMessage()
+	if isMissing(err) {
+		m, err = s.client.Do(ctx, s.command(sc, true, p, args)).ToMessage()
+	}
+	return m, err
+}
+
+// tryAll calls a script once for each of some partitions, those of a server in one
+// go, and gives what comes of each to each.
+func (s *Store) tryAll(ctx context.Context, all []*partition, sc *script, args []string, each func(*partition, rueidis.RedisMessage, error) error) error {
+	calls, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	whole := append([]string{s.clock.now()}, args...)
+	commands := make([]rueidis.Completed, len(all))
+	for i, p := range all {
+		commands[i] = s.command(sc, false, p, whole)
+	}
+	for i, answer := range s.client.DoMulti(calls, commands...) {
+		m, err := answer.ToMessage()
+		if isMissing(err) {
+			m, err = s.try(ctx, all[i], sc, args...)
+		}
+		if err := each(all[i], m, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errUnsafe says that what was done may be lost with a server.
+var errUnsafe = errors.New("no replica has confirmed it")
+
+// trySafely is try for what must not be lost: it returns an error unless that is
+// where Options.Durability wants it. WAIT speaks of the connection that it comes
+// by, which so is the one of the script: a redirection to another server is an error.
+func (s *Store) trySafely(ctx context.Context, p *partition, sc *script, args ...string) (m rueidis.RedisMessage, err error) {
+	if s.opts.Durability == None {
+		return s.try(ctx, p, sc, args...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	args = append([]string{s.clock.now()}, args...)
+	err = s.client.Dedicated(func(c rueidis.DedicatedClient) error {
+		for _, whole := range []bool{false, true} {
+			wait := s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()
+			answers := c.DoMulti(ctx, s.command(sc, whole, p, args), wait)
+			if m, err = answers[0].ToMessage(); isMissing(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if n, err := answers[1].AsInt64(); err != nil || n < 1 {
+				return errors.Join(errUnsafe, err)
+			}
+			return nil
+		}
+		return err
+	})
+	return m, err
+}
+
+// isMissing reports whether the server does not know the script.
+func isMissing(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && e.IsNoScript()
+}

@@ -1,0 +1,36 @@
+package redis
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+	"github.com/decorum-crawler/decorum/storage/storagetest"
+)
+
+// stores numbers the stores of the tests, which share servers.
+var stores atomic.Int64
+
+// newPrefix returns a prefix of its own.
+func newPrefix() string { return fmt.Sprintf("test%d", stores.Add(1)) }
+
+// openTold opens a store whose time is what calls are told.
+func openTold(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
+	t.Helper()
+	opts.Addresses, opts.Prefix, opts.told = c.Addrs(), prefix, true
+	s, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 3, 1)
+	storagetest.Run(t, func(t testing.TB) storage.Store {
+		return openTold(t, c, newPrefix(), Options{Partitions: 3})
+	})
+}

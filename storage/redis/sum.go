@@ -1,0 +1,89 @@
+package redis
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// errAnswer says that a server answered what no script of ours does.
+var errAnswer = errors.New("the server's answer makes no sense")
+
+// A sum is what a call says of its partition. Times are microseconds of the
+// Store's clock; never is none.
+type sum struct {
+	version   int64 // of the partition: it grows with each change
+	out       int64 // leases
+	expires   int64
+	turn      int64 // when the first host is due
+	queued    int64
+	dormant   int64
+	hold      int64 // when the first dormant hold ends
+	resting   int64
+	revisit   int64
+	hosts     int64
+	parked    int64
+	seen      int64
+	due       int64 // hosts, at the time of the call
+	unsettled bool  // more has run out than a call deals with
+}
+
+const never = -1
+
+// unasked is what is known of a partition before it is asked: that it must be.
+var unasked = sum{version: -1, unsettled: true, expires: never, turn: never, hold: never, revisit: never}
+
+// parseSum reads what schedule.lua returns.
+func (c *clock) parseSum(m rueidis.RedisMessage) (sum, error) {
+	n, err := m.AsIntSlice()
+	if err != nil || len(n) != 15 {
+		return sum{}, errAnswer
+	}
+	at := func(i int) int64 { return c.local(n[i], n[1]) }
+	return sum{
+		version: n[0], out: n[2], expires: at(3), turn: at(4), queued: n[5], dormant: n[6], hold: at(7),
+		resting: n[8], revisit: at(9), hosts: n[10], parked: n[11], seen: n[12], due: n[13], unsettled: n[14] == 1,
+	}, nil
+}
+
+// isUnsettled reports whether something has ended by now that a call must deal
+// with before the sum is right.
+func (s *sum) isUnsettled(now int64) bool {
+	return s.unsettled || hasCome(s.expires, now) || hasCome(s.hold, now)
+}
+
+func hasCome(at, now int64) bool { return at != never && at <= now }
+
+// earliest returns the earlier of two times of which either may be never.
+func earliest(a, b int64) int64 {
+	if a == never || b != never && b < a {
+		return b
+	}
+	return a
+}
+
+// join adds up the sums of two partitions.
+func (s sum) join(t sum) sum {
+	s.out += t.out
+	s.expires = earliest(s.expires, t.expires)
+	s.turn = earliest(s.turn, t.turn)
+	s.queued += t.queued
+	s.dormant += t.dormant
+	s.hold = earliest(s.hold, t.hold)
+	s.resting += t.resting
+	s.revisit = earliest(s.revisit, t.revisit)
+	s.hosts += t.hosts
+	s.parked += t.parked
+	s.seen += t.seen
+	s.due += t.due
+	return s
+}
+
+// instant returns a time of the Store's clock.
+func instant(us int64) time.Time {
+	if us == never {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
