@@ -3,6 +3,8 @@ package crawler
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +14,10 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
+
+// errLapsed ends a visit whose lease has run out: by now another process may be
+// at the host.
+var errLapsed = errors.New("the lease has run out")
 
 // A Hand is what one worker is busy with.
 type Hand struct {
@@ -47,22 +53,49 @@ type hand struct {
 type held struct {
 	Hand
 	lease    storage.Lease
+	lapse    *time.Timer             // ends the visit when the lease runs out
+	end      func()                  // likewise, at once
 	breakOff context.CancelCauseFunc // the request that is under way; nil: none is
 }
 
-func (h *hand) take(l storage.Lease) {
+// take takes a lease, and returns the context of its visit. leave must be called.
+func (h *hand) take(ctx context.Context, l storage.Lease) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(errLapsed) }
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.held == nil {
 		h.held = map[uint64]*held{}
 	}
-	h.held[l.Token] = &held{lease: l, Hand: Hand{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), Since: time.Now()}}
+	h.held[l.Token] = &held{lease: l, lapse: time.AfterFunc(time.Until(l.Expires), end), end: end,
+		Hand: Hand{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), Since: time.Now()}}
+	return ctx
 }
 
 func (h *hand) leave(l storage.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.held, l.Token)
+	if held := h.held[l.Token]; held != nil {
+		held.lapse.Stop()
+		held.end() // what its context holds is free
+		delete(h.held, l.Token)
+	}
+}
+
+// holds reports whether the lease has not run out. A process that was stopped
+// learns so by it, before its timers do.
+func (h *hand) holds(l storage.Lease) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	held := h.held[l.Token]
+	if held == nil {
+		return false
+	}
+	if time.Now().Before(held.lease.Expires) {
+		return true
+	}
+	held.end()
+	return false
 }
 
 // begin returns the context of a request that is made for l now, as cl clears it.
@@ -95,30 +128,46 @@ func (h *hand) breakOff(why func(host string) error) {
 	}
 }
 
-func (h *hand) leases() []storage.Lease {
+func (h *hand) all() []*held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	leases := make([]storage.Lease, 0, len(h.held))
-	for _, held := range h.held {
-		leases = append(leases, held.lease)
-	}
-	return leases
+	return slices.Collect(maps.Values(h.held))
 }
 
 // keep renews the leases in hand until ctx is done: a handler may take its
-// time.
+// time. It renews them side by side, so that one that cannot be renewed for now
+// holds back no other.
 func (h *hand) keep(ctx context.Context, f *frontier.Frontier) {
 	tick := time.NewTicker(f.LeaseTTL() / 3)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			for _, l := range h.leases() {
-				// A lease that is gone is noticed by its ack.
-				_ = f.Renew(ctx, l)
+			var renewing sync.WaitGroup
+			for _, held := range h.all() {
+				renewing.Go(func() { h.renew(ctx, f, held) })
 			}
+			renewing.Wait()
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// renew renews a lease in hand. If it is gone, so is its visit; if it cannot be
+// renewed, the visit goes on as long as the lease.
+func (h *hand) renew(ctx context.Context, f *frontier.Frontier, held *held) {
+	ctx, cancel := context.WithTimeout(ctx, f.LeaseTTL()/3)
+	defer cancel()
+	until := time.Now().Add(f.LeaseTTL())
+	err := f.Renew(ctx, held.lease)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case errors.Is(err, storage.ErrStale):
+		held.end()
+	case err == nil && held.lapse.Stop(): // else it has run out, as far as we know
+		held.lease.Expires = until
+		held.lapse.Reset(time.Until(until))
 	}
 }

@@ -23,6 +23,7 @@ type stub struct {
 	permit    politeness.Permit
 	lease     storage.Lease
 	errand    bool
+	held      func() bool                   // whether the lease has not run out; nil: none is needed
 	feed      func(contentType string) bool // nil: no answer is
 	etag      string                        // validators of the last visit to the same URL
 	modified  string
@@ -126,6 +127,9 @@ func (t Ticket) use(url string) error {
 	}
 	if t.stub.used.Swap(true) {
 		return errUsed
+	}
+	if t.stub.held != nil && !t.stub.held() {
+		return errLapsed
 	}
 	return nil
 }

@@ -20,11 +20,11 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.hand.take(lease)
+	visit := c.hand.take(work, lease)
 	defer c.hand.leave(lease)
 	c.memos.take(lease)
 	defer c.memos.leave(lease)
-	ack, err := c.walk(work, lease)
+	ack, err := c.walk(visit, lease)
 	ack.Lease = handBack(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
 	ackErr := c.ack(afterwards(work), &ack)
@@ -95,6 +95,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	ticket.stub.lease, ticket.stub.errand, ticket.stub.brakes = l, !isPage(l, clearance), c.Brakes
 	ticket.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
 	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
+	ticket.stub.held = func() bool { return c.hand.holds(l) }
 	condition(ticket, l, clearance)
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
