@@ -38,7 +38,7 @@ var plan = map[string][]string{
 	"crawler/ftpfetch":          {".", "crawler"},
 	"crawler/ftpfetch/ftptest":  {},
 	"crawler/crawltest":         {"."},
-	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/warc", "frontier", "frontier/sitemap",
+	"crawler/daemon": {".", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},

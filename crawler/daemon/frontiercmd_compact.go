@@ -30,6 +30,9 @@ func (a *app) frontierCompact(dir stateDir) (err error) {
 	if err := dir.mustHoldCrawl(); err != nil {
 		return err
 	}
+	if err := dir.notInRedis(); err != nil {
+		return err
+	}
 	lock, err := dir.lock()
 	if err != nil {
 		return err

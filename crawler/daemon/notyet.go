@@ -6,7 +6,6 @@ import "strings"
 // act on. To set one to anything but its default is refused: nobody must
 // believe in a setting that does nothing.
 var notYet = []struct{ field, why string }{
-	{"store.redis", "the state is kept in store.path"},
 	{"output.ledger", "visits are written to output.jsonl"},
 }
 

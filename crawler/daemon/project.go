@@ -164,15 +164,6 @@ type Store struct {
 	Redis Redis  `yaml:"redis"`
 }
 
-// Redis is a store shared by many daemons.
-type Redis struct {
-	Addresses    []string `yaml:"addresses"`
-	Username     string   `yaml:"username"`
-	PasswordFile string   `yaml:"password_file"`
-	TLS          bool     `yaml:"tls"`
-	Prefix       string   `yaml:"prefix"`
-}
-
 // Output says what is written down of each visit.
 type Output struct {
 	JSONL        string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
@@ -216,7 +207,7 @@ func DefaultProject() Project {
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},
-		Store:  Store{Path: "decorum-data"},
+		Store:  Store{Path: "decorum-data", Redis: defaultRedis()},
 		Output: Output{WARCMaxSize: warc.DefaultMaxSize},
 	}
 }

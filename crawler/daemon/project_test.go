@@ -336,7 +336,7 @@ var supported = []string{
 	"limits.workers", "limits.pages", "limits.bytes", "limits.duration", "limits.requests_per_second", "limits.bytes_per_second",
 	"fetch.timeout", "fetch.first_byte", "fetch.max_header", "fetch.max_body", "fetch.max_request_body", "fetch.content_types", "fetch.headers",
 	"fetch.cookies", "fetch.proxy", "fetch.dns_ttl", "fetch.connect_to", "fetch.allow_private", "fetch.ftp",
-	"discover", "revisit", "store.path",
+	"discover", "revisit", "store.path", "store.redis",
 	"output.jsonl", "output.jsonl_max_size", "output.warc", "output.warc_max_size", "output.bodies",
 }
 
@@ -375,7 +375,6 @@ func TestSampleIsCovered(t *testing.T) {
 // Every field that does nothing yet is refused by name.
 func TestNotYet(t *testing.T) {
 	set := map[string]string{
-		"store.redis":   "store: {redis: {addresses: ['127.0.0.1:7000']}}",
 		"output.ledger": "output: {ledger: true}",
 	}
 	for _, f := range notYet {

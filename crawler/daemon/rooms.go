@@ -83,7 +83,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 		outside: &outside{log: g.log, told: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
-		Scope: r.scope, Params: params, Clean: r.gate.Clean, Budget: budget,
+		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
 		Wait: g.waits, Longest: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
 	})
 	return r, nil

@@ -104,6 +104,9 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if err := dir.admits(s.resume, s.fresh); err != nil {
 		return err
 	}
+	if s.fresh && p.Store.Redis.isUsed() {
+		return usage("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
+	}
 	out, err := a.openOutput(dir, p, s)
 	if err != nil {
 		return err

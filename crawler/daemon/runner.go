@@ -68,6 +68,9 @@ func (r *runner) openVault() (store, error) {
 		p = ed.project
 	}
 	r.records.forget()
+	if p.Store.Redis.isUsed() {
+		return nil, usage("store.redis is for decorum crawl: a daemon keeps the state of its projects in files")
+	}
 	opts := r.app.boltOptions(p, r.records.sync)
 	opts.Committed = r.metrics.Committed
 	return openStore(r.dir.path(storeFile), opts)

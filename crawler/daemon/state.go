@@ -17,6 +17,7 @@ import (
 const (
 	storeFile   = "frontier.db" // the frontier, by storage/bolt
 	robotsFile  = "robots.db"   // what was learnt of robots.txt files, likewise
+	redisFile   = "redis"       // in place of these: the state is in Redis, under this prefix
 	projectFile = "crawl.yaml"  // the project as it was started last: --resume needs no more
 	outputFile  = "pages.jsonl" // the output, if no other place is named
 	bodiesDir   = "bodies"      // the bodies of pages, if they are wanted
@@ -75,7 +76,7 @@ func holder(f *os.File) string {
 
 // owns reports whether name is one of the crawl's own files of state.
 func (d stateDir) owns(name string) bool {
-	for _, file := range []string{storeFile, robotsFile, projectFile, lockFile} {
+	for _, file := range []string{storeFile, robotsFile, redisFile, projectFile, lockFile} {
 		ours, err := filepath.Abs(d.path(file))
 		theirs, err2 := filepath.Abs(name)
 		if err == nil && err2 == nil && ours == theirs {
@@ -87,11 +88,16 @@ func (d stateDir) owns(name string) bool {
 
 // holdsCrawl reports whether a crawl was begun here.
 func (d stateDir) holdsCrawl() (bool, error) {
-	info, err := os.Stat(d.path(storeFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	for _, file := range []string{storeFile, redisFile} {
+		info, err := os.Stat(d.path(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || info.Size() > 0 {
+			return err == nil, err
+		}
 	}
-	return err == nil && info.Size() > 0, err
+	return false, nil
 }
 
 // mustHoldCrawl returns an error unless a crawl was begun here, for commands
@@ -130,7 +136,7 @@ func (d stateDir) moveAside(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	files := []string{storeFile, robotsFile, projectFile, outputFile, bodiesDir}
+	files := []string{storeFile, robotsFile, redisFile, projectFile, outputFile, bodiesDir}
 	for _, f := range full {
 		files = append(files, filepath.Base(f.name))
 	}
@@ -169,6 +175,7 @@ func (d stateDir) save(p Project) error {
 		files[i] = abs(name)
 	}
 	p.SeedFiles = files
+	p.Store.Redis.PasswordFile, p.Store.Redis.CAFile = abs(p.Store.Redis.PasswordFile), abs(p.Store.Redis.CAFile)
 	text, e := yaml.Marshal(p)
 	if err = errors.Join(err, e); err == nil {
 		err = writeWhole(d.path(projectFile), text)

@@ -13,9 +13,15 @@ import (
 // its own, which crawls of one process share.
 type stores struct{ frontier, robots store }
 
-// openStores opens the files of the crawl's directory.
+// openStores opens the files of the crawl's directory, or what it has in Redis.
 func openStores(p Project, opts bolt.Options) (s stores, err error) {
+	if p.Store.Redis.isUsed() {
+		return openRedis(p, opts)
+	}
 	dir := stateDir(p.Store.Path)
+	if err := dir.notInRedis(); err != nil {
+		return stores{}, err
+	}
 	if s.frontier, err = openStore(dir.path(storeFile), opts); err != nil {
 		return stores{}, err
 	}

@@ -110,6 +110,15 @@ func (c *clock) in(at, now int64) time.Time {
 	return instant(c.local(at, now))
 }
 
+// until returns when a lease runs out that was asked for at a time of our own clock:
+// it was made later, and so runs out later than we say.
+func (c *clock) until(expires, now int64, sent time.Time) time.Time {
+	if c.told {
+		return instant(expires)
+	}
+	return sent.Add(time.Duration(clampMicros(expires-now)) * time.Microsecond)
+}
+
 // offset returns a time of the Store's clock as an argument of a script, which is
 // a moment.
 func (c *clock) offset(us int64) string {

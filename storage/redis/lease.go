@@ -74,7 +74,7 @@ func (s *Store) askAll(ctx context.Context) error {
 func (s *Store) askSome(ctx context.Context, some []*partition) error {
 	began := s.calls.Load()
 	return s.tryAll(ctx, some, leaseScript, s.leaseArgs(0, 0, 0), func(p *partition, m rueidis.RedisMessage, err error) error {
-		_, err = s.leased(ctx, p, began, m, err)
+		_, err = s.leased(ctx, p, began, time.Now(), m, err)
 		return err
 	})
 }
@@ -140,9 +140,9 @@ func (s *Store) longestDue(now int64) (longest *partition, bound int64) {
 // leaseFrom takes at most max leases of one partition, of hosts that are due by
 // bound. A server that does not answer gives none.
 func (s *Store) leaseFrom(ctx context.Context, p *partition, ttl time.Duration, bound int64, max int) ([]storage.Lease, error) {
-	began := s.calls.Load()
+	began, sent := s.calls.Load(), time.Now()
 	m, err := s.try(ctx, p, leaseScript, s.leaseArgs(ttl, bound, min(max, portionItems))...)
-	return s.leased(ctx, p, began, m, err)
+	return s.leased(ctx, p, began, sent, m, err)
 }
 
 // leaseArgs returns the arguments of lease.lua.
@@ -155,7 +155,7 @@ func (s *Store) leaseArgs(ttl time.Duration, bound int64, max int) []string {
 }
 
 // leased reads the answer of lease.lua, or why there is none.
-func (s *Store) leased(ctx context.Context, p *partition, began uint64, m rueidis.RedisMessage, err error) ([]storage.Lease, error) {
+func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent time.Time, m rueidis.RedisMessage, err error) ([]storage.Lease, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -173,11 +173,11 @@ func (s *Store) leased(ctx context.Context, p *partition, began uint64, m rueidi
 	if err := s.learn(p, began, answer[0]); err != nil {
 		return nil, err
 	}
-	return s.parseLeases(ctx, p, answer)
+	return s.parseLeases(ctx, p, answer, sent)
 }
 
 // parseLeases reads what lease.lua returns. Records that make no sense are given up.
-func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.RedisMessage) ([]storage.Lease, error) {
+func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.RedisMessage, sent time.Time) ([]storage.Lease, error) {
 	header, err := answer[0].AsIntSlice()
 	if err != nil {
 		return nil, errAnswer
@@ -188,7 +188,7 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.
 	}
 	var leases []storage.Lease
 	for _, m := range made {
-		l, name, written, err := s.parseLease(m, header[1])
+		l, name, written, err := s.parseLease(m, header[1], sent)
 		if err != nil {
 			s.opts.Damaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
 			_, _, err := s.call(ctx, p, false, ackScript, doneArgs(l.Token, name)...)
@@ -204,10 +204,10 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.
 }
 
 // parseLease reads one lease, the name of its origin, and its record.
-func (s *Store) parseLease(m rueidis.RedisMessage, now int64) (l storage.Lease, origin, written string, err error) {
+func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sent time.Time) (l storage.Lease, origin, written string, err error) {
 	f := fieldsOf(m)
 	l.Token = f.uint64()
-	l.Expires = s.clock.in(f.int(), now)
+	l.Expires = s.clock.until(f.int(), now, sent)
 	origin = f.string()
 	written = f.string()
 	l.Host = f.host(&s.clock, now)

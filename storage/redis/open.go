@@ -47,11 +47,15 @@ const format = "1"
 func (s *Store) claim(ctx context.Context) error {
 	key := s.partitions[0].base + "store"
 	for field, want := range map[string]string{"format": format, "partitions": fmt.Sprint(s.opts.Partitions)} {
-		set := s.client.B().Hsetnx().Key(key).Field(field).Value(want).Build()
-		if err := s.client.Do(ctx, set).Error(); err != nil {
-			return fmt.Errorf("store %s: %w", s.opts.Prefix, err)
-		}
-		got, err := s.client.Do(ctx, s.client.B().Hget().Key(key).Field(field).Build()).ToString()
+		var got string
+		_, err := s.persist(ctx, s.partitions[0], func() (err error) {
+			set := s.client.B().Hsetnx().Key(key).Field(field).Value(want).Build()
+			if err := s.client.Do(ctx, set).Error(); err != nil {
+				return err
+			}
+			got, err = s.client.Do(ctx, s.client.B().Hget().Key(key).Field(field).Build()).ToString()
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("store %s: %w", s.opts.Prefix, err)
 		}

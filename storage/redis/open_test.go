@@ -30,7 +30,7 @@ func TestOpenRefusesOptionsThatMakeNoSense(t *testing.T) {
 	for why, opts := range map[string]Options{
 		"no address":         {Prefix: "p"},
 		"prefix":             {Addresses: at, Prefix: "a{b}"},
-		"partitions":         {Addresses: at, Prefix: "p", Partitions: maxPartitions + 1},
+		"partitions":         {Addresses: at, Prefix: "p", Partitions: MaxPartitions + 1},
 		`durability "hope"`:  {Addresses: at, Prefix: "p", Durability: "hope"},
 		"cannot reach Redis": {Addresses: at, Prefix: "p"},
 	} {
@@ -97,7 +97,7 @@ func TestVersions(t *testing.T) {
 
 // The slots of partitions are spread evenly over all, however many there are.
 func TestPartitionsAreSpreadEvenly(t *testing.T) {
-	for _, n := range []int{1, 3, 64, maxPartitions} {
+	for _, n := range []int{1, 3, 64, MaxPartitions} {
 		for i, p := range makePartitions("p", n) {
 			tag := strings.TrimSuffix(strings.TrimPrefix(p.base, "p:{"), "}:")
 			if slot := int(slotOf(tag)); slot*n/slots != i {

@@ -93,8 +93,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxPartitions bounds what a worker asks for when it looks at all.
-const maxPartitions = 1024
+// MaxPartitions bounds what a process asks for when it looks at all.
+const MaxPartitions = 1024
 
 // check returns an error if the options make no sense.
 func (o *Options) check() error {
@@ -103,8 +103,8 @@ func (o *Options) check() error {
 		return errors.New("no address of a server is given")
 	case o.Prefix == "" || strings.ContainsAny(o.Prefix, "{}"):
 		return fmt.Errorf("prefix %q: it must not be empty, nor hold braces", o.Prefix)
-	case o.Partitions < 1 || o.Partitions > maxPartitions:
-		return fmt.Errorf("%d partitions: there may be 1 to %d", o.Partitions, maxPartitions)
+	case o.Partitions < 1 || o.Partitions > MaxPartitions:
+		return fmt.Errorf("%d partitions: there may be 1 to %d", o.Partitions, MaxPartitions)
 	case o.Durability != Replica && o.Durability != Disk && o.Durability != None:
 		return fmt.Errorf("durability %q: it is one of %s, %s, %s", o.Durability, Replica, Disk, None)
 	}

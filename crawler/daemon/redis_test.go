@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// inRedis returns the field of a project file whose state is in a cluster.
+func inRedis(c *redistest.Cluster, more string) string {
+	return fmt.Sprintf("project: shop\nstore: {redis: {addresses: ['%s']%s}}\n", strings.Join(c.Addrs(), "', '"), more)
+}
+
+// The same project gives the same pages, whatever engine keeps its state.
+func TestCrawlOnRedis(t *testing.T) {
+	c := redistest.Start(t, 3, 1)
+	var got [2][]string
+	for i, project := range []string{"project: shop\n", inRedis(c, ", lease: 10s")} {
+		web := killWeb(0, 15, nil)
+		v := visitTo(t)
+		server, err := web.Start("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		v.web, v.addr = web, server.Addr
+		call(t, v.args(append([]string{"-c", write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.Plan.Seeds...)...)...).want(t, ExitDone)
+		got[i] = urls(records(t, filepath.Join(v.data(), outputFile)))
+		if r := web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+			t.Error(r)
+		}
+	}
+	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
+		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)
+	}
+}
+
+// A crawl in Redis goes on, is looked into, and is not mixed with one in files.
+func TestRedisAndDirectories(t *testing.T) {
+	c := redistest.Start(t, 1, 0)
+	v := visitTo(t, shop())
+	project := write(t, "p.yaml", inRedis(c, ", durability: none"))
+	call(t, v.args("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
+	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
+	call(t, v.args("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
+	call(t, "frontier", "compact", "--data", v.data()).want(t, ExitUsage, "is in Redis")
+	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if r := call(t, "frontier", "stats", "--data", v.data()); !strings.Contains(r.stdout, "seen") {
+		t.Errorf("stats: %s", r.stdout)
+	}
+	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), outputFile)))); diff != "" {
+		t.Error(diff)
+	}
+	other := &visit{v.web, v.addr, t.TempDir()}
+	call(t, other.args("http://shop.example/")...).want(t, ExitDone)
+	call(t, other.args("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
+}
+
+func TestRedisThatCannotBeUsed(t *testing.T) {
+	v := visitTo(t, shop())
+	broken := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for why, redis := range map[string]string{
+		"cannot reach Redis at 127.0.0.1:1":         "{addresses: ['127.0.0.1:1']}",
+		"store.redis.password_file: ":               "{addresses: ['127.0.0.1:1'], password_file: /nowhere/at/all}",
+		"holds no certificate":                      "{addresses: ['127.0.0.1:1'], tls: true, ca_file: '" + broken + "'}",
+		"is not the address of a server":            "{addresses: [localhost]}",
+		"no server is named":                        "{tls: true}",
+		"is no prefix":                              "{addresses: ['127.0.0.1:1'], prefix: '{}'}",
+		"expected 1 to 1024":                        "{addresses: ['127.0.0.1:1'], partitions: 5000}",
+		"is not one of replica, disk, none":         "{addresses: ['127.0.0.1:1'], durability: hope}",
+		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
+		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
+	} {
+		r := call(t, v.args("-c", write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
+			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
+		}
+	}
+	r := call(t, v.args("-c", write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r.want(t, ExitUsage, "a name is needed")
+}
