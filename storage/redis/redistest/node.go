@@ -104,3 +104,26 @@ func (n *Node) Until(ctx context.Context, want string, args ...string) error {
 		return err
 	})
 }
+
+// AwaitMasters waits until there are so many masters that run: until replicas have
+// taken over from those that were killed.
+func (c *Cluster) AwaitMasters(want int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	defer cancel()
+	err := until(ctx, func() error {
+		n := 0
+		for _, node := range c.nodes {
+			if node.cmd != nil && node.IsMaster(ctx) {
+				n++
+			}
+		}
+		if n != want {
+			return fmt.Errorf("%d masters run, want %d", n, want)
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatalf("cluster: %v\n%s", err, c.logs())
+	}
+}

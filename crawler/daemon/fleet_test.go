@@ -1,0 +1,276 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// fleetDelay is the rest of a host in the tests of fleets.
+const fleetDelay = 200 * time.Millisecond
+
+// fleetWeb is a web of many hosts with a few pages each, of which every page leads
+// to the next, and to another host.
+func fleetWeb(hosts, pages int) *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for h := range hosts {
+		site := crawltest.Site{Host: fmt.Sprintf("h%d.example", h), Pages: map[string]crawltest.Page{}}
+		for p := range pages {
+			site.Pages[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+				`<a href="/%d">next</a><a href="http://h%d.example/%d">there</a>`, min(p+1, pages-1), (h+1)%hosts, p)))
+		}
+		sites = append(sites, site)
+		seeds = append(seeds, "http://"+site.Host+"/0")
+	}
+	web := crawltest.New(sites...)
+	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 1e5}
+	return web
+}
+
+// A fleet is processes that crawl one project, and the web they crawl.
+type fleet struct {
+	t       *testing.T
+	web     *crawltest.Web
+	addr    string
+	dir     string
+	project string
+	mu      sync.Mutex
+	starts  []time.Time
+}
+
+func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
+	t.Helper()
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return &fleet{t: t, web: web, addr: server.Addr, dir: t.TempDir(), project: write(t, "p.yaml", project)}
+}
+
+// data is the directory of one process.
+func (f *fleet) data(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
+
+// start starts a process, or goes on with what one before it did in its directory.
+func (f *fleet) start(i int) (*exec.Cmd, *bytes.Buffer, error) {
+	args := []string{"crawl", "--data", f.data(i), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
+	if holds, err := stateDir(f.data(i)).holdsCrawl(); err != nil {
+		return nil, nil, err
+	} else if holds {
+		args = append(args, "--resume")
+	} else {
+		args = append(append(args, "-c", f.project), f.web.Plan.Seeds...)
+	}
+	f.mu.Lock()
+	f.starts = append(f.starts, time.Now())
+	f.mu.Unlock()
+	c, stderr := command(f.t, args...)
+	return c, stderr, c.Start()
+}
+
+// visited returns how often each page was recorded, and how many by each process.
+func (f *fleet) visited(processes int) (times map[string]int, shares []int) {
+	times = map[string]int{}
+	for i := range processes {
+		rs := records(f.t, filepath.Join(f.data(i), outputFile))
+		shares = append(shares, len(rs))
+		for _, r := range rs {
+			times[r.URL]++
+		}
+	}
+	return times, shares
+}
+
+// Four processes crawl 300 hosts: every page is visited once, every host as by one,
+// and each process has a share of the work.
+func TestFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the crawls are processes of their own")
+	}
+	const processes, hosts, pages = 4, 300, 4
+	c := redistest.Start(t, 3, 1)
+	f := newFleet(t, fleetWeb(hosts, pages), inRedis(c, ""))
+	var wg sync.WaitGroup
+	for i := range processes {
+		wg.Go(func() {
+			p, stderr, err := f.start(i)
+			if err == nil {
+				err = p.Wait()
+			}
+			if err != nil {
+				t.Errorf("process %d: %v\n%s", i, err, stderr)
+			}
+		})
+	}
+	wg.Wait()
+	times, shares := f.visited(processes)
+	for u, n := range times {
+		if n != 1 {
+			t.Errorf("%s was visited %d times", u, n)
+		}
+	}
+	if len(times) != hosts*pages {
+		t.Errorf("%d pages were visited, want %d", len(times), hosts*pages)
+	}
+	for i, n := range shares {
+		if n < hosts*pages/processes/3 {
+			t.Errorf("process %d visited %d of %d pages", i, n, hosts*pages)
+		}
+	}
+	if r := f.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum"}); !r.OK() {
+		t.Error(r)
+	}
+	t.Logf("%d pages, by process: %v", len(times), shares)
+}
+
+// How often TestFleetChaos does harm.
+var fleetRounds = flag.Int("fleet-rounds", 8, "how often TestFleetChaos kills or stops something")
+
+// TestFleetChaos: processes are killed and stopped past their leases, and masters
+// killed, while a crawl goes on. No page is lost, and no host is visited by two or
+// too early.
+func TestFleetChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the crawls are processes of their own")
+	}
+	const processes, hosts, lease = 4, 20, 2 * time.Second
+	c := redistest.Start(t, 3, 1)
+	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), inRedis(c, fmt.Sprintf(", lease: %v", lease)))
+	storm := &storm{fleet: f, cluster: c, lease: lease, chance: rand.New(rand.NewPCG(*killSeed, 0)), alive: map[int]*exec.Cmd{}}
+	var wg sync.WaitGroup
+	for i := range processes {
+		wg.Go(func() { storm.keepAlive(i) })
+	}
+	storm.rage(*fleetRounds)
+	wg.Wait()
+	times, shares := f.visited(processes)
+	want := f.web.Reachable()
+	got := slices.Collect(func(yield func(string) bool) {
+		for u := range times {
+			if !yield(u) {
+				return
+			}
+		}
+	})
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
+	}
+	again := 0
+	for _, n := range times {
+		again += n - 1
+	}
+	if r := f.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum", Restarts: f.starts[1:], Unflushed: time.Second, Revisits: true}); !r.OK() {
+		t.Error(r)
+	}
+	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, storm.done, len(got), shares, again)
+}
+
+// A storm does harm to a fleet.
+type storm struct {
+	*fleet
+	cluster *redistest.Cluster
+	lease   time.Duration
+	chance  *rand.Rand
+	done    map[string]int
+
+	mu    sync.Mutex
+	alive map[int]*exec.Cmd
+}
+
+// keepAlive starts a process again when it is killed, until one comes to its end.
+func (s *storm) keepAlive(i int) {
+	for {
+		c, stderr, err := s.start(i)
+		if err != nil {
+			s.t.Errorf("process %d: %v", i, err)
+			return
+		}
+		s.mu.Lock()
+		s.alive[i] = c
+		s.mu.Unlock()
+		err = c.Wait()
+		s.mu.Lock()
+		delete(s.alive, i)
+		s.mu.Unlock()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return
+		case !errors.As(err, &exit) || exit.Exited():
+			s.t.Errorf("process %d: %v\n%s", i, err, stderr)
+			return
+		}
+	}
+}
+
+// pick returns one of the processes, or nil if all have come to their end.
+func (s *storm) pick() *exec.Cmd {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var alive []int
+	for i := range s.alive {
+		alive = append(alive, i)
+	}
+	if len(alive) == 0 {
+		return nil
+	}
+	slices.Sort(alive)
+	return s.alive[alive[s.chance.IntN(len(alive))]]
+}
+
+// rage does harm so many times, of all kinds by turns.
+func (s *storm) rage(rounds int) {
+	s.done = map[string]int{}
+	for round := range rounds {
+		time.Sleep(time.Duration(s.chance.Int64N(int64(time.Second)))) // what is hit is left to chance
+		p := s.pick()
+		switch {
+		case p == nil:
+			return
+		case round%8 == 3:
+			s.done["masters killed"]++
+			s.killMaster()
+		case round%4 == 1:
+			s.done["processes stopped"]++
+			p.Process.Signal(syscall.SIGSTOP)
+			time.Sleep(s.lease + s.lease/2)
+			p.Process.Signal(syscall.SIGCONT)
+		default:
+			s.done["processes killed"]++
+			p.Process.Signal(syscall.SIGKILL) // it may have ended just now
+		}
+	}
+}
+
+// killMaster kills a master, waits until its replica has taken over, and starts it
+// again, as a replica.
+func (s *storm) killMaster() {
+	var masters []*redistest.Node
+	for _, n := range s.cluster.Nodes() {
+		if n.IsMaster(s.t.Context()) {
+			masters = append(masters, n)
+		}
+	}
+	victim := masters[s.chance.IntN(len(masters))]
+	s.cluster.Kill(victim)
+	s.cluster.AwaitMasters(len(masters))
+	s.cluster.Restart(victim)
+	s.cluster.Wait()
+}
