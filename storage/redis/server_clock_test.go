@@ -37,12 +37,15 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
+func page(url string) storage.Entry {
+	return storage.Entry{URL: must1(decorum.ParseURL(url)), Class: storage.Usual, Source: storage.Link}
+}
+
 // pages returns n entries of each of so many hosts.
 func pages(hosts, n int) (entries []storage.Entry) {
 	for h := range hosts {
 		for i := range n {
-			u := must1(decorum.ParseURL(fmt.Sprintf("https://h%d.example/%d", h, i)))
-			entries = append(entries, storage.Entry{URL: u, Class: storage.Usual, Source: storage.Link})
+			entries = append(entries, page(fmt.Sprintf("https://h%d.example/%d", h, i)))
 		}
 	}
 	return entries

@@ -1,0 +1,130 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+	"github.com/decorum-crawler/decorum/storage/storagetest"
+)
+
+// BenchmarkStore measures calls of 100 URLs, one after another, on clusters of one
+// and three masters, and of three with replicas that confirm.
+func BenchmarkStore(b *testing.B) {
+	for _, tt := range []struct {
+		masters, replicas int
+		durability        Durability
+	}{{1, 0, None}, {3, 0, None}, {3, 1, Replica}} {
+		b.Run(fmt.Sprintf("%d+%d", tt.masters, tt.masters*tt.replicas), func(b *testing.B) {
+			c := redistest.Start(b, tt.masters, tt.replicas)
+			storagetest.Bench(b, func(b testing.TB) storage.Store {
+				return openTold(b, c, newPrefix(), Options{Durability: tt.durability})
+			})
+		})
+	}
+}
+
+// BenchmarkProcessorTime measures the whole way of a URL: added, leased and acked.
+func BenchmarkProcessorTime(b *testing.B) {
+	c := redistest.Start(b, 3, 0)
+	s := openTold(b, c, newPrefix(), Options{Durability: None})
+	defer s.Close()
+	here, there := ownTime(b), serverTime(b, c)
+	urls := 0
+	for b.Loop() {
+		now := time.Unix(int64(4e9+urls), 0)
+		all := pages(100, 20)
+		if _, err := s.Add(b.Context(), fresh(all, urls), 0); err != nil {
+			b.Fatal(err)
+		}
+		for left := len(all); left > 0; {
+			leases, _, err := s.Lease(b.Context(), now, time.Hour, 100)
+			if err != nil || len(leases) == 0 {
+				b.Fatal(len(leases), err)
+			}
+			acks := make([]storage.Ack, len(leases))
+			for i, l := range leases {
+				acks[i] = storage.Ack{Lease: l, Host: &storage.Host{Due: now}}
+			}
+			if err := s.Ack(b.Context(), acks); err != nil {
+				b.Fatal(err)
+			}
+			left -= len(leases)
+		}
+		urls += len(all)
+	}
+	b.ReportMetric(float64((ownTime(b)-here).Microseconds())/float64(urls), "us-here/url")
+	b.ReportMetric(float64((serverTime(b, c)-there).Microseconds())/float64(urls), "us-servers/url")
+}
+
+// BenchmarkMemory measures what a queued URL takes of the servers' memory, for hosts
+// of few and of many URLs.
+func BenchmarkMemory(b *testing.B) {
+	for _, hosts := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
+			c := redistest.Start(b, 1, 0)
+			s := openTold(b, c, newPrefix(), Options{Durability: None})
+			defer s.Close()
+			const urls = 200_000
+			before := infoNumber(b, c, "memory", "used_memory")
+			for b.Loop() {
+				for n := 0; n < urls; n += 1000 {
+					entries := make([]storage.Entry, 1000)
+					for i := range entries {
+						k := n + i
+						entries[i] = page(fmt.Sprintf("https://host%d.example/section/of/a/site/page-number-%d.html", k%hosts, k))
+					}
+					if _, err := s.Add(b.Context(), entries, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric((infoNumber(b, c, "memory", "used_memory")-before)/urls, "B/url")
+		})
+	}
+}
+
+// fresh returns entries of URLs that were not there before.
+func fresh(entries []storage.Entry, n int) []storage.Entry {
+	for i, e := range entries {
+		entries[i] = page(e.URL.String() + "/" + strconv.Itoa(n))
+	}
+	return entries
+}
+
+// ownTime returns the processor time of this process.
+func ownTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// serverTime returns the processor time of all servers.
+func serverTime(b *testing.B, c *redistest.Cluster) time.Duration {
+	seconds := infoNumber(b, c, "cpu", "used_cpu_user") + infoNumber(b, c, "cpu", "used_cpu_sys")
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// infoNumber adds up a number that servers say of themselves.
+func infoNumber(b *testing.B, c *redistest.Cluster, section, field string) (sum float64) {
+	for _, n := range c.Nodes() {
+		text, err := n.Do(context.Background(), "INFO", section)
+		if err != nil {
+			b.Fatal(err)
+		}
+		number, err := strconv.ParseFloat(strings.TrimSpace(parseInfo(text)[field]), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += number
+	}
+	return sum
+}
