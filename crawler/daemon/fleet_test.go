@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -213,6 +214,7 @@ func (s *storm) keepAlive(i int) {
 		switch {
 		case err == nil:
 			return
+		case strings.Contains(stderr.String(), "cannot open the state of the crawl"): // a master is away: who keeps it alive starts it again
 		case !errors.As(err, &exit) || exit.Exited():
 			s.t.Errorf("process %d: %v\n%s", i, err, stderr)
 			return
