@@ -253,35 +253,6 @@ func TestLeasesThatRunOut(t *testing.T) {
 	})
 }
 
-// late is a Fetcher that is held up before it sends anything.
-type late struct {
-	crawler.Fetcher
-	by time.Duration
-}
-
-func (l late) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	time.Sleep(l.by)
-	return l.Fetcher.Fetch(context.Background(), t) // whatever has become of the visit
-}
-
-// TestNothingIsSentAfterTheLease: a process that is held up past its lease sends
-// no request when it goes on: another may be at the host by then.
-func TestNothingIsSentAfterTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := &faulty{Store: memory(), renew: func() error { return errors.New("nobody is there") }}
-		c := newCrawl(t, web, store, "http://a.test/")
-		c.Fetcher = late{c.Fetcher, 10 * time.Second}
-		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		_ = c.Run(ctx) // it never ends: every lease runs out
-		if n := len(web.Log()); n != 0 {
-			t.Errorf("%d requests were sent, want none", n)
-		}
-	})
-}
-
 // TestSlowHandlerKeepsItsLease: a callback that takes longer than a lease.
 func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

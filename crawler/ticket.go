@@ -142,6 +142,9 @@ func (t Ticket) Connect(addr netip.Addr) error {
 	if t.stub == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
 	}
+	if t.stub.held != nil && !t.stub.held() {
+		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errLapsed}
+	}
 	now := time.Now()
 	if err := t.stub.brakes.Stopped(t.stub.permit.Host(), now); err != nil {
 		t.stub.refused.Store(!t.stub.connected.Load())

@@ -25,6 +25,9 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	c.memos.take(lease)
 	defer c.memos.leave(lease)
 	ack, err := c.walk(visit, lease)
+	if err != nil && errors.Is(context.Cause(visit), errLapsed) {
+		ack, err = storage.Ack{Outcome: storage.Again}, nil // we broke it off: that ends no crawl
+	}
 	ack.Lease = handBack(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
 	ackErr := c.ack(afterwards(work), &ack)

@@ -1,0 +1,74 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// late is a Fetcher that is held up before it sends anything.
+type late struct {
+	crawler.Fetcher
+	by time.Duration
+}
+
+func (l late) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	time.Sleep(l.by)
+	return l.Fetcher.Fetch(context.Background(), t) // whatever has become of the visit
+}
+
+// TestNothingIsSentAfterTheLease: a process that is held up past its lease sends
+// no request when it goes on: another may be at the host by then.
+func TestNothingIsSentAfterTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		store := &faulty{Store: memory(), renew: func() error { return errors.New("nobody is there") }}
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Fetcher = late{c.Fetcher, 10 * time.Second}
+		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_ = c.Run(ctx) // it never ends: every lease runs out
+		if n := len(web.Log()); n != 0 {
+			t.Errorf("%d requests were sent, want none", n)
+		}
+	})
+}
+
+// TestALeaseThatRunsOutEndsNoCrawl: the store is away while a lease runs out, and
+// takes no links. The page is visited again, and its links are there.
+func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/": pageOf("/linked"), "/linked": pageOf(),
+		}})
+		away := errors.New("nobody is there")
+		store := &faulty{Store: memory()}
+		store.add = func(es []storage.Entry) error {
+			if away == nil || len(es) == 0 || es[0].Source != storage.Link {
+				return nil
+			}
+			time.Sleep(10 * time.Second)
+			err := away
+			away = nil
+			return err
+		}
+		store.renew = func() error { return errors.New("nobody is there") }
+		c := newCrawl(t, web, store, "http://a.test/")
+		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
+		if err := c.Run(t.Context()); err != nil {
+			t.Errorf("the crawl ended with %v", err)
+		}
+		if n := len(web.Log()); n != 4 { // robots.txt, the page twice, and what it links to
+			t.Errorf("%d requests, want 4:\n%v", n, web.Log())
+		}
+	})
+}
