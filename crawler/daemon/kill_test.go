@@ -30,6 +30,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// longAlone skips a test of one goroutine with -short: it is long where races are
+// looked for, and has none.
+func longAlone(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and of one goroutine")
+	}
+}
+
 // command returns the decorum command, to be run as a process of its own.
 func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()

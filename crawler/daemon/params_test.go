@@ -115,6 +115,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 // TestReportParamsIsBounded: of many URLs some are compared, but with all that
 // belongs to them.
 func TestReportParamsIsBounded(t *testing.T) {
+	longAlone(t)
 	name := filepath.Join(t.TempDir(), "pages.jsonl")
 	f, err := os.Create(name)
 	if err != nil {

@@ -86,6 +86,7 @@ func TestAnswerAllAnswersAtOnce(t *testing.T) {
 // Lines of any length are read whole, up to the longest, and what follows one
 // that is too long is read.
 func TestReadLine(t *testing.T) {
+	longAlone(t)
 	long := longestQuestion - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {
 		size int
