@@ -8,9 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A lineFile is a file of lines, which are appended. One that would grow beyond
@@ -57,7 +58,7 @@ func openLines(name string, limit int64) (*lineFile, error) {
 
 // mend makes a file that an earlier run may have left fit to be gone on with.
 func (f *lineFile) mend() error {
-	if err := errors.Join(cutTornLine(f.file), syncDir(filepath.Dir(f.name))); err != nil {
+	if err := errors.Join(cutTornLine(f.file), disk.SyncDir(filepath.Dir(f.name))); err != nil {
 		return err
 	}
 	closed, err := closedFiles(f.name)
@@ -178,15 +179,3 @@ func cutTornLine(f *os.File) error {
 
 // lineHead is how every line of ours begins.
 const lineHead = `{"url":`
-
-// syncDir makes the names in a directory durable.
-func syncDir(name string) error {
-	if runtime.GOOS == "windows" { // has no such thing
-		return nil
-	}
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}

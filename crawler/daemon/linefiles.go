@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A closedFile is a file of lines that was full.
@@ -74,7 +76,7 @@ func (f *lineFile) next() error {
 	if err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(f.name)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(f.name)); err != nil {
 		f.fail(err) // a line that is on the disk must have a name there
 		return errors.Join(f.broken, file.Close())
 	}

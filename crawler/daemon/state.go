@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // The files of a crawl's directory that are its own. Others are never touched.
@@ -201,5 +203,5 @@ func writeWhole(name string, text []byte) error {
 	if err := os.Rename(temporary, name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(name))
+	return disk.SyncDir(filepath.Dir(name))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // FileStats is how large a store's file is.
@@ -90,7 +92,7 @@ func compact(old *bbolt.DB, path string) (err error) {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return disk.SyncDir(filepath.Dir(path))
 }
 
 // isStore returns an error if the file is not one of this format.
@@ -107,13 +109,4 @@ func isStore(tx *bbolt.Tx) error {
 		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, format)
 	}
 	return err
-}
-
-// syncDir makes a rename in a directory durable.
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A file is one that is being written. Only sync may be called at the same time
@@ -34,7 +35,7 @@ func createFile(name string, info []Field, now time.Time) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
+	if err := disk.SyncDir(filepath.Dir(name)); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	return &file{File: f, name: name, opener: opener}, nil
@@ -90,19 +91,7 @@ func closed(name string) error {
 	if err := os.Rename(name+openEnding, name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(name))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(name string) error {
-	if runtime.GOOS == "windows" { // has no such thing
-		return nil
-	}
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return disk.SyncDir(filepath.Dir(name))
 }
 
 // recoverAll closes the files that a crash left open.

@@ -1,0 +1,21 @@
+// Package disk is what the keepers of files share.
+package disk
+
+import (
+	"errors"
+	"os"
+	"runtime"
+)
+
+// SyncDir makes the names in a directory durable: files that were made, renamed
+// or removed there.
+func SyncDir(name string) error {
+	if runtime.GOOS == "windows" { // has no such thing
+		return nil
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
