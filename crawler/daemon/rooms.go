@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // A ground is what a crawl stands on: what outlives one setting of its project.
@@ -32,11 +33,13 @@ type ground struct {
 	brisk     bool      // retry soon: see hurryGate
 }
 
-// What crawls of one process share, so that together they are as polite as one.
+// What crawls of one process share, so that together they are as polite as one,
+// and take the memory of one.
 type shared struct {
 	hosts  *politeness.Hosts
 	brakes *politeness.Brakes // nil: there are none
 	rests  *crawler.Rests     // nil: one crawl is all there is
+	memory *bolt.Share        // of the frontiers; nil: there is one
 }
 
 // Rooms are the house, put together for a project.

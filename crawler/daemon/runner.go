@@ -72,7 +72,7 @@ func (r *runner) openVault() (store, error) {
 		return nil, usage("store.redis is for decorum crawl: a daemon keeps the state of its projects in files")
 	}
 	opts := r.app.boltOptions(p, r.records.sync)
-	opts.Committed = r.metrics.Committed
+	opts.Committed, opts.Share = r.metrics.Committed, r.memory
 	return openStore(r.dir.path(storeFile), opts)
 }
 

@@ -64,7 +64,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (*supervisor, er
 	}
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: startNew, rosters: newRosters(),
-		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}},
+		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}},
 		runners: map[string]*runner{}, strange: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)

@@ -134,6 +134,7 @@ func (s *Store) Close() error {
 		s.touchHost(l.Origin.Queue)
 	}
 	s.mu.Unlock()
+	defer s.leave()
 	close(s.quit)
 	<-s.ended
 	for well := true; well && (s.writing != nil || s.unsaved() > 0); {

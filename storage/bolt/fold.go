@@ -63,7 +63,8 @@ type hostFold struct {
 
 // presses reports whether so much is held that it should be folded now.
 func (s *Store) presses() bool {
-	return s.held >= s.opts.Held*3/4 || s.logged >= logMost*s.opts.Held*3/4
+	most := s.heldMost()
+	return s.held >= most*3/4 || s.logged >= logMost*most*3/4
 }
 
 // eases reports whether there is time to fold beside so many changes that are to be
@@ -71,7 +72,7 @@ func (s *Store) presses() bool {
 // that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
 func (s *Store) eases(unsaved int) bool {
 	const several = 4
-	worth := s.held >= max(s.opts.Held/8, several*len(s.dirty))
+	worth := s.held >= max(s.heldMost()/8, several*len(s.dirty))
 	return unsaved < s.opts.FlushSize/8 && (worth || len(s.pass) > 0)
 }
 

@@ -35,6 +35,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
+	s.leave = s.opts.Share.join()
 	go s.run()
 	return s, nil
 }

@@ -26,6 +26,8 @@ type Options struct {
 	// all queues together; each counts once, and once more for every 256 bytes of
 	// it. 0 means 131,072.
 	Cached int
+	// Share is what this store divides Held and Cached with. nil: with nobody.
+	Share *Share
 	// Before is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
 	// before the calls that made them. If it fails, they are not written, as if

@@ -219,12 +219,12 @@ func (o *origin) stored(l *lane) (n int, first int64) {
 // window returns how many URLs of a lane are kept at hand: fewer if there are
 // many origins, which would push each other's out unused.
 func (s *Store) window() int {
-	return max(2, min(s.opts.Window, s.opts.Cached/(len(s.origins)+1)))
+	return max(2, min(s.opts.Window, s.cachedMost()/(len(s.origins)+1)))
 }
 
 // trim forgets the heads of queues that were read first while there are too many.
 func (s *Store) trim() {
-	for s.cached > s.opts.Cached || len(s.heads) > s.opts.Cached {
+	for most := s.cachedMost(); s.cached > most || len(s.heads) > most; {
 		s.behead(s.heads[0])
 		s.heads = s.heads[1:]
 	}

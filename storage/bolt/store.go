@@ -24,6 +24,7 @@ type Store struct {
 
 	kick  chan struct{} // asks the committer to write now
 	quit  chan struct{} // closed to end it
+	leave func()        // the Share
 	ended chan struct{} // closed by it
 
 	mu     sync.Mutex // of all below
@@ -103,7 +104,7 @@ func (s *Store) begin(ctx context.Context) error {
 		if err := s.lock(ctx); err != nil {
 			return err
 		}
-		if s.held < s.opts.Held && s.logged < logMost*s.opts.Held {
+		if most := s.heldMost(); s.held < most && s.logged < logMost*most {
 			return nil
 		}
 		attempt, stalled := s.attempt, s.failed != nil

@@ -1,0 +1,36 @@
+package bolt
+
+import "sync/atomic"
+
+// A Share is memory for one store that several divide: each that is open has
+// an equal part of Options.Held and Options.Cached, and never less than
+// leastShare. The zero value is ready; a Share must not be copied.
+type Share struct{ stores atomic.Int64 }
+
+// leastShare keeps a store from writing every change by itself because a great
+// many others are open: of changes it is less than a MiB.
+const leastShare = 4096
+
+// join counts a store in, until it calls leave. A store without a Share has
+// everything for itself.
+func (s *Share) join() (leave func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.stores.Add(1)
+	return func() { s.stores.Add(-1) }
+}
+
+// of returns a store's part of most.
+func (s *Share) of(most int) int {
+	if s == nil {
+		return most
+	}
+	return max(most/int(max(1, s.stores.Load())), min(most, leastShare))
+}
+
+// heldMost is how many changes the store may hold: see Options.Held.
+func (s *Store) heldMost() int { return s.opts.Share.of(s.opts.Held) }
+
+// cachedMost is how many URLs the store may keep at hand: see Options.Cached.
+func (s *Store) cachedMost() int { return s.opts.Share.of(s.opts.Cached) }
