@@ -104,6 +104,7 @@ func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls are processes of their own")
 	}
+	t.Parallel() // it mostly waits
 	const processes, hosts, pages = 4, 300, 4
 	c := redistest.Start(t, 3, 1)
 	f := newFleet(t, fleetWeb(hosts, pages), inRedis(c, ""))
@@ -150,6 +151,7 @@ func TestFleetChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the crawls are processes of their own")
 	}
+	t.Parallel() // it mostly waits
 	const processes, hosts, lease = 4, 20, 2 * time.Second
 	c := redistest.Start(t, 3, 1)
 	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), inRedis(c, fmt.Sprintf(", lease: %v", lease)))

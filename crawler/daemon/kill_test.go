@@ -27,7 +27,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		Main(nil)
 	}
+	flag.Parse()
+	waitTogether()
 	os.Exit(m.Run())
+}
+
+// waitTogether lets more parallel tests run at a time than there are processors:
+// they mostly wait, as polite crawls do. Who says -parallel knows better.
+func waitTogether() {
+	told := false
+	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
+	if !told {
+		flag.Set("test.parallel", "8")
+	}
 }
 
 // longAlone skips a test of one goroutine with -short: it is long where races are
