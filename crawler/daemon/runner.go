@@ -201,7 +201,7 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.records.close()) }()
+	defer func() { err = cmp.Or(r.records.close(), err) }() // who could not close them cannot go on, whatever ended the run
 	g := r.ground()
 	g.out, g.archive = out, arc
 	rooms, err := g.furnish(ed.project, ed.roots)
