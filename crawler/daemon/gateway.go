@@ -32,7 +32,7 @@ func (a *app) listen(ctx context.Context, way doorway) (*gateway, error) {
 	}
 	g := &gateway{app: a}
 	var err error
-	if g.api, g.tls, err = way.open(ctx); err != nil {
+	if g.api, g.tls, err = way.open(ctx, a.log); err != nil {
 		return nil, err
 	}
 	if way.bot != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -55,9 +56,9 @@ func isLoopback(addr string) bool {
 
 // open listens for calls. With a certificate they come by TLS, as secured says;
 // without one that is nil.
-func (d *doorway) open(ctx context.Context) (l net.Listener, secured *tls.Config, err error) {
+func (d *doorway) open(ctx context.Context, log *slog.Logger) (l net.Listener, secured *tls.Config, err error) {
 	if d.cert != "" {
-		certs := &certificate{cert: d.cert, key: d.key}
+		certs := &certificate{cert: d.cert, key: d.key, log: log}
 		if _, err := certs.get(nil); err != nil {
 			return nil, nil, usage("--tls-cert: %w", err)
 		}
@@ -83,13 +84,16 @@ func listenOn(ctx context.Context, addr, flag string) (net.Listener, error) {
 // while the daemon runs.
 type certificate struct {
 	cert, key string
+	log       *slog.Logger
 	mu        sync.Mutex
 	read      *tls.Certificate
 	of        time.Time // when the file was changed that was read
+	trouble   string    // why what is there now cannot be read; empty: it can
 }
 
 // get returns the certificate. While the files cannot be read, or do not go
-// together because one of them is being replaced, it is the one before.
+// together because one of them is being replaced, it is the one before, and the log
+// says why, once.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,9 +107,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	switch {
 	case err == nil:
-		c.read, c.of = &pair, info.ModTime()
+		c.read, c.of, c.trouble = &pair, info.ModTime(), ""
 	case c.read == nil:
 		return nil, err
+	case c.trouble != err.Error():
+		c.trouble = err.Error()
+		c.log.Warn("the new certificate cannot be read: the one before is used on", "expires", c.read.Leaf.NotAfter, "error", err)
 	}
 	return c.read, nil
 }

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -45,7 +47,7 @@ func TestDoorwayInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, _, err = (&doorway{listen: taken.Addr().String()}).open(t.Context())
+	_, _, err = (&doorway{listen: taken.Addr().String()}).open(t.Context(), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()+" is in use") {
 		t.Errorf("%v", err)
 	}
@@ -81,13 +83,15 @@ func certify(t *testing.T, d *doorway, serial int64, changed time.Time) {
 // replaced, the one before is.
 func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
 	d := &doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
-	if _, _, err := d.open(t.Context()); err == nil || !strings.Contains(err.Error(), "cert.pem") {
+	if _, _, err := d.open(t.Context(), log); err == nil || !strings.Contains(err.Error(), "cert.pem") {
 		t.Errorf("without a certificate: %v", err)
 	}
 	begin := time.Now().Add(-time.Hour)
 	certify(t, d, 1, begin)
-	l, secured, err := d.open(t.Context())
+	l, secured, err := d.open(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +124,13 @@ func TestCertificateRenewal(t *testing.T) {
 	if err := os.Chtimes(d.cert, begin.Add(time.Minute), begin.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if got := serial(); got != 1 {
-		t.Errorf("half a renewal: certificate %d is served", got)
+	for range 2 {
+		if got := serial(); got != 1 {
+			t.Errorf("half a renewal: certificate %d is served", got)
+		}
+	}
+	if n := strings.Count(said.String(), "cannot be read"); n != 1 {
+		t.Errorf("of half a renewal it says, not once: %q", &said)
 	}
 	certify(t, d, 2, begin.Add(2*time.Minute))
 	if got := serial(); got != 2 {
