@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
@@ -55,10 +57,36 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	f.CloseIdleConnections()
 	for range abreast {
-		select {
-		case <-closed:
-		case <-time.After(time.Minute): // they stay for longer by themselves
-			t.Fatal("a connection is open still")
+		waitFor(t, closed)
+	}
+}
+
+// TestCrawlClosesItsConnections: none is kept beyond a crawl's Close.
+func TestCrawlClosesItsConnections(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
 		}
+	}
+	s.Start()
+	defer s.Close()
+	o := quiet(nil)
+	o.Policy.Delay, o.Fetch = time.Millisecond, collyfetch.Config{AllowPrivate: true}
+	crawl, err := collyfetch.Wrap(colly.NewCollector(), o)
+	must(t, err)
+	must(t, crawl.Visit(s.URL+"/"))
+	must(t, crawl.Close())
+	waitFor(t, closed)
+}
+
+// waitFor waits until a connection is closed, which would stay open for longer by itself.
+func waitFor(t *testing.T, closed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(time.Minute):
+		t.Fatal("a connection is open still")
 	}
 }

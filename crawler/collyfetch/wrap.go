@@ -231,8 +231,12 @@ func (c *Crawl) tell(err error) error {
 // Stats returns what the crawl has done so far.
 func (c *Crawl) Stats() crawler.Stats { return c.crawler.Stats() }
 
-// Close makes all of the crawl durable, and closes its files.
+// Close makes all of the crawl durable, and closes its files, and the
+// connections that were kept for a next visit.
 func (c *Crawl) Close() (err error) {
+	if c.Collector != nil {
+		c.fetcher.CloseIdleConnections()
+	}
 	for _, s := range c.stores {
 		err = errors.Join(err, s.Close())
 	}
