@@ -19,13 +19,7 @@ func (g *Gate) Judge(ctx context.Context, o decorum.Origin) (func(decorum.URL) V
 }
 
 // verdict is the one place in which a URL is judged.
-func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
-	v := rules.Check(u)
-	if no, ok := rules.forbids(u, g.cfg.Purposes); v.Allowed && ok && u != u.Origin().RobotsURL() {
-		return no
-	}
-	return v
-}
+func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict { return rules.CheckFor(u, g.cfg.Purposes) }
 
 // WhyClosed says why the origin's pages cannot be visited now; nil if they can,
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.

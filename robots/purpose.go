@@ -26,6 +26,17 @@ func checkPurposes(stated []string) error {
 	return nil
 }
 
+// CheckFor judges u as Check does, for a crawl that states what it is for: where
+// the file asks that u's content not be used for one of the purposes, u is
+// disallowed. See GateConfig.Purposes.
+func (r *Rules) CheckFor(u decorum.URL, purposes []string) Verdict {
+	v := r.Check(u)
+	if no, ok := r.forbids(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() {
+		return no
+	}
+	return v
+}
+
 // forbids returns the verdict of the line by which the file asks that u's
 // content not be used for one of the stated purposes, and false if there is
 // none. A purpose that no line names is not forbidden.
