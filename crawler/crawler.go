@@ -82,6 +82,10 @@ type Settings struct {
 	NoSitemaps bool // do not read the sitemaps that robots.txt names
 	Follow     Follow
 	IgnoreMeta bool // do not read nofollow in pages and headers
+	// Scout makes a run that only finds out what there is to visit: robots.txt and
+	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
+	// frontier is not that of a crawl.
+	Scout bool
 	// Token is the crawl's product token, for meta tags and X-Robots-Tag
 	// headers that name it.
 	Token string

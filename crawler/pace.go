@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -40,9 +39,8 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if opens.After(now) {
 		return politeness.Permit{}, &robots.Closed{Until: earlier(opens, now.Add(longestShut)), Why: "outside the hours of visits"}
 	}
-	if longest := policy.MaxCrawlDelay; delay > longest && !cl.ForRobots() {
-		return politeness.Permit{}, &robots.Closed{Until: now.Add(asideFor), Dormant: true,
-			Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, longest)}
+	if err := tooSlow(policy, delay, now); err != nil && !cl.ForRobots() {
+		return politeness.Permit{}, err
 	}
 	brake, err := c.slow(l, origin.Host(), now)
 	if err != nil {

@@ -145,6 +145,7 @@ type Hooks struct {
 	Learnt  func(robots.Lesson)        // what came of a visit to a robots.txt
 	Retried func(*Visit, Failure)      // a page that will be asked for again, and why
 	Acked   func(storage.Ack)
+	Passed  func(storage.Lease, robots.Clearance) // a page that a run with Settings.Scout would visit
 }
 
 // A Recorder writes down visits, each before it is acked: a crash may repeat a

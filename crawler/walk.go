@@ -78,6 +78,9 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if isWatch(l) && !clearance.ForRobots() {
 		return c.watched(), nil
 	}
+	if c.Settings.Scout && isPage(l, clearance) {
+		return c.passBy(ctx, l, clearance)
+	}
 	if !c.begin(l, clearance) {
 		return c.setAside(ctx, l)
 	}

@@ -1,0 +1,39 @@
+package crawler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// passBy ends the walk of a page in a run that scouts: all has been asked that is
+// asked before a visit, but for what time will tell. The page counts as done, and
+// its host's clock stays as it is.
+func (c *Crawler) passBy(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
+	origin, now := cl.URL().Origin(), time.Now()
+	delay, _, err := c.pace(ctx, origin, now)
+	if err == nil {
+		err = tooSlow(c.policyOf(origin.Host(), now), delay, now)
+	}
+	if err != nil {
+		return c.refuse(ctx, l, err)
+	}
+	if c.Hooks.Passed != nil {
+		c.Hooks.Passed(l, cl)
+	}
+	return storage.Ack{Outcome: storage.Done}, nil
+}
+
+// tooSlow returns why the pages of a host are set aside that asks for this rest;
+// nil if it is not longer than the policy lets the crawl wait.
+func tooSlow(policy politeness.Policy, delay time.Duration, now time.Time) error {
+	if delay <= policy.MaxCrawlDelay {
+		return nil
+	}
+	return &robots.Closed{Until: now.Add(asideFor), Dormant: true,
+		Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
+}
