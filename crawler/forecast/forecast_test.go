@@ -1,0 +1,150 @@
+package forecast_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/forecast"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// host returns a host of pages, each of which takes a second and then rests.
+func host(pages int64, rest time.Duration) forecast.Host {
+	return forecast.Host{
+		Due: noon, Visit: time.Second, Bytes: 1000, Origins: []forecast.Origin{{Pages: pages}},
+		Policy: func(time.Time) politeness.Policy {
+			return politeness.Policy{Delay: rest, Adaptive: -1}.WithDefaults()
+		},
+		Pace: func(at time.Time) (time.Duration, time.Time) { return 0, at },
+	}
+}
+
+// with returns h as change makes it.
+func with(h forecast.Host, change func(*forecast.Host)) forecast.Host {
+	change(&h)
+	return h
+}
+
+// window has the host visited at these hours only.
+func window(hours string) func(*forecast.Host) {
+	return func(h *forecast.Host) {
+		w, err := politeness.ParseWindow(hours, "UTC")
+		if err != nil {
+			panic(err)
+		}
+		policy := h.Policy
+		h.Policy = func(at time.Time) politeness.Policy {
+			p := policy(at)
+			p.Window = w
+			return p
+		}
+	}
+}
+
+// at has the host at an address.
+func at(addr string) func(*forecast.Host) {
+	return func(h *forecast.Host) { h.Addr = netip.MustParseAddr(addr) }
+}
+
+func many(n int, h forecast.Host) (hosts []forecast.Host) {
+	for range n {
+		hosts = append(hosts, with(h, func(h *forecast.Host) { h.Origins = append([]forecast.Origin(nil), h.Origins...) }))
+	}
+	return hosts
+}
+
+// Each crawl is worked out by hand.
+var plays = []struct {
+	name   string
+	crawl  forecast.Crawl
+	hosts  []forecast.Host
+	end    forecast.End
+	last   time.Duration // when the last visit ends
+	pages  int64
+	robots int64
+	left   int64
+}{
+	{name: "nothing", hosts: many(1, host(0, time.Second))},
+	{name: "one host", hosts: many(1, host(10, 4*time.Second)), last: 46 * time.Second, pages: 10},
+	{name: "hosts side by side", crawl: forecast.Crawl{Workers: 3},
+		hosts: many(3, host(10, 4*time.Second)), last: 46 * time.Second, pages: 30},
+	{name: "one worker does three hosts one after the other", crawl: forecast.Crawl{Workers: 1},
+		hosts: many(3, host(10, time.Second)), last: 30 * time.Second, pages: 30},
+	{name: "a Crawl-delay", hosts: many(1, with(host(10, time.Second), func(h *forecast.Host) {
+		h.Pace = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
+	})), last: 91 * time.Second, pages: 10},
+	{name: "two at a time", crawl: forecast.Crawl{Workers: 8}, hosts: many(1, with(host(10, 4*time.Second), func(h *forecast.Host) {
+		h.Policy = func(time.Time) politeness.Policy {
+			return politeness.Policy{Delay: 4 * time.Second, Adaptive: -1, Concurrency: 2}.WithDefaults()
+		}
+	})), last: 21 * time.Second, pages: 10},
+	{name: "a slow host rests as long as it takes", hosts: many(1, with(host(10, time.Second), func(h *forecast.Host) {
+		h.Visit = 5 * time.Second
+		h.Policy = func(time.Time) politeness.Policy { return politeness.Policy{}.WithDefaults() }
+	})), last: 95 * time.Second, pages: 10},
+	{name: "hours", hosts: many(1, with(host(3, time.Minute-time.Second), window("13:00-13:02"))),
+		last: 25*time.Hour + time.Second, pages: 3},
+	{name: "hours that do not meet", end: forecast.Never, hosts: many(1, with(with(host(3, time.Second), window("13:00-14:00")), func(h *forecast.Host) {
+		h.Pace = func(at time.Time) (time.Duration, time.Time) {
+			if at.Hour() >= 20 {
+				return 0, at
+			}
+			return 0, at.Truncate(24 * time.Hour).Add(20 * time.Hour)
+		}
+	})), left: 3},
+	{name: "four hosts share an address", crawl: forecast.Crawl{Workers: 9, AddressSlots: 2},
+		hosts: many(4, with(host(10, time.Second), at("192.0.2.1"))), last: 20 * time.Second, pages: 40},
+	{name: "an address rests", crawl: forecast.Crawl{Workers: 9, AddressSlots: 1, AddressDelay: 2 * time.Second},
+		hosts: many(2, with(host(5, time.Second), at("192.0.2.1"))), last: 28 * time.Second, pages: 10},
+	{name: "loopback does not", crawl: forecast.Crawl{Workers: 9, AddressSlots: 1, AddressDelay: 2 * time.Second},
+		hosts: many(2, with(host(5, time.Second), at("127.0.0.1"))), last: 9 * time.Second, pages: 10},
+	{name: "requests a second", crawl: forecast.Crawl{Workers: 9, RequestsPerSecond: 0.5},
+		hosts: many(5, host(2, time.Second)), last: 19 * time.Second, pages: 10},
+	{name: "bytes a second", crawl: forecast.Crawl{Workers: 9, BytesPerSecond: 100},
+		hosts: many(1, host(5, time.Second)), last: 41 * time.Second, pages: 5},
+	{name: "pages", crawl: forecast.Crawl{Pages: 7}, end: forecast.ByPages,
+		hosts: many(1, host(10, 4*time.Second)), last: 31 * time.Second, pages: 7, left: 3},
+	{name: "bytes", crawl: forecast.Crawl{Bytes: 3500, Received: 1000}, end: forecast.ByBytes,
+		hosts: many(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
+	{name: "time", crawl: forecast.Crawl{Time: 12 * time.Second}, end: forecast.ByTime,
+		hosts: many(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
+	{name: "robots.txt again, and a page each time", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Fresh, h.Origins[0].TTL = noon.Add(5*time.Second), time.Second
+	})), last: 61 * time.Second, pages: 4, robots: 3},
+	{name: "origins take turns", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Fresh: noon.Add(5 * time.Second), TTL: time.Hour})
+	})), last: 51 * time.Second, pages: 5, robots: 1},
+}
+
+func TestPlay(t *testing.T) {
+	for _, p := range plays {
+		t.Run(p.name, func(t *testing.T) {
+			p.crawl.Start = noon
+			tallies, end := p.crawl.Play(p.hosts)
+			var all forecast.Tally
+			last := noon
+			for _, h := range tallies {
+				all.Pages, all.Robots, all.Left, all.Bytes = all.Pages+h.Pages, all.Robots+h.Robots, all.Left+h.Left, all.Bytes+h.Bytes
+				if h.Last.After(last) {
+					last = h.Last
+				}
+			}
+			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.Robots != p.robots || all.Left != p.left || all.Bytes != 1000*p.pages {
+				t.Errorf("end %d, last after %v, %+v; want end %d, last after %v, pages %d, robots %d, left %d",
+					end, last.Sub(noon), all, p.end, p.last, p.pages, p.robots, p.left)
+			}
+		})
+	}
+}
+
+// A forecast of many hosts at one address costs no more than one of hosts apart.
+func BenchmarkSharedAddress(b *testing.B) {
+	const hosts, pages = 1000, 20
+	for b.Loop() {
+		forecast.Crawl{Start: noon, Workers: 64, AddressSlots: 2}.Play(many(hosts, with(host(pages, time.Second), at("192.0.2.1"))))
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/(hosts*pages), "ns/visit")
+}
