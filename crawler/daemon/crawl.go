@@ -15,11 +15,19 @@ The state of the crawl is kept in the data directory (--data), so that a crawl
 that was stopped, or killed, can go on with --resume. Ctrl-C stops the crawl when
 the visits in hand are over; a second one breaks them off.
 
+With --dry-run only robots.txt files and sitemaps are visited, as politely as ever,
+and a table says for each host what the crawl would do: requests, bytes, how long it
+would take at the pace that the project and the host's robots.txt ask for, and which
+URLs are closed, by which line. No page is visited, the data directory is only asked
+how large the pages of an earlier crawl were, and nothing is kept; --output writes the
+forecast as JSON Lines, the totals first. What only links lead to is not in it.
+
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a
 limit or a signal.`
 
 const crawlExample = `  decorum crawl --contact https://example.com/bot https://example.com/
   decorum crawl -c books.yaml --max-pages 1000
+  decorum crawl -c books.yaml --dry-run
   decorum crawl --contact mailto:you@example.com --output - https://example.com/ | jq .title
   decorum crawl --resume --data decorum-data`
 
@@ -29,6 +37,7 @@ type start struct {
 	resume, fresh bool
 	progress      string
 	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
+	dryRun        dryRun
 	flags         []*pflag.Flag
 }
 
@@ -44,6 +53,7 @@ func (a *app) crawlCommand() *cobra.Command {
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
 	fs.BoolVar(&s.fresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
 	fs.StringVar(&s.progress, "progress", "auto", progressUsage)
+	s.dryRun.flags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
 	return c
 }
@@ -53,7 +63,7 @@ func (a *app) crawl(c *cobra.Command, s start, urls []string) error {
 	if s.resume && s.fresh {
 		return usage("--resume goes on and --fresh starts anew: choose one")
 	}
-	if err := checkProgress(s.progress); err != nil {
+	if err := errors.Join(checkProgress(s.progress), s.dryRun.check(c.Flags())); err != nil {
 		return err
 	}
 	d, err := s.draft(urls)
@@ -65,6 +75,9 @@ func (a *app) crawl(c *cobra.Command, s start, urls []string) error {
 	}
 	if f := a.handlers.unknown(d.Handler); f != nil {
 		return d.blame(*f)
+	}
+	if s.dryRun.wanted {
+		return a.foresee(c.Context(), d.Project, s)
 	}
 	return a.start(c.Context(), d.Project, s)
 }

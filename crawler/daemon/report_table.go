@@ -62,7 +62,7 @@ func writeReport(w io.Writer, s *api.Report, data string, limit int) error {
 		}
 		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
 	}
-	p.refusals(s.Refusals, limit)
+	p.refusals("Parked:", s.Refusals, limit)
 	p.sighted(s)
 	_, err := p.WriteTo(w)
 	return err
@@ -116,12 +116,12 @@ func shortText(short api.Milliseconds) string {
 }
 
 // refusals writes why URLs are parked.
-func (p *sheet) refusals(rs []api.Refusal, limit int) {
+func (p *sheet) refusals(title string, rs []api.Refusal, limit int) {
 	if len(rs) == 0 {
 		return
 	}
 	p.line("")
-	p.line("Parked:")
+	p.line("%s", title)
 	p.table(func(row func(...any)) {
 		for i, r := range rs {
 			if i == limit && limit > 0 {
@@ -172,7 +172,7 @@ func writeHost(w io.Writer, s *api.Report, limit int) error {
 			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
 		}
 	})
-	p.refusals(h.Refusals, limit)
+	p.refusals("Parked:", h.Refusals, limit)
 	p.sighted(s)
 	_, err := p.WriteTo(w)
 	return err

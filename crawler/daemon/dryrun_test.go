@@ -1,0 +1,329 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// mapOf returns a sitemap of pages, or of sitemaps.
+func mapOf(kind string, urls ...string) crawltest.Page {
+	outer, inner := "urlset", "url"
+	if kind == "index" {
+		outer, inner = "sitemapindex", "sitemap"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<?xml version="1.0"?><%s xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, outer)
+	for _, u := range urls {
+		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", inner, u, inner)
+	}
+	fmt.Fprintf(&b, "</%s>", outer)
+	return crawltest.Always(crawltest.Typed("application/xml", b.String()))
+}
+
+// numbered returns URLs from one number on to before another.
+func numbered(prefix string, from, to int) (urls []string) {
+	for i := from; i < to; i++ {
+		urls = append(urls, prefix+fmt.Sprint(i))
+	}
+	return urls
+}
+
+// mapped returns a site of which sitemaps list all pages, that says more in its
+// robots.txt. Pages take a moment, as its other files do.
+func mapped(host, robots string, sitemaps map[string]crawltest.Page) crawltest.Site {
+	answer := crawltest.Text("User-agent: *\n" + robots)
+	if _, age, ok := strings.Cut(robots, "# max-age "); ok {
+		answer.Header.Set("Cache-Control", "max-age="+strings.TrimSpace(age))
+	}
+	return crawltest.Site{
+		Host: host, Robots: crawltest.Lasting(crawltest.Robots{Answer: answer}), Pages: sitemaps,
+		Others:  crawltest.Always(crawltest.HTML("<title>x</title>" + strings.Repeat("x", 5000))),
+		Latency: crawltest.Latency{Base: 200 * time.Millisecond, Jitter: 100 * time.Millisecond, Seed: 7},
+	}
+}
+
+// county is sites whose pages are all in sitemaps, and what makes it hard to
+// foresee how long they take.
+func county() (sites []crawltest.Site, seeds []string) {
+	index := mapped("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+		"/index.xml": mapOf("index", "http://index.test/a.xml", "http://index.test/b.xml"),
+		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 80), numbered("http://index.test/closed/", 0, 30)...)...),
+		"/b.xml":     mapOf("urls", numbered("http://index.test/a", 40, 120)...), // half of them again
+	})
+	refreshed := mapped("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.Page{
+		"/all.xml": mapOf("urls", numbered("http://refreshed.test/", 0, 150)...),
+	})
+	moved := mapped("moved.test", "", map[string]crawltest.Page{
+		"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/old.xml\n")),
+		"/old.xml":   crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
+		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 50), numbered("http://moved.test/no", 0, 5)...)...),
+	})
+	moved.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
+		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 40), numbered("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
+	})
+	daily := mapped("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.Page{
+		"/all.xml": mapOf("urls", numbered("http://daily.test/", 0, 400)...),
+	})
+	slow := mapped("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.Page{
+		"/all.xml": mapOf("urls", numbered("http://slow.test/", 0, 50)...),
+	})
+	sites = []crawltest.Site{index, refreshed, moved, clean, daily, slow}
+	for _, s := range sites {
+		seeds = append(seeds, "http://"+s.Host+"/")
+	}
+	return sites, seeds
+}
+
+// countyProject returns the project of a crawl of the county.
+func countyProject(seeds []string) Project {
+	p := DefaultProject()
+	p.Agent.Contact, p.Seeds, p.Discover.Links = "mailto:bot@example.com", seeds, false
+	p.Politeness.Delay = Duration(2 * time.Second)
+	return p
+}
+
+// inMemory returns a ground that leaves nothing on the disk.
+func inMemory() ground {
+	return ground{
+		files: stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
+		out:   &output{w: io.Discard}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
+	}
+}
+
+// send makes the requests of a crawl go to web.
+func send(t *testing.T, r *rooms, web *crawltest.Web) {
+	t.Helper()
+	cfg, err := r.project.fetchConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Transport = web
+	if r.crawler.Fetcher, err = collyfetch.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// foreseen returns the forecast for the county, and what the servers saw of it.
+func foreseen(t *testing.T, p Project) (*prospect, []crawltest.Exchange) {
+	t.Helper()
+	sites, _ := county()
+	web := crawltest.New(sites...)
+	roots, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newScout(inMemory(), scoutOf(p, ""), roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, s.rooms, web)
+	goThrough(t, s.rooms)
+	f, err := s.forecast(t.Context(), p, nil, assumedPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, web.Log()
+}
+
+// crawled returns what the servers of the county saw of a crawl.
+func crawled(t *testing.T, p Project) []crawltest.Exchange {
+	t.Helper()
+	sites, _ := county()
+	web := crawltest.New(sites...)
+	roots, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := inMemory().furnish(p, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, r, web)
+	goThrough(t, r)
+	return web.Log()
+}
+
+func goThrough(t *testing.T, r *rooms) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.project.Limits.Duration), 1000*time.Hour))
+	defer cancel()
+	if err := r.plant(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrDormant) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+}
+
+// hostLogs returns how many requests each host got, and how long after the first
+// of all the last one ended.
+func hostLogs(log []crawltest.Exchange) (requests map[string]int64, ends map[string]time.Duration) {
+	requests, ends = map[string]int64{}, map[string]time.Duration{}
+	for _, x := range log {
+		_, rest, _ := strings.Cut(x.URL, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		requests[host]++
+		ends[host] = max(ends[host], x.End.Sub(log[0].Start))
+	}
+	return requests, ends
+}
+
+// Forecasts of one county, under settings that each shape the crawl otherwise.
+var forecasts = []struct {
+	name   string
+	change func(*Project)
+	// shared says that hosts compete for something: which of them comes first is
+	// chance, and only the crawl as a whole can be foreseen.
+	shared bool
+}{
+	{name: "as it is", change: func(*Project) {}},
+	{name: "one worker", change: func(p *Project) { p.Limits.Workers = 1 }},
+	{name: "hours", change: func(p *Project) { p.Politeness.Window = Window{Hours: "00:00-00:03,02:00-03:00"} }},
+	{name: "another pace for a host", change: func(p *Project) {
+		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(20 * time.Second))}}
+	}},
+	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, shared: true},
+	{name: "pages of a host", change: func(p *Project) { p.Scope.MaxPagesPerHost = 25 }},
+	{name: "time", change: func(p *Project) { p.Limits.Duration = Duration(time.Hour) }},
+}
+
+// What a dry run foresees is what the crawl then does: as many requests to each
+// host, and in the same time to within 5 %. And it visits nothing but robots.txt
+// and sitemaps.
+func TestForecastAgainstTheCrawl(t *testing.T) {
+	for _, tt := range forecasts {
+		t.Run(tt.name, func(t *testing.T) {
+			_, seeds := county()
+			p := countyProject(seeds)
+			tt.change(&p)
+			var f *prospect
+			var log, scouted []crawltest.Exchange
+			synctest.Test(t, func(t *testing.T) { f, scouted = foreseen(t, p) })
+			synctest.Test(t, func(t *testing.T) { log = crawled(t, p) })
+			for _, x := range scouted {
+				if !strings.HasSuffix(x.URL, ".txt") && !strings.HasSuffix(x.URL, ".xml") {
+					t.Errorf("the dry run visited %s", x.URL)
+				}
+			}
+			requests, ends := hostLogs(log)
+			for _, h := range f.hosts {
+				n := requests[h.Host]
+				delete(requests, h.Host)
+				if p.Limits.Duration > 0 { // how many there are depends on how long they take
+					sameTo5Percent(t, h.Host+": requests", h.Requests, n)
+				} else if h.Requests != n {
+					t.Errorf("%s: %d requests were foreseen, there were %d", h.Host, h.Requests, n)
+				}
+				if !tt.shared {
+					sameTo5Percent(t, h.Host+": time", time.Duration(h.Duration), ends[h.Host])
+				}
+			}
+			if len(requests) > 0 {
+				t.Errorf("not foreseen: %v", requests)
+			}
+			if p.Limits.Duration == 0 {
+				sameTo5Percent(t, "the whole time", time.Duration(f.Duration), slices.Max(slices.Collect(maps.Values(ends))))
+			}
+		})
+	}
+}
+
+// sameTo5Percent checks a number that was foreseen.
+func sameTo5Percent[N int64 | time.Duration](t *testing.T, what string, foreseen, was N) {
+	t.Helper()
+	if math.Abs(float64(foreseen-was)) > 0.05*float64(was) {
+		t.Errorf("%s: %v was foreseen, it was %v", what, foreseen, was)
+	}
+}
+
+// The forecast says what robots.txt closes, and by which line, and why a host is
+// set aside.
+func TestForecastSaysWhatIsClosed(t *testing.T) {
+	_, seeds := county()
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := foreseen(t, countyProject(seeds))
+		var b strings.Builder
+		if err := f.writeTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, says := range []string{
+			"30 URLs  disallow: /closed  http://index.test/robots.txt (line 2)",
+			"5 URLs  disallow: /no      http://moved.test/robots.txt (line 2)",
+			"slow.test: 2 URLs left, because its Crawl-delay of 2h is longer than max_crawl_delay, 1h",
+			"only links of other pages",
+			"100KiB a page is assumed",
+		} {
+			if !strings.Contains(b.String(), says) {
+				t.Errorf("it does not say %q", says)
+			}
+		}
+		if t.Failed() {
+			t.Log(b.String())
+		}
+	})
+}
+
+// The command, over sockets: the crawl that follows makes the requests that were
+// foreseen, and its state is as if there had been no dry run.
+func TestDryRunCommand(t *testing.T) {
+	sites := []crawltest.Site{mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+		"/index.xml": mapOf("index", "http://index.test/a.xml"),
+		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
+	})}
+	sites[0].Latency = crawltest.Latency{}
+	v := visitTo(t, sites...)
+	lines := filepath.Join(v.dir, "forecast.jsonl")
+	call(t, v.args("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
+		want(t, ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
+	if _, err := os.Stat(v.data()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the dry run left a data directory: %v", err)
+	}
+	text := linesIn(t, lines, 0)
+	total, host := decoded[map[string]any](t, text[0]), decoded[map[string]any](t, text[1])
+	for name, line := range map[string]map[string]any{"totals": total, "host": host} {
+		got := map[string]any{}
+		for _, field := range []string{"type", "requests", "robots", "sitemaps", "pages", "left", "blocked_by_robots", "bytes_from"} {
+			got[field] = line[field]
+		}
+		if diff := gocmp.Diff(map[string]any{"type": name, "requests": 16.0, "robots": 1.0, "sitemaps": 2.0, "pages": 13.0, "left": 0.0,
+			"blocked_by_robots": 1.0, "bytes_from": "assumed"}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	scouted := len(v.web.Log())
+	call(t, v.args("http://index.test/")...).want(t, ExitDone)
+	if n := len(v.web.Log()) - scouted; n != 16 {
+		t.Errorf("16 requests were foreseen, there were %d", n)
+	}
+	call(t, v.args("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
+}
+
+func TestDryRunUsage(t *testing.T) {
+	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
+		call(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "leave --")
+	}
+	call(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "--dry-run")
+}
