@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ParseKey reads an Ed25519 key in PEM, as openssl genpkey -algorithm ed25519
+// writes it (PKCS #8, RFC 8410).
+func ParseKey(text []byte) (ed25519.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return nil, errors.New("no PRIVATE KEY in PEM: make one with openssl genpkey -algorithm ed25519")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := key.(ed25519.PrivateKey); ok {
+		return key, nil
+	}
+	return nil, fmt.Errorf("the key is no Ed25519 key, but %T", key)
+}
+
+// ParsePublicKey reads the public half of such a key in PEM, as openssl pkey
+// -pubout writes it.
+func ParsePublicKey(text []byte) (ed25519.PublicKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PUBLIC KEY" {
+		return nil, errors.New("no PUBLIC KEY in PEM: openssl pkey -pubout writes that of a key")
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := key.(ed25519.PublicKey); ok {
+		return key, nil
+	}
+	return nil, fmt.Errorf("the key is no Ed25519 key, but %T", key)
+}
+
+// KeyID returns the name of a key in records: the SHA-256, in hex, of the public
+// key in DER (SubjectPublicKeyInfo).
+func KeyID(key ed25519.PublicKey) string {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkpointText is what the checkpoint with number n signs, which follows a record
+// with that hash: four lines.
+func checkpointText(n int64, at time.Time, hash string) []byte {
+	return fmt.Appendf(nil, "decorum ledger checkpoint\n%d\n%s\n%s\n", n, at.Format(time.RFC3339Nano), hash)
+}
+
+// sign writes a checkpoint. It requires the lock.
+func (l *Ledger) sign() error {
+	now := stamp(time.Now())
+	signature := ed25519.Sign(l.cfg.Key, checkpointText(l.end.n+1, now, string(l.end.hash[:])))
+	body, err := (&Record{Checkpoint: &Checkpoint{Key: l.cfg.Run.Key, Signature: signature}}).encode()
+	if err != nil {
+		return err
+	}
+	if err := l.writeAt(now, body); err != nil {
+		return err
+	}
+	l.signed = now
+	return nil
+}

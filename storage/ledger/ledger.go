@@ -1,0 +1,249 @@
+package ledger
+
+import (
+	"cmp"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxSize    = 64 << 20         // bytes
+	DefaultCheckpoint = 10 * time.Minute // between two
+)
+
+// Config says where a Ledger is, and whose it is.
+type Config struct {
+	// Dir is the directory; it is made if there is none. One Ledger at a time may
+	// have it open: whoever opens it keeps others away.
+	Dir string
+	// MaxSize is how many bytes a segment may grow to before it is compressed, which
+	// takes some tenths of a second at the default. Default DefaultMaxSize.
+	MaxSize int64
+	// Key signs checkpoints: each time Checkpoint has passed, at the end of each
+	// segment, and of a run; nil: there are none. Default of Checkpoint:
+	// DefaultCheckpoint.
+	Key        ed25519.PrivateKey
+	Checkpoint time.Duration
+	// Run is what the records that follow are made by. Its Key is set by Open.
+	Run Run
+	// Recovered is told, when a crash left the ledger open, that it has been closed,
+	// and how many bytes of a torn record were cut off. nil: nobody is.
+	Recovered func(cut int64)
+}
+
+// A Ledger is open for records. Its methods may be called at the same time.
+type Ledger struct {
+	cfg   Config
+	files robotsFiles
+
+	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
+	mu      sync.Mutex // of what follows
+	file    *os.File   // of the last segment
+	serial  int
+	size    int64 // of whole records
+	end     link
+	dirty   bool      // something may not be on the disk
+	sent    int64     // requests of this run
+	signed  time.Time // the last checkpoint, or the start
+	broken  error     // why nothing may be written any more
+}
+
+// Open opens the ledger in a directory for a run. What an earlier process left
+// without its End is closed by a Recovery. A ledger that is damaged is not gone on
+// with: that is an error which names the record.
+func Open(cfg Config) (*Ledger, error) {
+	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
+	cfg.Checkpoint = cmp.Or(cfg.Checkpoint, DefaultCheckpoint)
+	switch {
+	case cfg.Dir == "":
+		return nil, errors.New("ledger: it needs a directory")
+	case cfg.MaxSize < 0 || cfg.Checkpoint < 0:
+		return nil, errors.New("ledger: neither a size nor a time can be negative")
+	}
+	if cfg.Key != nil {
+		cfg.Run.Key = KeyID(cfg.Key.Public().(ed25519.PublicKey))
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	l := &Ledger{cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, signed: time.Now()}
+	if err := l.resume(); err != nil {
+		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.closeFile()))
+	}
+	return l, nil
+}
+
+// Append writes a record, and returns its number. When it returns, the record is
+// with the operating system. After an error nothing of it is in the ledger, and
+// Append may be called again; but after Sync has failed, it will fail as well.
+func (l *Ledger) Append(r *Record) (n int64, err error) {
+	body, err := r.encode()
+	if err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return 0, l.broken
+	}
+	if err := l.prepare(len(body)); err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	if err := l.write(body); err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	if r.Request != nil {
+		l.sent++
+	}
+	return l.end.n, nil
+}
+
+// prepare makes a checkpoint if it is time for one, and begins another segment if
+// this one is full. It requires the lock.
+func (l *Ledger) prepare(body int) error {
+	if l.cfg.Key != nil && time.Since(l.signed) >= l.cfg.Checkpoint {
+		if err := l.sign(); err != nil {
+			return err
+		}
+	}
+	if l.size == 0 || l.size+int64(placeSize+body) <= l.cfg.MaxSize {
+		return nil
+	}
+	return l.rotate()
+}
+
+// write writes a record at the end. What a failure leaves there is written over by
+// the next try, or cut off as torn. It requires the lock.
+func (l *Ledger) write(body []byte) error { return l.writeAt(stamp(time.Now()), body) }
+
+func (l *Ledger) writeAt(now time.Time, body []byte) error {
+	line, end := l.end.line(now, body)
+	if _, err := l.file.WriteAt(line, l.size); err != nil {
+		return err
+	}
+	l.size += int64(len(line))
+	l.end, l.dirty = end, true
+	return nil
+}
+
+// writeRecord is write for a record of the ledger's own.
+func (l *Ledger) writeRecord(r Record) error {
+	body, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return l.write(body)
+}
+
+// rotate compresses the segment and begins the next. Where it fails it may be
+// called again. It requires the lock.
+func (l *Ledger) rotate() error {
+	if l.cfg.Key != nil {
+		if err := l.sign(); err != nil {
+			return err
+		}
+	}
+	if err := l.file.Truncate(l.size); err != nil {
+		return err
+	}
+	name, hash, err := pack(l.cfg.Dir, l.serial)
+	if err != nil {
+		return err
+	}
+	full := l.file
+	if err := l.begin(l.serial+1, &Segment{Previous: name, SHA256: hash, Chain: string(l.end.hash[:])}); err != nil {
+		return err
+	}
+	return errors.Join(full.Close(), remove(full.Name()))
+}
+
+// begin begins a segment: what the last one held is on the disk. It requires the
+// lock.
+func (l *Ledger) begin(serial int, first *Segment) error {
+	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := disk.SyncDir(l.cfg.Dir); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	oldFile, oldSerial, oldSize := l.file, l.serial, l.size
+	l.file, l.serial, l.size = f, serial, 0
+	if first == nil {
+		return nil
+	}
+	if err := l.writeRecord(Record{Segment: first}); err != nil {
+		l.file, l.serial, l.size = oldFile, oldSerial, oldSize
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Sync returns when all that was written before is on the disk. When it has
+// failed, the ledger takes no more: what the system has lost by then is not known,
+// and asking again would not tell.
+func (l *Ledger) Sync() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	file, wanted := l.file, l.dirty && l.broken == nil
+	l.dirty = l.dirty && !wanted
+	l.mu.Unlock()
+	var err error
+	if wanted {
+		err = file.Sync() // others write meanwhile
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil && !errors.Is(err, fs.ErrClosed) { // it is full: its records were synced when it was packed
+		l.fail(err)
+	}
+	return l.broken
+}
+
+// fail notes why nothing may be written any more. The cause is not wrapped: that
+// of a full disk would pass, this does not.
+func (l *Ledger) fail(err error) {
+	if l.broken == nil {
+		l.broken = fmt.Errorf("ledger: what was written may not be on the disk: %v; look after the disk, and open the ledger again", err)
+	}
+}
+
+// Close writes the End of the run, and a last checkpoint, and closes the ledger. It
+// comes after the last request has its Answer.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.broken
+	if err == nil {
+		err = l.writeRecord(Record{End: &End{Requests: l.sent}})
+	}
+	if err == nil && l.cfg.Key != nil {
+		err = l.sign()
+	}
+	if err == nil {
+		err = errors.Join(l.file.Truncate(l.size), l.file.Sync())
+	}
+	if l.broken == nil {
+		l.broken = fmt.Errorf("ledger: %w", fs.ErrClosed)
+	}
+	return errors.Join(err, l.closeFile())
+}
+
+func (l *Ledger) closeFile() error {
+	if l.file == nil {
+		return nil
+	}
+	f := l.file
+	l.file = nil
+	return f.Close()
+}

@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A Record is one line of a ledger. Its place is given to it by Append; of the
+// pointers exactly one is set, and says what it is a record of.
+type Record struct {
+	Hash string    `json:"hash,omitempty"` // in hex: see the package
+	N    int64     `json:"n,omitempty"`    // its number, from 1
+	Time time.Time `json:"time,omitzero"`  // when it was written
+
+	Run        *Run        `json:"run,omitempty"`
+	Request    *Request    `json:"request,omitempty"`
+	Answer     *Answer     `json:"answer,omitempty"`
+	Refusal    *Refusal    `json:"refusal,omitempty"`
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	Segment    *Segment    `json:"segment,omitempty"`
+	Recovery   *Recovery   `json:"recovery,omitempty"`
+	End        *End        `json:"end,omitempty"`
+}
+
+// A Run is the start of a process's work, and what it works by until its End, or
+// until the next Run.
+type Run struct {
+	Software   string              `json:"software"`
+	Project    string              `json:"project,omitempty"`
+	UserAgent  string              `json:"user_agent"`
+	Agent      string              `json:"agent"` // the product token looked for in robots.txt
+	Dialect    string              `json:"dialect"`
+	Extensions bool                `json:"extensions"` // of robots.txt are read
+	Purposes   []string            `json:"purposes,omitempty"`
+	DelayMS    int64               `json:"delay_ms"` // the crawl's own rest between visits to a host
+	Hosts      map[string]Override `json:"hosts,omitempty"`
+	Refusals   bool                `json:"refusals,omitempty"` // are recorded, too
+	Key        string              `json:"key,omitempty"`      // that signs checkpoints: see KeyID
+}
+
+// An Override is what a run does otherwise for one host.
+type Override struct {
+	DelayMS *int64    `json:"delay_ms,omitempty"` // nil: as for all
+	Reason  string    `json:"reason,omitempty"`
+	Expires time.Time `json:"expires,omitzero"` // it holds before
+}
+
+// What a request is for.
+const (
+	Page      = "page"
+	Sitemap   = "sitemap"
+	RobotsTXT = "robots.txt"
+)
+
+// A Request is about to be sent: its robots.txt allows it, and its host is due.
+type Request struct {
+	URL      string   `json:"url"`
+	Method   string   `json:"method,omitempty"` // empty: GET
+	Kind     string   `json:"kind"`             // Page, Sitemap or RobotsTXT
+	Origin   string   `json:"origin"`           // whose robots.txt cleared it, or is asked for
+	IP       string   `json:"ip,omitempty"`     // of the server; empty if it is not known
+	Source   string   `json:"source"`
+	Referrer string   `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
+	Robots   *Verdict `json:"robots,omitempty"`   // nil for RobotsTXT
+	// RequiredMS is the rest that the host was owed, and ObservedMS the one that it
+	// had, from the end of the last visit; both rounded down. They are absent, and 0,
+	// at the first visit.
+	RequiredMS int64  `json:"delay_required_ms,omitempty"`
+	ObservedMS int64  `json:"delay_observed_ms,omitempty"`
+	Slots      int    `json:"slots"`              // visits that the host may have at a time
+	Override   string `json:"override,omitempty"` // why the host's pace is not that of all
+}
+
+// An Answer is what came of a request.
+type Answer struct {
+	Request int64     `json:"request"` // its number
+	End     time.Time `json:"end"`     // of the transfer: the host's rest begins
+	Status  int       `json:"status"`  // 0: no whole answer came
+	Bytes   int       `json:"bytes"`   // of the body, as decoded
+	Error   string    `json:"error,omitempty"`
+}
+
+// A Refusal is a URL that was not asked for.
+type Refusal struct {
+	URL      string   `json:"url"`
+	Origin   string   `json:"origin"`
+	Source   string   `json:"source"`
+	Referrer string   `json:"referrer,omitempty"`
+	Why      string   `json:"why"`
+	Robots   *Verdict `json:"robots,omitempty"` // nil: it was not robots.txt that refused it
+}
+
+// A Verdict is what robots.txt says to a URL, and by which line.
+type Verdict struct {
+	Allowed bool      `json:"allowed"`
+	Outcome string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
+	SHA256  string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
+	Fetched time.Time `json:"fetched"`
+	Group   string    `json:"group"`
+	Rule    string    `json:"rule,omitempty"` // empty: no line speaks of the URL
+	Line    int       `json:"line,omitempty"`
+}
+
+// NewVerdict returns what the record says of a verdict by a file. Rules and groups
+// of more than 1 KiB are cut.
+func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
+	return &Verdict{
+		Allowed: v.Allowed, Outcome: file.Outcome.String(), SHA256: file.SHA256, Fetched: stamp(file.Fetched),
+		Group: Brief(v.Group), Rule: Brief(v.Rule), Line: v.Line,
+	}
+}
+
+// A Checkpoint signs all records before it.
+type Checkpoint struct {
+	Key       string `json:"key"`       // as KeyID returns it
+	Signature []byte `json:"signature"` // Ed25519, of what checkpointText returns
+}
+
+// A Segment begins each file but the first.
+type Segment struct {
+	Previous string `json:"previous"` // the name of the file before
+	SHA256   string `json:"sha256"`   // of that file's bytes
+	Chain    string `json:"chain"`    // the hash of its last record
+}
+
+// A Recovery closes what a process left that did not come to its End: it was
+// killed, or the machine went down.
+type Recovery struct {
+	CutBytes int64 `json:"cut_bytes"` // of a torn record, which was cut off
+}
+
+// An End is that of a Run: every request of it has its Answer.
+type End struct {
+	Requests int64 `json:"requests"` // of the run
+}
+
+// kinds returns how many kinds of record r claims to be; it should be one.
+func (r *Record) kinds() (n int) {
+	for _, set := range []bool{r.Run != nil, r.Request != nil, r.Answer != nil, r.Refusal != nil,
+		r.Checkpoint != nil, r.Segment != nil, r.Recovery != nil, r.End != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// longestText is how much is kept of a text that a server can make as long as it
+// likes, in bytes.
+const longestText = 1 << 10
+
+// Brief returns the beginning of s that is kept, as valid UTF-8.
+func Brief(s string) string {
+	if len(s) <= longestText && utf8.ValidString(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "\ufffd")
+	for end := longestText; end < len(s); end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
+	}
+	return s
+}
+
+// stamp returns a moment as records have it: in UTC, to the microsecond.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// maxLine is how long a line may be, in bytes.
+const maxLine = 1 << 20
+
+var errKinds = errors.New("ledger: a record is of exactly one kind")
+
+// encode returns the record without its place, as JSON.
+func (r *Record) encode() ([]byte, error) {
+	if r.kinds() != 1 {
+		return nil, errKinds
+	}
+	body := *r
+	body.Hash, body.N, body.Time = "", 0, time.Time{}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // URLs stay readable
+	if err := enc.Encode(&body); err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	if b.Len() > maxLine-placeSize {
+		return nil, fmt.Errorf("ledger: a record of %d bytes is too long", b.Len())
+	}
+	return b.Bytes(), nil
+}

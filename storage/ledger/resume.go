@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// resume goes on with what is in the directory, and begins the run.
+func (l *Ledger) resume() error {
+	l.end = origin()
+	all, err := segments(l.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	var left *Recovery // nil: nothing was
+	switch {
+	case len(all) == 0:
+		err = l.begin(1, nil)
+	case all[len(all)-1].packed:
+		left, err = l.after(all[len(all)-1])
+	default:
+		left, err = l.goOn(all)
+	}
+	if err != nil {
+		return err
+	}
+	if left != nil {
+		if l.cfg.Recovered != nil {
+			l.cfg.Recovered(left.CutBytes)
+		}
+		if err := l.writeRecord(Record{Recovery: left}); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(l.writeRecord(Record{Run: &l.cfg.Run}), l.file.Sync(), disk.SyncDir(l.cfg.Dir)); err != nil {
+		return err
+	}
+	l.dirty = false
+	return nil
+}
+
+// goOn opens the last segment, which is not full, and cuts a torn record off its
+// end. It returns the Recovery that must be written, nil if all is well.
+func (l *Ledger) goOn(all []segment) (*Recovery, error) {
+	s := all[len(all)-1]
+	name := filepath.Join(l.cfg.Dir, s.name)
+	if s.serial > 1 {
+		if err := l.startAfter(all); err != nil {
+			return nil, err
+		}
+	}
+	// Its compressed twin, if a crash came before the next segment was begun.
+	if err := remove(name + packedEnding); err != nil {
+		return nil, err
+	}
+	tail, err := l.scan(s)
+	if err != nil {
+		return nil, err
+	}
+	if l.file, err = os.OpenFile(name, os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	l.serial = s.serial
+	info, err := l.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	cut := info.Size() - l.size
+	if err := l.file.Truncate(l.size); err != nil {
+		return nil, err
+	}
+	if l.size == 0 && s.serial > 1 { // a crash came before its first record
+		if err := l.introduce(all[len(all)-2]); err != nil {
+			return nil, err
+		}
+	}
+	if cut == 0 && (tail.closed || l.end.n == 0) {
+		return nil, nil
+	}
+	return &Recovery{CutBytes: cut}, nil
+}
+
+// introduce writes the first record of a segment that follows another.
+func (l *Ledger) introduce(before segment) error {
+	first, err := l.following(before)
+	if err != nil {
+		return err
+	}
+	return l.writeRecord(Record{Segment: first})
+}
+
+// following returns the record that begins the segment after a compressed one,
+// whose last record l.end is.
+func (l *Ledger) following(before segment) (*Segment, error) {
+	hash, err := hashFile(filepath.Join(l.cfg.Dir, before.name))
+	return &Segment{Previous: before.name, SHA256: hash, Chain: string(l.end.hash[:])}, err
+}
+
+// after begins the segment that follows a compressed one, which is whole.
+func (l *Ledger) after(s segment) (*Recovery, error) {
+	tail, err := l.scan(s)
+	if err != nil {
+		return nil, err
+	}
+	first, err := l.following(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.begin(s.serial+1, first); err != nil || tail.closed {
+		return nil, err
+	}
+	return &Recovery{}, nil
+}
+
+// startAfter finds the end of what stands before the last segment: that segment
+// says it, if it has a record.
+func (l *Ledger) startAfter(all []segment) error {
+	err := all[len(all)-1].eachLine(l.cfg.Dir, func(_ int, line []byte) error {
+		r, err := decode(line)
+		if err != nil || r.Segment == nil || len(r.Segment.Chain) != hashSize {
+			return nil
+		}
+		l.end.n = r.N - 1
+		copy(l.end.hash[:], r.Segment.Chain)
+		return errEnough
+	})
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case err != nil:
+		return err
+	case len(all) < 2:
+		return fmt.Errorf("%s follows a file that is missing", all[0].name)
+	}
+	_, err = l.scan(all[len(all)-2])
+	l.size = 0
+	return err
+}
+
+// A tail is how a ledger ends.
+type tail struct {
+	closed bool // by an End, and perhaps a checkpoint after it
+}
+
+// note tells t of the next record.
+func (t *tail) note(r *Record) { t.closed = r.End != nil || t.closed && r.Checkpoint != nil }
+
+// scan reads a segment that comes after l.end, and moves that, and l.size, to the
+// end of its last whole record. What may stand after it is one torn record, and no
+// more.
+func (l *Ledger) scan(s segment) (t tail, err error) {
+	var bad error // what is wrong with the last line
+	first := s.serial > 1 && s.packed && l.end.n == 0
+	err = s.eachLine(l.cfg.Dir, func(number int, line []byte) error {
+		if bad != nil {
+			return bad
+		}
+		if first { // it says itself what it follows
+			first = false
+			if r, err := decode(line); err == nil && r.Segment != nil {
+				l.end.n = r.N - 1
+				copy(l.end.hash[:], r.Segment.Chain)
+			}
+		}
+		r, end, err := l.end.follows(line)
+		if err != nil {
+			bad = fmt.Errorf("the ledger is damaged: %s, line %d %w; see decorum ledger verify, and move the directory away to begin another", s.name, number, err)
+			return nil
+		}
+		l.end = end
+		l.size += int64(len(line))
+		t.note(r)
+		return nil
+	})
+	if s.packed {
+		l.size = 0
+		err = errors.Join(err, bad) // nothing can be torn there
+	}
+	return t, err
+}

@@ -1,0 +1,108 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// robotsDir is where robots.txt files are, in the directory of the ledger.
+const robotsDir = "robots"
+
+// robotsFiles keeps robots.txt files by their SHA-256.
+type robotsFiles struct {
+	dir string
+
+	mu    sync.Mutex
+	known map[string]bool // those that are on the disk
+}
+
+// mostKnown is how many hashes are held in memory; of others the disk is asked.
+const mostKnown = 100_000
+
+// robotsFile returns the name of the file with a hash, in dir.
+func robotsFile(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
+
+// HasRobots reports whether the robots.txt with that SHA-256, in hex, is kept.
+func (l *Ledger) HasRobots(hash string) bool { return l.files.has(hash) }
+
+// KeepRobots keeps a robots.txt, and returns when it is on the disk: a record may
+// then name it by its SHA-256, in hex. It is an error if body has another.
+func (l *Ledger) KeepRobots(hash string, body []byte) error {
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
+		return fmt.Errorf("ledger: a robots.txt of %d bytes does not have the hash %q", len(body), hash)
+	}
+	if err := l.files.keep(hash, body); err != nil {
+		return fmt.Errorf("ledger: cannot keep a robots.txt: %w", err)
+	}
+	return nil
+}
+
+func (f *robotsFiles) has(hash string) bool {
+	f.mu.Lock()
+	known := f.known[hash]
+	f.mu.Unlock()
+	if known || len(hash) != 2*sha256.Size {
+		return known
+	}
+	if _, err := os.Stat(robotsFile(f.dir, hash)); err != nil {
+		return false
+	}
+	f.add(hash) // what has its name has been synced
+	return true
+}
+
+func (f *robotsFiles) add(hash string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= mostKnown {
+		f.known = map[string]bool{}
+	}
+	f.known[hash] = true
+}
+
+// keep writes a file under another name first, so that what has the name is whole.
+// Two callers with the same file do each other no harm.
+func (f *robotsFiles) keep(hash string, body []byte) error {
+	name := robotsFile(f.dir, hash)
+	dir := filepath.Dir(name)
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(body)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, remove(temporary.Name()))
+	}
+	if err := disk.SyncDir(dir); err != nil {
+		return err
+	}
+	f.add(hash)
+	return nil
+}
+
+// makeDir makes a directory, and its parent, durably.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	return errors.Join(disk.SyncDir(parent), disk.SyncDir(filepath.Dir(parent)))
+}

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// A segment is a file of records, plain or compressed.
+type segment struct {
+	name   string // without its directory
+	serial int
+	packed bool
+}
+
+var segmentName = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
+
+func plainName(serial int) string { return fmt.Sprintf("ledger-%06d.jsonl", serial) }
+
+const packedEnding = ".zst"
+
+// segments returns the segments in a directory, oldest first. Where a crash has
+// left one both plain and compressed, it is the one that counts: the plain one,
+// unless another has been begun after it.
+func segments(dir string) ([]segment, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	var all []segment
+	for _, e := range entries {
+		if m := segmentName.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
+			serial, _ := strconv.Atoi(m[1]) // of nine digits at most
+			all = append(all, segment{e.Name(), serial, m[2] != ""})
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int {
+		return cmp.Or(cmp.Compare(a.serial, b.serial), cmp.Compare(a.name, b.name))
+	})
+	var kept []segment
+	for i, s := range all {
+		last := s.serial == all[len(all)-1].serial
+		switch {
+		case !s.packed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
+		case s.packed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
+		default:
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+// open returns the records of a segment as they were written.
+func (s segment) open(dir string) (io.ReadCloser, error) {
+	f, err := os.Open(filepath.Join(dir, s.name))
+	if err != nil || !s.packed {
+		return f, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return unpacked{z.IOReadCloser(), f}, nil
+}
+
+// unpacked is a compressed file, read.
+type unpacked struct {
+	io.ReadCloser
+	file *os.File
+}
+
+// Close closes both.
+func (u unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.file.Close()) }
+
+// errLong is of a line that no ledger has.
+var errLong = fmt.Errorf("is longer than %d bytes", maxLine)
+
+// eachLine calls yield for each line of a segment, with its number and its line
+// end if it has one, until it returns an error. Its slice is good for that call.
+func (s segment) eachLine(dir string, yield func(number int, line []byte) error) (err error) {
+	in, err := s.open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	r := bufio.NewReaderSize(in, maxLine)
+	for number := 1; ; number++ {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return fmt.Errorf("line %d %w", number, errLong)
+		}
+		if len(line) > 0 {
+			if err := yield(number, line); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// hashFile returns the SHA-256 of a file, in hex.
+func hashFile(name string) (hash string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// pack compresses the file of a segment beside it, and returns the name and the
+// SHA-256 of what it makes. When it returns, that is on the disk. It may be called
+// again where it has failed.
+func pack(dir string, serial int) (name, hash string, err error) {
+	name = plainName(serial) + packedEnding
+	temporary := filepath.Join(dir, name+".new")
+	in, err := os.Open(filepath.Join(dir, plainName(serial)))
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return "", "", err
+	}
+	h := sha256.New()
+	err = packTo(io.MultiWriter(out, h), in)
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return "", "", err
+	}
+	if err := os.Rename(temporary, filepath.Join(dir, name)); err != nil {
+		return "", "", err
+	}
+	return name, hex.EncodeToString(h.Sum(nil)), disk.SyncDir(dir)
+}
+
+// packTo compresses all of in.
+func packTo(out io.Writer, in io.Reader) error {
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(z, in)
+	return errors.Join(err, z.Close())
+}
+
+// remove removes a file, if it is there.
+func remove(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
