@@ -54,7 +54,7 @@ func main() {
 	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "how many hosts")
 	flag.DurationVar(&p.Time, "time", 30*time.Minute, "how long")
 	flag.DurationVar(&p.Web.Delay, "delay", 10*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.Every, "every", 10*time.Second, "how often a sample is taken")
+	flag.DurationVar(&p.Every, "every", 2*time.Second, "how often a sample is taken: of the heap, between two collections, many tell more than few")
 	flag.StringVar(&p.Dir, "dir", "", "where the daemon keeps its files; they stay there (default: a directory that is removed)")
 	flag.StringVar(&p.Profile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
