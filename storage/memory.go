@@ -51,17 +51,11 @@ type memoryLease struct {
 
 // A seenKey is what the seen set holds of an entry.
 type seenKey struct {
-	url   decorum.URL
-	print uint64 // of an entry with a Request; 0 for others
+	origin decorum.Origin
+	print  uint64
 }
 
-func keyOf(e *Entry) seenKey {
-	k := seenKey{url: e.URL}
-	if e.Request != nil {
-		k.print = e.Fingerprint()
-	}
-	return k
-}
+func keyOf(e *Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
 
 var _ Store = (*Memory)(nil)
 
@@ -132,19 +126,27 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, er
 func (m *Memory) add(e Entry, most int) Fate {
 	o := m.origin(e.URL.Origin())
 	if e.For.IsZero() {
-		if _, seen := m.seen[keyOf(&e)]; seen {
-			return Known
-		}
-		if most > 0 && o.seen >= most {
+		if _, seen := m.seen[keyOf(&e)]; !seen && most > 0 && o.seen >= most {
 			return Over
 		}
-		m.seen[keyOf(&e)] = nil
-		o.seen++
+		if !m.see(o, keyOf(&e)) {
+			return Known
+		}
 	}
 	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
 	o.Queue.add(e)
 	m.turns.Update(&o.Origin)
 	return Added
+}
+
+// see puts an entry of o into the seen set; false if it was there.
+func (m *Memory) see(o *memoryOrigin, k seenKey) bool {
+	if _, seen := m.seen[k]; seen {
+		return false
+	}
+	m.seen[k] = nil
+	o.seen++
+	return true
 }
 
 // room reports whether the seen set has room for the new ones of the entries.

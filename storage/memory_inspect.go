@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -127,7 +126,7 @@ func (m *Memory) Known(ctx context.Context, u decorum.URL) (bool, error) {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	_, known := m.seen[seenKey{url: u}]
+	_, known := m.seen[seenKey{u.Origin(), Fingerprint(u)}]
 	return known, nil
 }
 
@@ -138,7 +137,7 @@ func (m *Memory) Seen(ctx context.Context, o decorum.Origin, yield func(fingerpr
 	}
 	defer m.mu.Unlock()
 	for k := range m.seen {
-		if k.url.Origin() == o && !yield(cmp.Or(k.print, Fingerprint(k.url))) {
+		if k.origin == o && !yield(k.print) {
 			return nil
 		}
 	}

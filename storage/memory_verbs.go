@@ -52,13 +52,17 @@ func (m *Memory) end(l *memoryLease, a *Ack) {
 		}
 		m.seen[keyOf(&e)] = l.origin.Queue.rest(e, a.At)
 	case Parked:
-		l.origin.parked = append(l.origin.parked, e)
-		m.parked++
+		m.park(l.origin, e)
 	}
 	if a.Host != nil {
 		l.origin.Host.Set(schedule.Clock(*a.Host))
 	}
 	m.turns.End(l.Lease)
+}
+
+func (m *Memory) park(o *memoryOrigin, e Entry) {
+	o.parked = append(o.parked, e)
+	m.parked++
 }
 
 // Mark implements Store.
@@ -94,8 +98,8 @@ func (m *Memory) Recall(ctx context.Context, now time.Time, sightings []Sighting
 	}
 	defer m.mu.Unlock()
 	for _, s := range sightings {
-		w := m.seen[seenKey{url: s.URL}]
-		if w == nil {
+		w := m.seen[seenKey{s.URL.Origin(), Fingerprint(s.URL)}]
+		if w == nil || w.URL != s.URL {
 			continue
 		}
 		o := m.origins[s.URL.Origin()]

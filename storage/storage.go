@@ -10,9 +10,10 @@
 // The verbs are the crawl's own, not a key-value store's, so that each engine
 // can do each of them atomically in its own way. Memory is the engine for tests
 // and for crawls that need not survive their process, storage/bolt for those that
-// must, storage/redis for those of many processes. storagetest is the specification: every Store passes it. An engine may be
-// an Inspector as well, for reports. The package decides nothing: it is told the
-// time, and what to keep.
+// must, storage/redis for those of many processes. storagetest is the
+// specification: every Store passes it. An engine may be an Inspector as well, for
+// reports, and an Importer, to take over what another holds. The package decides
+// nothing: it is told the time, and what to keep.
 package storage
 
 import (

@@ -153,8 +153,13 @@ func (s *Store) ackArgs(a *storage.Ack, h holding) []string {
 	if a.Host == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(args, "1", s.clock.out(a.Host.Due), strconv.FormatInt(lengthOf(a.Host.Gap), 10),
-		strconv.Itoa(a.Host.Slots), strconv.Itoa(a.Host.Strikes), string(a.Host.Memo))
+	return append(append(args, "1"), s.clockArgs(a.Host)...)
+}
+
+// clockArgs returns the clock of a host as scripts take it: see setClock.
+func (s *Store) clockArgs(h *storage.Host) []string {
+	return []string{s.clock.out(h.Due), strconv.FormatInt(lengthOf(h.Gap), 10), strconv.Itoa(h.Slots),
+		strconv.Itoa(h.Strikes), string(h.Memo)}
 }
 
 // doneArgs returns an ack of a lease whose record makes no sense.

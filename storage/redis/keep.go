@@ -21,12 +21,15 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, dor
 		return err
 	}
 	defer end()
-	flag := "0"
-	if dormant {
-		flag = "1"
-	}
-	_, _, err = s.call(ctx, s.partition(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.out(until), flag)
+	_, _, err = s.call(ctx, s.partition(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.out(until), flag(dormant))
 	return err
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
 }
 
 // Recall implements storage.Store.

@@ -37,6 +37,7 @@ var (
 	infoScript    = load("info")
 	linesScript   = load("lines")
 	lineScript    = load("line")
+	importScript  = load("import")
 )
 
 // load puts a verb together with what all verbs share.

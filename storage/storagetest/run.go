@@ -22,6 +22,7 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 		}
 	}
 	t.Run("inspect", func(t *testing.T) { runInspector(t, open) })
+	t.Run("import", func(t *testing.T) { runImporter(t, open) })
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
 		testModel(t, func() storage.Store { return open(t) }, nil)

@@ -8,19 +8,8 @@ local function settle(o, l, outcome, lane, at, rank, print, record)
   elseif outcome == 'rest' then
     rest(o, print, at, record)
   elseif outcome == 'parked' then
-    call('RPUSH', base .. 'k:' .. o.name, record)
-    add(o, 'g', 1)
-    add(meta, 'parked', 1)
-    call('SADD', base .. 'k', o.name)
+    park(o, record)
   end
-end
-
-local function setClock(h, i)
-  lengthen(h, moment(ARGV[i]))
-  set(h, 'gap', tonumber(ARGV[i + 1]))
-  set(h, 'slots', tonumber(ARGV[i + 2]))
-  set(h, 'strikes', tonumber(ARGV[i + 3]))
-  if h.is.memo ~= ARGV[i + 4] then set(h, 'memo', ARGV[i + 4]) end
 end
 
 local ended = {}

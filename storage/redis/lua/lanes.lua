@@ -46,6 +46,14 @@ local function rest(o, print, at, record)
   if call('ZADD', laneKey(o, resting), at, print) == 1 then count(o, resting, 1) end
 end
 
+-- park keeps a record aside.
+local function park(o, record)
+  call('RPUSH', base .. 'k:' .. o.name, record)
+  add(o, 'g', 1)
+  add(meta, 'parked', 1)
+  call('SADD', base .. 'k', o.name)
+end
+
 local function isDue(o, lane)
   if get(o, 'L' .. lane) == 0 then return false end
   if not isTimed(lane) then return true end

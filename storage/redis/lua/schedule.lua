@@ -71,6 +71,16 @@ local function touch(o) touched[o.name] = o end
 -- lengthen moves the time at which a host is due, which never moves back.
 local function lengthen(h, due) set(h, 'due', math.max(get(h, 'due'), due)) end
 
+-- setClock gives a host the clock that the arguments from the i-th on are: due, gap,
+-- slots, strikes, memo.
+local function setClock(h, i)
+  lengthen(h, moment(ARGV[i]))
+  set(h, 'gap', tonumber(ARGV[i + 1]))
+  set(h, 'slots', tonumber(ARGV[i + 2]))
+  set(h, 'strikes', tonumber(ARGV[i + 3]))
+  if h.is.memo ~= ARGV[i + 4] then set(h, 'memo', ARGV[i + 4]) end
+end
+
 -- findLease returns the lease with the token, or nil.
 local function findLease(token)
   local packed = call('HGET', base .. 'l', token)

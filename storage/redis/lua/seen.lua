@@ -40,3 +40,10 @@ local function see(o, print)
   add(meta, 'seen', 1)
   if get(o, 'c') > full * math.max(1, get(o, 'b')) then split(o) end
 end
+
+-- seeNew puts a fingerprint into the seen set; false if it was there.
+local function seeNew(o, print)
+  if isSeen(o, print) then return false end
+  see(o, print)
+  return true
+end

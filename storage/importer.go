@@ -1,0 +1,83 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// An Importer is a Store that takes over what an Inspector told of another. While
+// it does, nobody may lease from it.
+type Importer interface {
+	// Import puts the parcels where they belong, those of an origin in their order:
+	// clock and hold; URLs in the states in which they were, each behind what is there
+	// of its class and rank, or at its time; fingerprints. What the seen set holds is
+	// passed by, and Host.Due never moves back, so that a call may be made again: only
+	// hops (For set), which pass by the seen set, are then there once more. A parcel that
+	// Check refuses has the call refused whole. Only after a Flush does it survive a crash.
+	Import(ctx context.Context, parcels []Parcel) error
+}
+
+// A Parcel is what a Store held of an origin, or some of it.
+type Parcel struct {
+	Origin  decorum.Origin
+	Host    *Host // the clock of the host; nil leaves it, and the hold, as they are
+	Hold    time.Time
+	Dormant bool
+	URLs    []Kept
+	// Seen are Fingerprints of entries that were queued once. Those of URLs that are
+	// kept must come after these, or they would be taken for known.
+	Seen []uint64
+}
+
+// A Kept is a URL and where a Store keeps it.
+type Kept struct {
+	Entry
+	In State
+	At time.Time // InQueue: until when it is put off, zero if it is not; InRest: when its revisit is due
+}
+
+// Check returns an error if no Store may take the parcel.
+func (p *Parcel) Check() error {
+	if p.Origin.IsZero() {
+		return errors.New("a parcel of no origin")
+	}
+	if p.Host != nil && len(p.Host.Memo) > MaxMemo {
+		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.Host.Memo), MaxMemo)
+	}
+	for i := range p.URLs {
+		if err := p.URLs[i].check(p.Origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error if no Store may keep k, as a URL of the origin.
+func (k *Kept) check(o decorum.Origin) error {
+	if err := k.Entry.Check(); err != nil {
+		return err
+	}
+	switch {
+	case k.URL.Origin() != o:
+		return fmt.Errorf("%v is no URL of %v", k.URL, o)
+	case k.In > InParking:
+		return fmt.Errorf("%v: state %d is none", k.URL, k.In)
+	case k.In == InRest && !k.For.IsZero():
+		return fmt.Errorf("%v rests, and is a hop of a robots.txt, which is asked for once", k.URL)
+	}
+	return nil
+}
+
+// CheckParcels returns an error if no Store may take one of the parcels.
+func CheckParcels(parcels []Parcel) error {
+	for i := range parcels {
+		if err := parcels[i].Check(); err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+var _ storage.Importer = (*Store)(nil)
+
+// printsMost is how many fingerprints are one item of a call: a few, for a call
+// has many items, and keeps its server busy.
+const printsMost = 16
+
+// Import implements storage.Importer. If it fails, some of it may have been done.
+func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
+	if err := storage.CheckParcels(parcels); err != nil {
+		return err
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var items []importItem
+	for i := range parcels {
+		items = s.appendItems(items, &parcels[i])
+	}
+	batches := s.batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].args() })
+	err = s.send(ctx, batches, true, importScript, nil, func(int, byte, bool) error { return nil })
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	return nil
+}
+
+// An importItem is what import.lua takes at a time.
+type importItem struct {
+	kind   string
+	origin decorum.Origin
+	rest   []string
+}
+
+func (i *importItem) args() []string {
+	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.rest))}, i.rest...)
+}
+
+// appendItems appends the items of a parcel, in their order.
+func (s *Store) appendItems(items []importItem, p *storage.Parcel) []importItem {
+	if p.Host != nil {
+		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.out(p.Hold), flag(p.Dormant)}, s.clockArgs(p.Host)...)})
+	}
+	for i := range p.URLs {
+		items = append(items, importItem{"u", p.Origin, s.keptArgs(&p.URLs[i])})
+	}
+	for prints := range slices.Chunk(p.Seen, printsMost) {
+		rest := make([]string, len(prints))
+		for i, f := range prints {
+			rest[i] = printOf(f)
+		}
+		items = append(items, importItem{"s", p.Origin, rest})
+	}
+	return items
+}
+
+// keptArgs returns a URL as import.lua takes it.
+func (s *Store) keptArgs(k *storage.Kept) []string {
+	e, lane, state, at, print := &k.Entry, laneOf(&k.Entry), "q", s.clock.out(k.At), ""
+	switch {
+	case k.In == storage.InRest:
+		state = "r"
+	case k.In == storage.InParking:
+		state = "p"
+	case at != "":
+		lane = lane.Later()
+	}
+	if e.For.IsZero() {
+		print = printOf(e.Fingerprint())
+	}
+	return []string{state, strconv.Itoa(int(lane)), rankOf(e), at, print, recordOf(e)}
+}
