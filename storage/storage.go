@@ -130,13 +130,24 @@ const (
 	Robots
 )
 
+var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
+
 // String returns the name of the source.
 func (s Source) String() string {
-	names := [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
-	if int(s) < len(names) {
-		return names[s]
+	if int(s) < len(sourceNames) {
+		return sourceNames[s]
 	}
 	return "unknown"
+}
+
+// ParseSource returns the source of the name.
+func ParseSource(name string) (Source, error) {
+	for s, n := range sourceNames {
+		if n == name {
+			return Source(s), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no source of a URL", name)
 }
 
 // A Class orders the URLs of one origin: lower first. Classes are 0 to 3.

@@ -12,17 +12,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, and add to it.
+const frontierHelp = `Look into the frontier of a crawl, its queues and what it has seen, add to it, and
+move it to another store.
 The crawl must not be running: stop it first, --resume goes on. Nothing is sent.`
 
 func (a *app) frontierCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "frontier", Short: "Look into a crawl's queues, and add to them", Long: frontierHelp,
+		Use: "frontier", Short: "Look into a crawl's queues, add to them, move them", Long: frontierHelp,
 		Args: noCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand(),
-		a.frontierCompactCommand())
+		a.frontierImportCommand(), a.frontierCompactCommand())
 	return c
 }
 

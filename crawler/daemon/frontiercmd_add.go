@@ -64,7 +64,7 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 		}
 		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.params, Clean: k.gate.Clean})
 		in := newIntake(f.Offer)
-		end := in.takeAll(ctx, inBackground(ctx, lines))
+		end := in.takeAll(ctx, inBackground(ctx, seedBatch, lines))
 		result := in.result()
 		if end == nil && result.NoURLs > 0 {
 			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.NoURLs)
@@ -117,11 +117,11 @@ func readLines(r io.Reader, yield func(string) bool) error {
 	}
 }
 
-// inBackground yields what from yields, until ctx is done: a terminal may have
-// no more to say, and cannot be told that nobody listens.
-func inBackground(ctx context.Context, from func(yield func(string) bool) error) iter.Seq2[string, error] {
+// inBackground yields what from yields, which is so many ahead at most, until ctx is
+// done: a terminal may have no more to say, and cannot be told that nobody listens.
+func inBackground(ctx context.Context, ahead int, from func(yield func(string) bool) error) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		lines, end, over := make(chan string, seedBatch), make(chan error, 1), make(chan struct{})
+		lines, end, over := make(chan string, ahead), make(chan error, 1), make(chan struct{})
 		defer close(over)
 		go func() {
 			err := from(func(line string) bool {

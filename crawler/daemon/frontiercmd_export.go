@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const frontierExportHelp = `Write all that is needed to move a crawl to another store, as JSON Lines. Each
-line has a type:
+const frontierExportHelp = `Write all that is needed to move a crawl to another store, as JSON Lines, which
+decorum frontier import reads. Nobody may be at work on the crawl. Each line has a type:
 
   export  the first: the format of what follows (1), and the project as YAML
   origin  an origin, until when it is held, and the clock of its host, which is the
@@ -88,6 +88,9 @@ type (
 	}
 )
 
+// exportFormat is that of the lines. Who reads them knows no other.
+const exportFormat = 1
+
 // seenChunk is how many fingerprints a line has at most.
 const seenChunk = 1024
 
@@ -100,9 +103,13 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
 		x := &exporter{kept: k, json: json.NewEncoder(w), end: endLine{Type: "end"}}
 		x.json.SetEscapeHTML(false)
-		x.line(exportLine{"export", 1, k.now.UTC(), string(text)})
+		x.line(exportLine{"export", exportFormat, k.now.UTC(), string(text)})
+		before := x.quiet(ctx)
 		x.frontier(ctx)
 		x.notes(ctx, k.robots, "robots")
+		if x.quiet(ctx) != before {
+			x.try(errAtWork)
+		}
 		x.line(x.end)
 		return errors.Join(x.err, w.Flush())
 	})
@@ -130,6 +137,20 @@ func (x *exporter) try(err error) {
 	if x.err == nil {
 		x.err = err
 	}
+}
+
+// errAtWork refuses to write what is not of one moment.
+var errAtWork = errors.New("others are at work on this crawl: stop them first; what they had in hand " +
+	"is free when their leases have run out (store.redis.lease)")
+
+// quiet returns how much the store holds, which must not change: nothing is leased.
+func (x *exporter) quiet(ctx context.Context) [4]int {
+	c, err := x.store.Counts(ctx)
+	x.try(err)
+	if c.Leased > 0 {
+		x.try(errAtWork)
+	}
+	return [...]int{c.Queued, c.Resting, c.Parked, c.Seen}
 }
 
 // names returns the origins of a store.
@@ -189,6 +210,9 @@ func (x *exporter) seen(ctx context.Context, o decorum.Origin) {
 func (x *exporter) notes(ctx context.Context, s store, name string) {
 	for _, o := range append(x.names(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.try(s.Notes(ctx, o, func(key string, value []byte) bool {
+			if key == importNote && o.IsZero() {
+				return true
+			}
 			x.end.Notes++
 			return x.line(noteLine{"note", name, o.String(), key, value})
 		}))

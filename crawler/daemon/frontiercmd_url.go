@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -26,4 +28,51 @@ func newURLLine(e *storage.Entry, state storage.State, at time.Time) *api.URL {
 		}
 	}
 	return l
+}
+
+// keptOf returns what newURLLine has written.
+func keptOf(l *api.URL) (*storage.Kept, error) {
+	k := &storage.Kept{At: l.At, In: storage.State(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
+		Class: storage.Class(l.Class), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, Attempt: l.Attempt,
+		Redirects: l.Redirects, Context: l.Context, AsFound: l.AsFound, Folded: l.Folded, Sent: l.Sent,
+	}}
+	if !slices.Contains(stateNames[:], l.State) {
+		return nil, fmt.Errorf("%q is no state of a URL", l.State)
+	}
+	var err error
+	if k.URL, err = parseExact(l.URL); err != nil {
+		return nil, err
+	}
+	if k.Source, err = storage.ParseSource(l.Source); err != nil {
+		return nil, err
+	}
+	if l.Found != "" {
+		if k.Found, err = parseExact(l.Found); err != nil {
+			return nil, err
+		}
+	}
+	if l.For != "" {
+		if k.For, err = parseOrigin(l.For); err != nil {
+			return nil, err
+		}
+	}
+	if l.Method != "" {
+		k.Request = &storage.Request{Method: l.Method, Body: l.Body}
+	}
+	k.Page, err = pageOf(l.Page)
+	return k, err
+}
+
+func pageOf(p *api.Page) (*storage.Page, error) {
+	if p == nil {
+		return nil, nil
+	}
+	hash, err := strconv.ParseUint(p.Hash, 16, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no hash of a page", p.Hash)
+	}
+	return &storage.Page{
+		Visited: p.Visited, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), Hash: hash,
+		Visits: p.Visits, Changes: p.Changes, Span: time.Duration(p.Span), Listed: p.Listed, Missing: p.Missing,
+	}, nil
 }

@@ -20,10 +20,11 @@ type inquiry struct {
 	now     time.Time
 }
 
-// A store is one that can be asked what it holds.
+// A store is one that can be asked what it holds, and take over what another does.
 type store interface {
 	storage.Store
 	storage.Inspector
+	storage.Importer
 }
 
 // inquire returns an inquiry at the present moment.

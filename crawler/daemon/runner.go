@@ -73,7 +73,14 @@ func (r *runner) openVault() (store, error) {
 	}
 	opts := r.app.boltOptions(p, r.records.sync)
 	opts.Committed, opts.Share = r.metrics.Committed, r.memory
-	return openStore(r.dir.path(storeFile), opts)
+	s, err := openStore(r.dir.path(storeFile), opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := mustBeWhole(s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 func (r *runner) edition() *edition {

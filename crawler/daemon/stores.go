@@ -13,8 +13,20 @@ import (
 // its own, which crawls of one process share.
 type stores struct{ frontier, robots store }
 
-// openStores opens the files of the crawl's directory, or what it has in Redis.
-func openStores(p Project, opts bolt.Options) (s stores, err error) {
+// openStores opens the state of the crawl, which must be whole.
+func openStores(p Project, opts bolt.Options) (stores, error) {
+	s, err := openAnyStores(p, opts)
+	if err != nil {
+		return stores{}, err
+	}
+	if err := mustBeWhole(s.frontier); err != nil {
+		return stores{}, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openAnyStores opens the files of the crawl's directory, or what it has in Redis.
+func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 	if p.Store.Redis.isUsed() {
 		return openRedis(p, opts)
 	}
