@@ -36,11 +36,12 @@
 //
 // # Keys
 //
+// prefix:store is a hash of the format, and of the number of partitions.
+//
 // Hosts are cut into partitions by their names. All keys of a partition begin with
 // prefix:{tag}:, and tags are chosen so that slots, and so servers, have equal shares.
 // Scripts are in lua/, and say what they take and return.
 //
-//	store        hash        format, number of partitions (of the first partition)
 //	m            hash        sums; the server that served last, its fence
 //	a            list        origins that were met
 //	d            sorted set  hosts to be leased                    → when they are due

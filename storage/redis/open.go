@@ -45,7 +45,7 @@ const format = "1"
 
 // claim notes format and partitions in a new store, and compares them in another.
 func (s *Store) claim(ctx context.Context) error {
-	key := s.partitions[0].base + "store"
+	key := s.opts.Prefix + ":store" // wherever partitions are: that is what is asked
 	for field, want := range map[string]string{"format": format, "partitions": fmt.Sprint(s.opts.Partitions)} {
 		var got string
 		_, err := s.persist(ctx, s.partitions[0], func() (err error) {
