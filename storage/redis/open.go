@@ -11,7 +11,9 @@ import (
 
 // Open opens the store whose keys begin with Options.Prefix, and makes it if there
 // is none. It returns an error if no server answers, or if one is not as a store
-// needs it: see the package's documentation. Close must be called in the end.
+// needs it: see the package's documentation. The error wraps storage.ErrStalled if
+// the servers may be in order a moment later, without anybody changing a setting of
+// ours. Close must be called in the end.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -22,7 +24,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		ClientName: "decorum", DisableCache: true, Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err)
+		return nil, awaited(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
 	}
 	s := &Store{
 		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
@@ -57,7 +59,7 @@ func (s *Store) claim(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("store %s: %w", s.opts.Prefix, err)
+			return awaited(fmt.Errorf("store %s: %w", s.opts.Prefix, err))
 		}
 		if got != want {
 			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", s.opts.Prefix, field, got, want)

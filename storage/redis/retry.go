@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // Between attempts there is a pause, which grows.
@@ -30,6 +32,23 @@ func isPassing(err error) bool {
 	}
 	word, _, _ := strings.Cut(e.Error(), " ")
 	return slices.Contains(passing, word)
+}
+
+// An away is an error of servers that may be in order a moment later.
+type away struct{ error }
+
+// Is makes errors.Is(err, storage.ErrStalled) true.
+func (e away) Is(target error) bool { return target == storage.ErrStalled }
+
+func (e away) Unwrap() error { return e.error }
+
+// awaited returns err as one that is worth waiting for, if it is.
+func awaited(err error) error {
+	var answer *rueidis.RedisError
+	if errors.As(err, &answer) && !isPassing(answer) {
+		return err
+	}
+	return away{err}
 }
 
 // persist makes attempts to call a partition until one succeeds, fails for good, or ctx is done. It

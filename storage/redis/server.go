@@ -26,7 +26,7 @@ func (s *Store) inspectServers(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", addr, err)
+			return awaited(fmt.Errorf("%s: %w", addr, err))
 		}
 		if info["role"] != "master" {
 			continue
@@ -37,7 +37,7 @@ func (s *Store) inspectServers(ctx context.Context) error {
 		}
 	}
 	if masters == 0 {
-		return errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...)
+		return awaited(errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...))
 	}
 	return nil
 }
@@ -56,8 +56,8 @@ func (s *Store) inspect(ctx context.Context, node rueidis.Client, info map[strin
 			return err
 		}
 		if f := parseInfo(state); f["cluster_state"] != "ok" {
-			return fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
-				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"])
+			return awaited(fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
+				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"]))
 		}
 	}
 	return s.checkDurability(ctx, node, info)
@@ -83,7 +83,7 @@ func (s *Store) checkDurability(ctx context.Context, node rueidis.Client, info m
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", s.opts.Durability, None)
+		return awaited(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", s.opts.Durability, None))
 	}
 	if s.opts.Durability != Disk {
 		return nil

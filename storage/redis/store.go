@@ -187,14 +187,20 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 	return fates, nil
 }
 
+// flushPatience is how many times Options.Timeout a Flush waits for servers that
+// do not answer: replicas take over in less.
+const flushPatience = 6
+
 // Flush implements storage.Store: what is not where Options.Durability wants it
-// yet is waited for.
+// yet is waited for, though not for good: then it returns storage.ErrStalled.
 func (s *Store) Flush(ctx context.Context) error {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
+	ctx, cancel := context.WithTimeoutCause(ctx, flushPatience*s.opts.Timeout, storage.ErrStalled)
+	defer cancel()
 	return s.flush(ctx)
 }
 
