@@ -1,24 +1,34 @@
 package daemon
 
 import (
+	"context"
+
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
 // consult lets do work with the project's rooms and the state that they are on,
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
-func (r *runner) consult(do func(*rooms, stores) error) error {
-	frontier, err := r.vault.enter()
+// ctx is done, too, when the state is out of reach: nobody waits for that.
+func (r *runner) consult(ctx context.Context, do func(context.Context, *rooms, stores) error) error {
+	if r.lost() != nil {
+		return r.unavailable(nil)
+	}
+	files, err := r.vault.enter()
 	if err != nil {
-		return err
+		return r.unavailable(err)
 	}
 	defer r.vault.leave()
-	files := stores{frontier: frontier, robots: r.robots}
 	rooms, err := r.roomsOn(files)
 	if err != nil {
 		return err
 	}
-	return do(rooms, files)
+	ctx, stop := r.withinReach(ctx)
+	defer stop()
+	if err = do(ctx, rooms, files); err != nil {
+		return r.unavailable(err)
+	}
+	return nil
 }
 
 // roomsOn returns the project's rooms on files that are open.

@@ -118,6 +118,11 @@ func (s *supervisor) settle(p *Project) {
 		}
 	}
 	p.SeedFiles = files
+	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(s.folder, *name)
+		}
+	}
 }
 
 // lastGood returns the edition that a project followed last, in this process or

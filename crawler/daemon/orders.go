@@ -88,6 +88,15 @@ func (r *runner) done() {
 	r.enter(api.Done, "")
 }
 
+// wakeUp has a project that is done go on: another process has found more for it.
+func (r *runner) wakeUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == api.Done {
+		r.command(func(*orders) {})
+	}
+}
+
 // end is the end of a run.
 func (r *runner) end() {
 	r.mu.Lock()

@@ -199,8 +199,12 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 // Ready returns why not all projects run that should, nil if they do.
 func (s *supervisor) Ready(context.Context) error {
 	for _, r := range s.all() {
-		if state, why := r.standingNow(); state == api.Failed {
+		state, why := r.standingNow()
+		if state == api.Failed {
 			return api.Conflict("project %s has failed: %s", r.name, why)
+		}
+		if r.lost() != nil && state != api.Stopped {
+			return r.unavailable(nil)
 		}
 	}
 	return nil

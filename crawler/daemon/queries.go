@@ -15,12 +15,12 @@ import (
 // it runs or rests: the answer is that of decorum report and decorum explain.
 
 // inquire calls ask with an inquiry about a project.
-func (s *supervisor) inquire(name string, ask func(*inquiry) error) error {
+func (s *supervisor) inquire(ctx context.Context, name string, ask func(context.Context, *inquiry) error) error {
 	r, err := s.find(name)
 	if err != nil {
 		return err
 	}
-	return r.consult(func(rooms *rooms, _ stores) error { return ask(rooms.inquire()) })
+	return r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error { return ask(ctx, rooms.inquire()) })
 }
 
 // Explain says what a project makes of a URL. It makes no request.
@@ -28,7 +28,7 @@ func (s *supervisor) Explain(ctx context.Context, name, url string) (e *api.Expl
 	if _, err := decorum.ParseURL(url); err != nil {
 		return nil, api.Invalid("%q is not a URL: %s", url, cause(err))
 	}
-	err = s.inquire(name, func(q *inquiry) error {
+	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		e, err = q.explain(ctx, url)
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *supervisor) Report(ctx context.Context, name string, want api.ReportQue
 	if want.Limit < 0 {
 		return nil, api.Invalid("limit: %d is not a number of hosts", want.Limit)
 	}
-	err = s.inquire(name, func(q *inquiry) error {
+	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		r, err = q.survey(ctx, host, want.Limit)
 		return err
 	})
@@ -69,7 +69,7 @@ func (s *supervisor) Hosts(ctx context.Context, name string, want api.HostQuery)
 	if err := checkHostQuery(want); err != nil {
 		return nil, err
 	}
-	err = s.inquire(name, func(q *inquiry) error {
+	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		r, err := s.rosters.get(ctx, name, func() (*roster, error) { return q.roster(ctx) })
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 	if err != nil {
 		return nil, err
 	}
-	err = s.inquire(name, func(q *inquiry) error {
+	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		var origins []decorum.Origin
 		hosts, err := q.hosts(ctx, asked, func(o *storage.OriginInfo) { origins = append(origins, o.Origin) })
 		h := hosts[asked]
@@ -188,7 +188,7 @@ func (s *supervisor) Robots(ctx context.Context, name, origin, version string) (
 	if err != nil || u.Path() != "/" {
 		return nil, api.Invalid("%q is not an origin, as https://example.com", origin)
 	}
-	err = s.inquire(name, func(q *inquiry) error {
+	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		f, err = q.robotsText(ctx, u.Origin(), version)
 		return err
 	})
@@ -207,14 +207,14 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err := in.takeAll(ctx, lines); err != nil {
 		return in.result(), err
 	}
-	err = r.consult(func(rooms *rooms, _ stores) error { return rooms.frontier.Flush(ctx) })
+	err = r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error { return rooms.frontier.Flush(ctx) })
 	return in.result(), err
 }
 
 // offer queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *runner) offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
-	err = r.consult(func(rooms *rooms, _ stores) error {
+	err = r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error {
 		added, err = rooms.frontier.Offer(ctx, refused, entries...)
 		if added > 0 {
 			r.stir(rooms)

@@ -50,6 +50,14 @@ func (s *Store) leaseTTL() time.Duration {
 // isUsed reports whether the state is in Redis.
 func (r *Redis) isUsed() bool { return len(r.Addresses) > 0 }
 
+// place says where a state is: in files if it is nowhere else.
+func (r *Redis) place() string {
+	if !r.isUsed() {
+		return ""
+	}
+	return fmt.Sprintf("%+v", *r)
+}
+
 // checkRedis checks where the state is kept, if that is Redis.
 func checkRedis(p *Project) *fault {
 	r := &p.Store.Redis
@@ -120,18 +128,20 @@ func openRedis(p Project, as bolt.Options) (s stores, err error) {
 	if err != nil {
 		return s, err
 	}
-	opts.RestartDelay, opts.Before, opts.Stalled, opts.Damaged = as.RestartDelay, as.Before, as.Stalled, as.Damaged
+	opts.RestartDelay, opts.Before, opts.Damaged = as.RestartDelay, as.Before, as.Damaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
-	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err != nil {
+	s.remote = true
+	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
 		return stores{}, err
 	}
-	if s.robots, err = openRedisStore(opts, prefix+":robots"); err == nil {
+	opts.Stalled = as.Stalled // of the frontier's alone: it is asked as a whole, and often
+	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
 		if err = writeWhole(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil
 		}
-		err = errors.Join(err, s.robots.Close())
+		err = errors.Join(err, s.frontier.Close())
 	}
-	return stores{}, errors.Join(err, s.frontier.Close())
+	return stores{}, errors.Join(err, s.robots.Close())
 }
 
 // openRedisStore returns an interface that is nil where the store is.

@@ -43,6 +43,7 @@ type runner struct {
 	followed  string   // and of the one that is followed
 	rooms     *rooms   // see consult; nil: there are none
 	roomsOf   *edition // that they are of
+	reach     reach
 	meter     meter
 	ended     chan struct{} // closed when live has returned
 }
@@ -53,34 +54,52 @@ func (s *supervisor) newRunner(name string) *runner {
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
 		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, metrics: s.metrics,
-		state: api.Stopped, since: time.Now().UTC(), ended: make(chan struct{}),
+		state: api.Stopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
-	r.vault = newVault(r.dir, r.openVault)
+	r.vault = newVault(r.dir, r.place, r.openVault)
 	r.orders.wish, r.orders.gone = s.wishes.of(name), true
 	return r
 }
 
-// openVault opens the project's part of its state.
-func (r *runner) openVault() (store, error) {
+// place says where the project's part of its state is, as its file says now.
+func (r *runner) place() string {
+	if ed := r.edition(); ed != nil {
+		return ed.project.Store.Redis.place()
+	}
+	return ""
+}
+
+// openVault opens the project's part of its state, which must be whole.
+func (r *runner) openVault() (stores, error) {
+	s, err := r.openAnyVault()
+	if err != nil {
+		return stores{}, err
+	}
+	if err := mustBeWhole(s.frontier); err != nil {
+		return stores{}, errors.Join(err, s.closeOwn())
+	}
+	return s, nil
+}
+
+func (r *runner) openAnyVault() (s stores, err error) {
 	p := DefaultProject()
 	if ed := r.edition(); ed != nil {
 		p = ed.project
 	}
 	r.records.forget()
-	if p.Store.Redis.isUsed() {
-		return nil, usage("store.redis is for decorum crawl: a daemon keeps the state of its projects in files")
-	}
 	opts := r.app.boltOptions(p, r.records.sync)
+	if p.Store.Redis.isUsed() {
+		opts.Stalled = r.stalled
+		return openRedis(p, opts)
+	}
+	if err := r.dir.notInRedis(); err != nil {
+		return stores{}, err
+	}
 	opts.Committed, opts.Share = r.metrics.Committed, r.memory
-	s, err := openStore(r.dir.path(storeFile), opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := mustBeWhole(s); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	s.robots = r.robots
+	s.frontier, err = openStore(r.dir.path(storeFile), opts)
+	return s, err
 }
 
 func (r *runner) edition() *edition {
@@ -99,10 +118,11 @@ func (r *runner) live() {
 		o := r.await(version)
 		version = o.version
 		running := !o.quit && o.wish.State == api.Running && o.may() == ""
+		if inside && r.vault.isElsewhere() { // its file says so since
+			inside = r.stepOut()
+		}
 		if running && !inside {
-			_, err := r.vault.enter()
-			if inside = err == nil; !inside {
-				r.fail(err)
+			if inside = r.stepIn(); !inside {
 				continue
 			}
 		}
@@ -118,8 +138,26 @@ func (r *runner) live() {
 		if o.quit {
 			return
 		}
+		if !inside {
+			r.forgetReach()
+		}
 		r.rest(o)
 	}
+}
+
+// stepIn enters the vault, or says why it cannot.
+func (r *runner) stepIn() (inside bool) {
+	_, err := r.vault.enter()
+	switch {
+	case err == nil:
+		r.stalled(nil)
+		return true
+	case errors.Is(err, storage.ErrStalled):
+		r.tryAgain(err)
+	default:
+		r.fail(err)
+	}
+	return false
 }
 
 // stepOut leaves the vault, which is closed unless somebody looks into it.
@@ -166,6 +204,8 @@ func (r *runner) run(o orders) {
 	case errors.Is(end, crawler.ErrPages), errors.Is(end, crawler.ErrBytes), errors.Is(end, errTime):
 		r.pauseAt(o.version, end)
 	case errors.Is(end, errOrders), errors.Is(end, crawler.ErrHalted):
+	case errors.Is(end, storage.ErrStalled):
+		r.tryAgain(end)
 	default:
 		r.fail(end)
 	}
@@ -233,7 +273,7 @@ func (r *runner) ground() ground {
 	hooks.Visited = func(v *crawler.Visit) { counted(v); r.visited(v) }
 	hooks.Acked = r.acked
 	return ground{
-		files: stores{frontier: r.vault.store, robots: r.robots}, handlers: r.app.handlers, log: r.app.log,
+		files: *r.vault.files, handlers: r.app.handlers, log: r.app.log,
 		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
 		restarted: r.rests.Restarted, waits: true,
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +64,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.consult(func(rooms *rooms, _ stores) error {
+	if err := r.consult(t.Context(), func(_ context.Context, rooms *rooms, _ stores) error {
 		_, err := rooms.frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.stir(rooms)
 		return err

@@ -60,10 +60,16 @@ func (r *runner) show(ctx context.Context) api.Project {
 		p.UserAgent = ed.project.userAgent()
 	}
 	p.Stats, p.Rate = r.meter.read(), r.meter.rate()
-	c, err := r.vault.count(ctx)
-	if err != nil {
-		r.app.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
-		return p
+	if lost := r.lost(); lost != nil && p.Why == "" {
+		p.Why = lost.Error()
+	}
+	c := r.vault.latest()
+	if !r.isRemote() { // else sample asks, so that nobody waits for servers
+		var err error
+		if c, err = r.vault.count(ctx); err != nil {
+			r.app.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
+			return p
+		}
 	}
 	p.Counts = api.Counts{
 		Hosts: c.counts.Hosts, Due: c.counts.Due, Queued: c.counts.Queued, Leased: c.counts.Leased,
@@ -81,6 +87,9 @@ func (r *runner) sample(ctx context.Context, now time.Time) {
 	c, err := r.vault.count(ctx)
 	if err != nil {
 		return // show tells
+	}
+	if r.isRemote() && c.counts.Queued > 0 {
+		r.wakeUp()
 	}
 	s := r.meter.sample(now, c.counts.Queued)
 	r.hub.tell(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})

@@ -11,7 +11,10 @@ import (
 
 // Stores keep the state of a crawl. What is known of robots.txt files has one of
 // its own, which crawls of one process share.
-type stores struct{ frontier, robots store }
+type stores struct {
+	frontier, robots store
+	remote           bool // in Redis: others work on them too, and they may be out of reach
+}
 
 // openStores opens the state of the crawl, which must be whole.
 func openStores(p Project, opts bolt.Options) (stores, error) {
@@ -65,3 +68,12 @@ func openStore(file string, opts bolt.Options) (store, error) {
 // Close makes all of the crawl durable. What was learnt of a robots.txt is
 // written first: a frontier that says a host has been asked goes with it.
 func (s stores) Close() error { return errors.Join(s.robots.Close(), s.frontier.Close()) }
+
+// closeOwn closes what is a project's alone, in a daemon: what is known of robots.txt
+// files is all projects', unless it is in Redis.
+func (s stores) closeOwn() error {
+	if s.remote {
+		return s.Close()
+	}
+	return s.frontier.Close()
+}

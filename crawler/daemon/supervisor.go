@@ -160,12 +160,20 @@ func (s *supervisor) run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			s.dropExpired(now)
-			for _, r := range s.all() {
-				r.sample(ctx, now)
-			}
+			s.sample(ctx, now)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// sample takes a sample of what the projects do, side by side: that of one may be
+// out of reach.
+func (s *supervisor) sample(ctx context.Context, now time.Time) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, r := range s.all() {
+		all.Go(func() { r.sample(ctx, now) })
 	}
 }
 

@@ -15,28 +15,34 @@ import (
 // after somebody has looked into it: who looks often looks again.
 const linger = 10 * time.Second
 
+// countPatience is how long a vault may take to count what is in it.
+const countPatience = time.Second
+
 // A vault keeps the state of a project, and is open while somebody is in it.
 type vault struct {
-	dir  stateDir
-	open func() (store, error)
+	dir   stateDir
+	place func() string // where the state is, as the project's file says now
+	open  func() (stores, error)
 
-	mu     sync.Mutex
-	inside int
-	store  store // nil: it is closed
-	lock   *os.File
-	closed bool // for good
-	empty  sync.Cond
-	leaver *time.Timer
-	last   census
+	mu      sync.Mutex
+	inside  int
+	files   *stores // nil: it is closed
+	at      string  // the place of files
+	opening bool    // somebody is, which takes time where the state is elsewhere
+	lock    *os.File
+	closed  bool      // for good
+	turn    sync.Cond // nobody is inside any more, or opening
+	leaver  *time.Timer
+	last    census
 }
 
 // errLeft refuses to look into a project that is being deleted, or whose daemon
 // ends.
 var errLeft = errors.New("the project is closed for good")
 
-func newVault(dir stateDir, open func() (store, error)) *vault {
-	v := &vault{dir: dir, open: open}
-	v.empty.L = &v.mu
+func newVault(dir stateDir, place func() string, open func() (stores, error)) *vault {
+	v := &vault{dir: dir, place: place, open: open}
+	v.turn.L = &v.mu
 	return v
 }
 
@@ -47,33 +53,63 @@ type census struct {
 	shortfall time.Duration // the most, of any host
 }
 
-// enter opens the vault, if nobody has. Who entered leaves in the end.
-func (v *vault) enter() (store, error) {
+// enter opens the vault, if nobody has. Who entered leaves in the end. Where the
+// state is to be in another place now, it waits until those have left who are in
+// the old one.
+func (v *vault) enter() (stores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.closed {
-		return nil, errLeft
-	}
-	if v.store == nil {
-		if err := v.unlock(); err != nil {
-			return nil, err
+	for {
+		elsewhere := v.files != nil && v.at != v.place()
+		switch {
+		case v.closed:
+			return stores{}, errLeft
+		case v.opening || elsewhere && v.inside > 0:
+			v.turn.Wait()
+			continue
+		case elsewhere:
+			if err := v.shutFiles(); err != nil {
+				return stores{}, err
+			}
 		}
+		if v.files == nil {
+			if err := v.unlock(); err != nil {
+				return stores{}, err
+			}
+			continue
+		}
+		v.inside++
+		return *v.files, nil
 	}
-	v.inside++
-	return v.store, nil
 }
 
+// unlock opens the state. It needs v.mu, and lets go of it meanwhile.
 func (v *vault) unlock() error {
+	v.opening = true
+	at := v.place()
+	v.mu.Unlock()
 	lock, err := v.dir.lock()
-	if err != nil {
-		return err
+	var files stores
+	if err == nil {
+		if files, err = v.open(); err != nil {
+			err = errors.Join(err, lock.Close())
+		}
 	}
-	s, err := v.open()
-	if err != nil {
-		return errors.Join(err, lock.Close())
+	v.mu.Lock()
+	v.opening = false
+	v.turn.Broadcast()
+	if err == nil {
+		v.files, v.at, v.lock = &files, at, lock
 	}
-	v.store, v.lock = s, lock
-	return nil
+	return err
+}
+
+// isElsewhere reports whether the state is to be in another place than that which
+// is open.
+func (v *vault) isElsewhere() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.files != nil && v.at != v.place()
 }
 
 // leave is the end of a stay: the vault is closed some time after the last.
@@ -84,7 +120,7 @@ func (v *vault) leave() {
 	if v.inside > 0 {
 		return
 	}
-	v.empty.Broadcast()
+	v.turn.Broadcast()
 	if v.leaver == nil {
 		v.leaver = time.AfterFunc(linger, func() { _ = v.close() })
 		return
@@ -96,12 +132,21 @@ func (v *vault) leave() {
 func (v *vault) close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.inside > 0 || v.store == nil {
+	if v.inside > 0 || v.files == nil {
 		return nil
 	}
-	v.last.counts, _ = v.store.Counts(context.Background())
-	err := errors.Join(v.store.Close(), v.lock.Close())
-	v.store, v.lock = nil, nil
+	return v.shutFiles()
+}
+
+// shutFiles closes what is open. It needs v.mu.
+func (v *vault) shutFiles() error {
+	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	defer cancel()
+	if counts, err := v.files.frontier.Counts(ctx); err == nil {
+		v.last.counts = counts
+	}
+	err := errors.Join(v.files.closeOwn(), v.lock.Close())
+	v.files, v.lock = nil, nil
 	return err
 }
 
@@ -109,44 +154,53 @@ func (v *vault) close() error {
 func (v *vault) shut() error {
 	v.mu.Lock()
 	v.closed = true
-	for v.inside > 0 {
-		v.empty.Wait()
+	for v.inside > 0 || v.opening {
+		v.turn.Wait()
 	}
 	v.mu.Unlock()
 	return v.close()
 }
 
-// count returns what is in the vault: as it is now, or as it was closed. It is
-// opened for that once, if it was never.
+// count returns what is in the vault: as it is now, or as it was closed, or as it
+// was when it could be told last. It is opened for that once, if it was never.
 func (v *vault) count(ctx context.Context) (census, error) {
 	v.mu.Lock()
-	s, last := v.store, v.last
+	open, last := v.files != nil, v.last
 	v.mu.Unlock()
-	if last.known && s == nil {
+	if last.known && !open {
 		return last, nil
 	}
 	if holds, err := v.dir.holdsCrawl(); err != nil || !holds {
 		return census{}, err
 	}
-	s, err := v.enter()
+	files, err := v.enter()
 	if err != nil {
 		return census{}, err
 	}
 	defer v.leave()
-	if !last.known {
-		if last.shortfall, err = worstShortfall(ctx, s); err != nil {
+	if !last.known && !files.remote { // else it is of the visits that this process makes
+		if last.shortfall, err = worstShortfall(ctx, files.frontier); err != nil {
 			return census{}, err
 		}
-		last.known = true
 	}
-	if last.counts, err = s.Counts(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, countPatience)
+	defer cancel()
+	if last.counts, err = files.frontier.Counts(ctx); err != nil {
 		return census{}, err
 	}
+	last.known = true
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	last.shortfall = max(last.shortfall, v.last.shortfall)
 	v.last = last
 	return last, nil
+}
+
+// latest returns what was in the vault when it was counted last.
+func (v *vault) latest() census {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.last
 }
 
 // short is told of a shortfall that a host has had.

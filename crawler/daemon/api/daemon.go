@@ -84,7 +84,7 @@ const (
 type Project struct {
 	Name      string    `json:"name"`
 	State     State     `json:"state"`
-	Why       string    `json:"why,omitempty"`        // it failed, or pauses by itself
+	Why       string    `json:"why,omitempty"`        // it failed, pauses by itself, or waits for the servers that keep its state
 	FileError string    `json:"file_error,omitempty"` // why its file, as it is now, is not followed
 	Loaded    time.Time `json:"loaded"`               // when the file that is followed was read
 	Since     time.Time `json:"since"`                // when the state began

@@ -37,6 +37,11 @@ func Conflict(format string, args ...any) *Problem {
 	return problem(http.StatusConflict, format, args...)
 }
 
+// Unavailable is the problem of something that will be there again.
+func Unavailable(format string, args ...any) *Problem {
+	return problem(http.StatusServiceUnavailable, format, args...)
+}
+
 // Invalid is the problem of input that makes no sense.
 func Invalid(format string, args ...any) *Problem {
 	return problem(http.StatusUnprocessableEntity, format, args...)

@@ -1,0 +1,256 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// A squad is daemons, each a process of its own, that run one project in Redis.
+type squad struct {
+	*fleet
+	folder  string
+	daemons []*exec.Cmd
+	stderr  []*bytes.Buffer
+	clients []*api.Client
+}
+
+// squadOf starts so many daemons that run the project "shop" over a web. It ends
+// with the test.
+func squadOf(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *squad {
+	t.Helper()
+	s := &squad{fleet: newFleet(t, web, ""), folder: t.TempDir()}
+	f := &farm{visit: visit{web, s.addr, s.dir}}
+	text := f.file("'"+strings.Join(web.Plan.Seeds, "', '")+"'", append([]string{inRedis(c, redis), "scope: {max_depth: 100000}",
+		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
+	if err := os.WriteFile(filepath.Join(s.folder, "shop.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.dismiss)
+	for i := range n {
+		s.launch(i)
+	}
+	s.do(api.Start)
+	return s
+}
+
+// do has all daemons do something with the project.
+func (s *squad) do(a api.Action) {
+	s.t.Helper()
+	for i, c := range s.clients {
+		if err := c.Do(s.t.Context(), "shop", a); err != nil {
+			s.t.Fatalf("daemon %d: %v", i, err)
+		}
+	}
+}
+
+// launch starts a daemon, and returns when it answers.
+func (s *squad) launch(i int) {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	c, stderr := command(s.t, "serve", "--listen", addr, "--data", s.data(i), "--projects", s.folder, "--log-level=error")
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	var token []byte
+	await(s.t, "the daemon answers", func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			token, err = os.ReadFile(filepath.Join(s.data(i), "token"))
+		}
+		return err == nil
+	})
+	s.daemons, s.stderr = append(s.daemons, c), append(s.stderr, stderr)
+	s.clients = append(s.clients, &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token))})
+}
+
+// dismiss ends the daemons in order.
+func (s *squad) dismiss() {
+	for _, d := range s.daemons {
+		d.Process.Signal(syscall.SIGTERM) // it may have ended
+	}
+	for i, d := range s.daemons {
+		err := d.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != ExitStopped {
+			s.t.Errorf("daemon %d ended with %v:\n%s", i, err, s.stderr[i])
+		}
+	}
+	s.daemons = nil
+}
+
+// show returns the project as a daemon shows it.
+func (s *squad) show(i int) api.Project {
+	s.t.Helper()
+	all, err := s.clients[i].Projects(s.t.Context())
+	if err != nil || len(all) != 1 {
+		s.t.Fatalf("daemon %d: %d projects, %v", i, len(all), err)
+	}
+	return all[0]
+}
+
+// ready returns the status that a daemon's readiness has.
+func (s *squad) ready(i int) int {
+	s.t.Helper()
+	res, err := http.Get(s.clients[i].Server + "/readyz")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// become waits until the project is in a state in all daemons.
+func (s *squad) become(state api.State) {
+	s.t.Helper()
+	for i := range s.clients {
+		await(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.show(i).State == state })
+	}
+}
+
+// shares returns how often each page was recorded, and how many by each daemon.
+func (s *squad) shares() (times map[string]int, shares []int) {
+	times = map[string]int{}
+	for i := range s.clients {
+		rs := records(s.t, filepath.Join(s.data(i), projectsDir, "shop", outputFile))
+		shares = append(shares, len(rs))
+		for _, r := range rs {
+			times[r.URL]++
+		}
+	}
+	return times, shares
+}
+
+// once wants each of the web's pages to have been visited once, and each daemon to
+// have a share.
+func (s *squad) once() {
+	s.t.Helper()
+	times, shares := s.shares()
+	for u, n := range times {
+		if n != 1 {
+			s.t.Errorf("%s was visited %d times", u, n)
+		}
+	}
+	pages := len(s.web.Reachable())
+	if len(times) != pages {
+		s.t.Errorf("%d pages were visited, want %d", len(times), pages)
+	}
+	for i, n := range shares {
+		if n < pages/len(shares)/3 {
+			s.t.Errorf("daemon %d visited %d of %d pages", i, n, pages)
+		}
+	}
+	if r := s.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum"}); !r.OK() {
+		s.t.Error(r)
+	}
+	s.t.Logf("%d pages, by daemon: %v", len(times), shares)
+}
+
+// Four daemons run one project: every page is visited once, every host as by one,
+// and each daemon has a share of the work. Its end is seen by all, and URLs that one
+// is given start it again in all.
+func TestServeFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemons are processes of their own")
+	}
+	t.Parallel() // it mostly waits
+	c := redistest.Start(t, 3, 1)
+	s := squadOf(t, 4, fleetWeb(100, 4), c, "")
+	s.become(api.Done)
+	s.once()
+	var lines strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&lines, "http://h%d.example/more/%d\n", i%5, i)
+	}
+	before := s.show(1).Stats.Pages
+	s.offer(0, lines.String())
+	await(t, "another daemon visits some of what one was given", func() bool { return s.show(1).Stats.Pages > before })
+	s.become(api.Done)
+	visits := map[string]int{}
+	for _, u := range pagesOf(s.web.Log()) {
+		visits[u]++
+	}
+	for i := range 50 {
+		if u := fmt.Sprintf("http://h%d.example/more/%d", i%5, i); visits[u] != 1 {
+			t.Errorf("%s was visited %d times", u, visits[u])
+		}
+	}
+}
+
+// offer gives a daemon URLs, one a line.
+func (s *squad) offer(i int, lines string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.clients[i].Server+"/api/v1/projects/shop/urls", strings.NewReader(lines))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.clients[i].Token)
+	req.Header.Set("Content-Type", "text/plain")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		s.t.Fatalf("daemon %d: %s", i, res.Status)
+	}
+}
+
+// The servers are stopped while four daemons work: they say so, visit nothing, and
+// go on by themselves.
+func TestServeFleetWithoutRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemons are processes of their own")
+	}
+	t.Parallel() // it mostly waits
+	c := redistest.Start(t, 1, 0)
+	s := squadOf(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
+	await(t, "both visit pages", func() bool { return s.show(0).Stats.Pages > 5 && s.show(1).Stats.Pages > 5 })
+	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.clients {
+		await(t, "it is said that Redis is away", func() bool {
+			p := s.show(i)
+			return p.State == api.Running && strings.Contains(p.Why, "do not answer")
+		})
+		if ready := s.ready(i); ready != 503 {
+			t.Errorf("readyz of daemon %d: %d", i, ready)
+		}
+		var problem *api.Problem
+		if _, err := s.clients[i].Hosts(t.Context(), "shop", api.HostQuery{}); !errors.As(err, &problem) || problem.Status != 503 {
+			t.Errorf("hosts of daemon %d: %v, want a problem of status 503", i, err)
+		}
+	}
+	quiet := len(s.web.Log())
+	time.Sleep(10 * fleetDelay) // in which there would be visits
+	if n := len(s.web.Log()); n != quiet {
+		t.Errorf("%d requests were made while Redis was away", n-quiet)
+	}
+	if err := c.Nodes()[0].Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.clients {
+		before := s.show(i).Stats.Pages
+		await(t, "it goes on", func() bool { p := s.show(i); return p.Why == "" && p.Stats.Pages > before && s.ready(i) == 200 })
+	}
+}

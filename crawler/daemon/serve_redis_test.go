@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// A daemon that is started while Redis is away waits for it; and a project's state is
+// not begun anew because its file names another place for it.
+func TestServeWaitsForRedis(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	f := farmOf(t, shop())
+	inFiles := f.file("http://shop.example/", brisk)
+	f.put("shop", inFiles+inRedis(c, ", durability: none"))
+	c.Kill(c.Nodes()[0])
+	f.start(true)
+	waits := func() bool {
+		p := f.project("shop")
+		return p.State == api.Running && strings.Contains(p.Why, "do not answer") && strings.Contains(p.Why, c.Addrs()[0])
+	}
+	await(t, "it waits, and says for what", waits)
+	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
+		t.Errorf("ready: %v", err)
+	}
+	if _, err := f.Explain(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
+		t.Errorf("explain: %v", err)
+	}
+	c.Restart(c.Nodes()[0])
+	f.becomes("shop", api.Done)
+	await(t, "it says what it holds", func() bool { p := f.project("shop"); return p.Why == "" && p.Counts.Seen > 0 })
+	if err := f.Ready(t.Context()); err != nil {
+		t.Errorf("ready: %v", err)
+	}
+
+	f.put("shop", inFiles)
+	f.reload("shop")
+	if p := f.becomes("shop", api.Failed); !strings.Contains(p.Why, "is in Redis") {
+		t.Errorf("it failed for %q", p.Why)
+	}
+	f.put("shop", inFiles+inRedis(c, ", durability: none, partitions: 9"))
+	f.reload("shop")
+	await(t, "it says what is wrong", func() bool { return strings.Contains(f.project("shop").Why, "was made with partitions 64") })
+	f.put("shop", inFiles+inRedis(c, ", durability: none, lease: 5s"))
+	f.reload("shop")
+	f.becomes("shop", api.Done)
+}
