@@ -165,7 +165,7 @@ func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.A
 	case errors.As(verdict, &wait):
 		return c.retry(v, Unread, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retry(v, Unread, c.Policy.RetryIn(v.Lease.Attempt+1)), nil
+		return c.retry(v, Unread, c.Policy.RetryIn(v.URL().String(), v.Lease.Attempt+1)), nil
 	}
 	ack, failed := c.failed(v)
 	if found, ok := c.missing(v); ok && !failed {
@@ -192,5 +192,5 @@ func (c *Crawler) failed(v *Visit) (storage.Ack, bool) {
 	if !failed {
 		return storage.Ack{}, false
 	}
-	return c.retry(v, f, c.Policy.RetryIn(v.Lease.Attempt+1)), true
+	return c.retry(v, f, c.Policy.RetryIn(v.URL().String(), v.Lease.Attempt+1)), true
 }

@@ -255,7 +255,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 		delay = v.Lease.Host.Gap
 	}
 	visit := politeness.Visit{
-		Start: v.Start, End: v.End, Status: v.Status(),
+		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
 		CrawlDelay: delay,
 	}
 	bytes := 0

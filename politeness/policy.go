@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -39,7 +40,11 @@ type Policy struct {
 	Window Window
 	// Hosts says otherwise of single hosts.
 	Hosts map[string]Override
-	// Jitter returns a number in [0, 1) that spreads back-off; nil: random.
+	// Seed makes the back-off of this crawl another than that of others. Chance in
+	// it is the same for the same Seed, host or URL, and number of failures, so that
+	// a crawl which is played again goes as it went.
+	Seed uint64
+	// Jitter returns a number in [0, 1) that spreads back-off; nil: chance, by Seed.
 	Jitter func() float64
 }
 
@@ -76,14 +81,12 @@ func (p Policy) WithDefaults() Policy {
 	p.Backoff = cmp.Or(p.Backoff, 5*time.Second)
 	p.MaxBackoff = cmp.Or(p.MaxBackoff, time.Hour)
 	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, 24*time.Hour)
-	if p.Jitter == nil {
-		p.Jitter = rand.Float64
-	}
 	return p
 }
 
 // A Visit is what one request to a host was like.
 type Visit struct {
+	Host       string
 	Start, End time.Time
 	Status     int           // 0: no answer came (refused, reset, timed out)
 	RetryAfter time.Duration // what the answer's Retry-After asked for, from End
@@ -118,7 +121,7 @@ func (p Policy) Next(v Visit) Rest {
 		rest.Slots = 1
 	}
 	rest.Gap = max(0, p.Delay, v.CrawlDelay, p.adaptive(v),
-		min(v.RetryAfter, longestRest), p.backoff(rest.Strikes))
+		min(v.RetryAfter, longestRest), p.backoff(v.Host, rest.Strikes))
 	rest.Due = v.End.Add(rest.Gap)
 	return rest
 }
@@ -131,9 +134,9 @@ func (p Policy) adaptive(v Visit) time.Duration {
 	return time.Duration(max(p.Adaptive, 0) * float64(v.End.Sub(v.Start)))
 }
 
-// backoff returns the rest after so many strikes: between once and one and a
-// quarter times Backoff × 2^(strikes-1), at most MaxBackoff.
-func (p Policy) backoff(strikes int) time.Duration {
+// backoff returns the rest of a host, or URL, after so many strikes: between once
+// and one and a quarter times Backoff × 2^(strikes-1), at most MaxBackoff.
+func (p Policy) backoff(of string, strikes int) time.Duration {
 	if strikes == 0 {
 		return 0
 	}
@@ -144,8 +147,18 @@ func (p Policy) backoff(strikes int) time.Duration {
 		}
 		d *= 2
 	}
-	d += time.Duration(p.Jitter() * float64(d) / 4)
+	d += time.Duration(p.jitter(of, strikes) * float64(d) / 4)
 	return min(d, p.MaxBackoff)
+}
+
+// jitter returns a number in [0, 1).
+func (p Policy) jitter(of string, strikes int) float64 {
+	if p.Jitter != nil {
+		return p.Jitter()
+	}
+	h := fnv.New64a()
+	h.Write([]byte(of))
+	return rand.New(rand.NewPCG(p.Seed^h.Sum64(), uint64(strikes))).Float64()
 }
 
 // strikes returns after how many strikes back-off is as long as it gets. More
@@ -158,6 +171,8 @@ func (p Policy) strikes() int {
 	return n
 }
 
-// RetryIn returns when a page that failed is asked for again, at the earliest,
-// after so many failed visits of its own.
-func (p Policy) RetryIn(attempts int) time.Duration { return p.WithDefaults().backoff(attempts) }
+// RetryIn returns when the page at url, which failed, is asked for again, at the
+// earliest, after so many failed visits of its own.
+func (p Policy) RetryIn(url string, attempts int) time.Duration {
+	return p.WithDefaults().backoff(url, attempts)
+}

@@ -149,3 +149,28 @@ func FuzzParseRetryAfter(f *testing.F) {
 		}
 	})
 }
+
+// Chance is the same for the same seed, host and number of failures, another for
+// any other, and spreads over the whole quarter.
+func TestJitterIsOfItsSeed(t *testing.T) {
+	gap := func(seed uint64, host string, strikes int) time.Duration {
+		p := politeness.Policy{Seed: seed, MaxBackoff: 1000 * time.Hour}
+		return p.Next(politeness.Visit{Host: host, Start: noon, End: noon, Status: 503, Strikes: strikes}).Gap
+	}
+	if gap(1, "a.test", 0) != gap(1, "a.test", 0) {
+		t.Error("chance is not the same for the same")
+	}
+	seen := map[time.Duration]bool{}
+	least, most := time.Hour, time.Duration(0)
+	for seed := range uint64(10) {
+		for _, host := range []string{"a.test", "b.test"} {
+			for strikes := range 5 {
+				d := gap(seed, host, strikes) >> strikes
+				seen[d], least, most = true, min(least, d), max(most, d)
+			}
+		}
+	}
+	if len(seen) < 95 || least < 5*sec || least > 5100*time.Millisecond || most > 6250*time.Millisecond || most < 6150*time.Millisecond {
+		t.Errorf("%d of 100 are different, from %v to %v", len(seen), least, most)
+	}
+}

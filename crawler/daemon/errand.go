@@ -169,7 +169,7 @@ func (e *errand) rest(ctx context.Context, o decorum.Origin, visit politeness.Vi
 	if pause, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
 		host.delay = max(host.delay, pause)
 	}
-	visit.CrawlDelay, visit.Strikes = host.delay, host.Strikes
+	visit.Host, visit.CrawlDelay, visit.Strikes = o.Host(), host.delay, host.Strikes
 	if e.last != nil {
 		visit.Status = e.last.Status
 		visit.RetryAfter = politeness.ParseRetryAfter(e.last.Header.Get("Retry-After"), visit.End)

@@ -144,7 +144,7 @@ func (f *forecaster) outlook(h *api.Host) *hostOutlook {
 
 // host returns a host as the forecast plays it.
 func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (forecast.Host, error) {
-	g := forecast.Host{Due: f.start, Strikes: h.Strikes, Visit: time.Duration(out.Visit), Bytes: int64(f.pageSize), Addr: h.Address}
+	g := forecast.Host{Name: h.Host, Due: f.start, Strikes: h.Strikes, Visit: time.Duration(out.Visit), Bytes: int64(f.pageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.Owed))
 	}

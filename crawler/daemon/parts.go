@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"hash/fnv"
 	"regexp"
 	"strings"
 	"time"
@@ -31,10 +32,19 @@ func (p *Project) asker() string {
 	return strings.TrimSuffix(p.Agent.Product+"/"+p.Agent.Version, "/") + " (+" + p.Agent.Contact + ")"
 }
 
+// seed returns a number that other projects, and those of others, do not have: so
+// they do not all come back to a host at the same moment.
+func (p *Project) seed() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(p.asker() + " " + p.Name))
+	return h.Sum64()
+}
+
 func (p *Project) policy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.Adaptive,
 		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
+		Seed: p.seed(),
 	}
 	if policy.Delay == 0 {
 		policy.Delay = politeness.NoDelay

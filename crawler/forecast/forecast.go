@@ -28,6 +28,7 @@ type Crawl struct {
 
 // A Host is what is left to visit of one host, and at what pace.
 type Host struct {
+	Name    string
 	Due     time.Time     // no request begins before
 	Strikes int           // failures in a row, as back-off counts them
 	Visit   time.Duration // how long a request takes
@@ -234,7 +235,7 @@ func (g *guest) origin() *Origin {
 // and rest together.
 func (g *guest) rest(start, end time.Time) {
 	delay, _ := g.Pace(end)
-	rest := g.Policy(end).Next(politeness.Visit{Start: start, End: end, Status: 200, CrawlDelay: delay, Strikes: g.strikes})
+	rest := g.Policy(end).Next(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, Strikes: g.strikes})
 	g.strikes = rest.Strikes
 	g.next = latest(g.next, rest.Due)
 	if g.abreast++; g.abreast < rest.Slots {
