@@ -35,6 +35,8 @@ var plan = map[string][]string{
 	"frontier":                  {".", "storage"},
 	"frontier/sitemap":          {"."},
 	"crawler/extract":           {"."},
+	"crawler/botauth":           {"."},
+	"crawler/botauth/authtest":  {},
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/forecast":          {"politeness"},
 	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler"},

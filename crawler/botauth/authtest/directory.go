@@ -1,0 +1,53 @@
+package authtest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A Key is what a key directory says of one.
+type Key struct{ Kty, Crv, Kid, X, Use string }
+
+var oneBinding = regexp.MustCompile(`^binding\d+=(\("@authority";req "content-digest"\);created=(\d+);expires=(\d+);keyid="([^"]+)";tag="http-message-signatures-directory")$`)
+
+// VerifyDirectory returns the keys of a directory, which the body is, after it has
+// checked that the answer has its digest, and a signature of each key for the
+// authority that holds now.
+func VerifyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]Key, error) {
+	if got := h.Get("Content-Type"); got != "application/http-message-signatures-directory+json" {
+		return nil, fmt.Errorf("it is a %s", got)
+	}
+	var set struct{ Keys []Key }
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+	if got := h.Get("Content-Digest"); got != digest {
+		return nil, fmt.Errorf("the digest is %s, want %s", got, digest)
+	}
+	inputs, signatures := strings.Split(h.Get("Signature-Input"), ", "), strings.Split(h.Get("Signature"), ", ")
+	if len(inputs) != len(set.Keys) || len(signatures) != len(set.Keys) {
+		return nil, fmt.Errorf("%d keys, signatures %q %q", len(set.Keys), inputs, signatures)
+	}
+	for i, k := range set.Keys {
+		input, signature := oneBinding.FindStringSubmatch(inputs[i]), oneSignature.FindStringSubmatch(signatures[i])
+		if input == nil || signature == nil || input[4] != k.Kid {
+			return nil, fmt.Errorf("the signature of %s: %q %q", k.Kid, inputs[i], signatures[i])
+		}
+		base := `"@authority";req: ` + authority + "\n" + `"content-digest": ` + digest + "\n" + `"@signature-params": ` + input[1]
+		if err := verify(k.X, base, signature[2]); err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Kid, err)
+		}
+		if at := fmt.Sprint(now.Unix()); at < input[2] || at >= input[3] { // of as many digits
+			return nil, fmt.Errorf("%s: it holds from %s to %s, and not at %s", k.Kid, input[2], input[3], at)
+		}
+	}
+	return set.Keys, nil
+}

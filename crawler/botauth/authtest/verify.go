@@ -1,0 +1,119 @@
+// Package authtest checks signed requests as a site does, for tests. It is
+// written from RFC 9421 alone, and knows nothing of how they were signed.
+package authtest
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Signature is what a signed message says of its signature.
+type Signature struct {
+	Agent            string // the origin of the key directory
+	Covered          string // the components, as they are listed
+	KeyID, Nonce     string
+	Created, Expires time.Time
+}
+
+var (
+	oneAgent     = regexp.MustCompile(`^([a-z0-9]+)=("[^"\\]*")$`)
+	oneInput     = regexp.MustCompile(`^([a-z0-9]+)=(\(([^()]*)\)(.*))$`)
+	oneSignature = regexp.MustCompile(`^([a-z0-9]+)=:([A-Za-z0-9+/]+=*):$`)
+)
+
+// Verify checks the one signature that a request has, as its server got it, with a
+// public key (base64url, as x of a JWK) and at a time.
+func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
+	agent, input, value := oneAgent.FindStringSubmatch(single(r.Header, "Signature-Agent")),
+		oneInput.FindStringSubmatch(single(r.Header, "Signature-Input")), oneSignature.FindStringSubmatch(single(r.Header, "Signature"))
+	if agent == nil || input == nil || value == nil || agent[1] != input[1] || value[1] != input[1] {
+		return s, fmt.Errorf("no signature of one label: %q", r.Header)
+	}
+	if s, err = read(input[4]); err != nil {
+		return s, err
+	}
+	s.Agent, s.Covered = strings.Trim(agent[2], `"`), input[3]
+	base := ""
+	for id := range strings.SplitSeq(s.Covered, " ") {
+		switch id {
+		case `"@authority"`:
+			base += id + ": " + strings.ToLower(r.Host) + "\n"
+		case `"signature-agent";key="` + agent[1] + `"`:
+			base += id + ": " + agent[2] + "\n"
+		default:
+			return s, fmt.Errorf("the component %s is not expected", id)
+		}
+	}
+	base += `"@signature-params": ` + input[2]
+	if err := verify(x, base, value[2]); err != nil {
+		return s, err
+	}
+	if now.Before(s.Created) || now.After(s.Expires) {
+		return s, fmt.Errorf("it holds from %v to %v, and not at %v", s.Created, s.Expires, now)
+	}
+	return s, nil
+}
+
+// verify checks a signature of a base, both of them and the key as they are written.
+func verify(x, base, signature string) error {
+	key, err := base64.RawURLEncoding.DecodeString(x)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return fmt.Errorf("%q is no public key", x)
+	}
+	bytes, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return err
+	}
+	if !ed25519.Verify(key, []byte(base), bytes) {
+		return errors.New("the signature is false")
+	}
+	return nil
+}
+
+// single returns the value of a header that is there once, else nothing.
+func single(h http.Header, name string) string {
+	if values := h.Values(name); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// read reads the parameters that the profile asks for.
+func read(params string) (s Signature, err error) {
+	for param := range strings.SplitSeq(strings.TrimPrefix(params, ";"), ";") {
+		name, value, _ := strings.Cut(param, "=")
+		switch text := strings.Trim(value, `"`); name {
+		case "created", "expires":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return s, err
+			}
+			if at := time.Unix(n, 0); name == "created" {
+				s.Created = at
+			} else {
+				s.Expires = at
+			}
+		case "keyid":
+			s.KeyID = text
+		case "nonce":
+			s.Nonce = text
+		case "alg", "tag":
+			if want := map[string]string{"alg": "ed25519", "tag": "web-bot-auth"}[name]; text != want {
+				return s, fmt.Errorf("%s is %q, want %q", name, text, want)
+			}
+		default:
+			return s, fmt.Errorf("the parameter %s is not expected", name)
+		}
+	}
+	if s.KeyID == "" || s.Created.IsZero() || s.Expires.IsZero() {
+		return s, errors.New("created, expires and keyid are compulsory")
+	}
+	return s, nil
+}

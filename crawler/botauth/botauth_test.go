@@ -1,0 +1,208 @@
+package botauth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
+)
+
+const directory = "https://bot.example.com"
+
+func newKey(t testing.TB) *botauth.Key {
+	t.Helper()
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func newSigner(t testing.TB, k *botauth.Key, valid time.Duration) *botauth.Signer {
+	t.Helper()
+	s, err := botauth.NewSigner(k, directory, valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// x returns the public half of a key.
+func x(t testing.TB, k *botauth.Key) string {
+	t.Helper()
+	var set struct{ Keys []botauth.JWK }
+	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("%v: %+v", err, set)
+	}
+	return set.Keys[0].X
+}
+
+// TestSign: a signature is good for its authority and directory, for its time, and
+// for no other; each request has one of its own, whatever its header held before.
+func TestSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKey(t)
+		s := newSigner(t, k, 0)
+		r := httptest.NewRequest(http.MethodGet, "https://site.test:8443/a?b=c", nil)
+		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"}, "Signature-Agent": {`a="https://other.test"`}}
+		s.Sign(r.Header, "site.test:8443")
+		got, err := authtest.Verify(r, x(t, k), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Agent != directory || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
+			t.Errorf("%+v", got)
+		}
+		s.Sign(r.Header, "site.test:8443")
+		if again, err := authtest.Verify(r, x(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
+			t.Errorf("the next one: %+v, %v", again, err)
+		}
+		for name, spoil := range map[string]func(r *http.Request){
+			"another authority": func(r *http.Request) { r.Host = "other.test" },
+			"another directory": func(r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://other.test"`) },
+			"another time":      func(r *http.Request) { edit(r, "Signature-Input", ";expires=", ";expires=9") },
+			"another key":       func(r *http.Request) { edit(r, "Signature-Input", `keyid="`, `keyid="A`) },
+		} {
+			bad := r.Clone(t.Context())
+			spoil(bad)
+			if _, err := authtest.Verify(bad, x(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		time.Sleep(6 * time.Minute)
+		if _, err := authtest.Verify(r, x(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
+			t.Errorf("after its time: %v", err)
+		}
+	})
+}
+
+func edit(r *http.Request, header, from, to string) {
+	r.Header.Set(header, strings.Replace(r.Header.Get(header), from, to, 1))
+}
+
+// TestNewSignerRefuses directories that are no origin on https, and times out of
+// range.
+func TestNewSignerRefuses(t *testing.T) {
+	k := newKey(t)
+	for _, directory := range []string{"", "bot.example.com", "http://bot.example.com", "https://bot.example.com/keys", "https://bot.example.com/?a",
+		"https://bot.example.com//", "https://me:secret@bot.example.com", "ftp://bot.example.com", "https://"} {
+		if _, err := botauth.NewSigner(k, directory, 0); err == nil || !strings.Contains(err.Error(), "expected an origin on https") {
+			t.Errorf("%q: %v", directory, err)
+		}
+	}
+	for _, valid := range []time.Duration{-1, time.Second, 25 * time.Hour} {
+		if _, err := botauth.NewSigner(k, directory, valid); err == nil || !strings.Contains(err.Error(), "expected 10s to 24h") {
+			t.Errorf("%v: %v", valid, err)
+		}
+	}
+	if got, err := botauth.ParseOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestReadKey: a key comes back as it was written. What is none is refused, with
+// nothing of it in the error.
+func TestReadKey(t *testing.T) {
+	k := newKey(t)
+	text, err := k.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := botauth.ReadKey(text); err != nil || again.ID() != k.ID() {
+		t.Errorf("%v, %v, want %s", again, err, k.ID())
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, says string
+		text       []byte
+	}{
+		{"nothing", "no private key in PEM", nil},
+		{"no PEM", "no private key in PEM", []byte("secret")},
+		{"a public key", "no private key in PEM", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: []byte("secret")})},
+		{"half of it", "damaged", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})},
+		{"another kind", "*ecdsa.PrivateKey: expected one of Ed25519", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})},
+		{"the example of RFC 9421", "make one of your own", []byte("-----BEGIN PRIVATE KEY-----\n" +
+			"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n")},
+	} {
+		if _, err := botauth.ReadKey(tt.text); err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+// TestKeyOfOpenSSL: openssl's keys are read.
+func TestKeyOfOpenSSL(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("there is no openssl here")
+	}
+	text, err := exec.Command(openssl, "genpkey", "-algorithm", "ed25519").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := botauth.ReadKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := k.PEM(); err != nil || string(again) != string(text) {
+		t.Errorf("ours is not the same text: %v", err)
+	}
+}
+
+// TestDirectory: it holds each key under its thumbprint and signs with each, for its
+// own authority, whatever the request says.
+func TestDirectory(t *testing.T) {
+	now, next := newKey(t), newKey(t)
+	d, err := botauth.NewDirectory(directory, now, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://other.test"+botauth.DirectoryPath, nil))
+	keys, err := authtest.VerifyDirectory(w.Header(), w.Body.Bytes(), "bot.example.com", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range []*botauth.Key{now, next} {
+		if want := (authtest.Key{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: x(t, k), Use: "sig"}); keys[i] != want {
+			t.Errorf("key %d: %+v, want %+v", i, keys[i], want)
+		}
+	}
+	if got := w.Header().Get("Cache-Control"); got != "public, max-age=3600" {
+		t.Errorf("Cache-Control: %s", got)
+	}
+	if _, err := authtest.VerifyDirectory(w.Header(), w.Body.Bytes(), "other.test", time.Now()); err == nil {
+		t.Error("the keys sign for whom the request named")
+	}
+	if strings.Contains(w.Body.String(), `"d"`) {
+		t.Errorf("it holds what is private: %s", w.Body)
+	}
+}
+
+func BenchmarkSign(b *testing.B) {
+	s := newSigner(b, newKey(b), 0)
+	h := http.Header{}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Sign(h, "www.example.com")
+	}
+}

@@ -1,0 +1,91 @@
+package botauth
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// DirectoryPath is where an origin serves its key directory, and DirectoryType is
+// its media type.
+const (
+	DirectoryPath = "/.well-known/http-message-signatures-directory"
+	DirectoryType = "application/http-message-signatures-directory+json"
+)
+
+// How long verifiers may keep a directory, which is how soon a new key is known to
+// them and an old one is not, and how long its own signatures hold.
+const (
+	directoryAge   = time.Hour
+	directoryValid = 7 * 24 * time.Hour
+)
+
+// MarshalDirectory returns the key directory of public keys, a JSON Web Key Set (RFC
+// 7517, section 5), for a server that serves files.
+func MarshalDirectory(keys ...*Key) []byte {
+	set := struct {
+		Keys []JWK `json:"keys"`
+	}{make([]JWK, len(keys))}
+	for i, k := range keys {
+		set.Keys[i] = k.public
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		panic(err) // it is made of strings
+	}
+	return text
+}
+
+// A Directory serves the keys of an origin. Each signs the answer, which proves that
+// who serves it has them, and for which authority.
+type Directory struct {
+	authority string
+	keys      []*Key
+}
+
+// NewDirectory returns the directory of keys at an origin: see ParseOrigin.
+func NewDirectory(origin string, keys ...*Key) (*Directory, error) {
+	origin, err := ParseOrigin(origin)
+	if err != nil {
+		return nil, err
+	}
+	return &Directory{strings.TrimPrefix(origin, "https://"), keys}, nil
+}
+
+// Authority returns the authority that the directory is for, whatever the requests
+// say: in front of it a proxy may have changed that, and nobody must be able to have
+// the keys sign for a name that is not theirs.
+func (d *Directory) Authority() string { return d.authority }
+
+// ServeHTTP answers a GET or HEAD of DirectoryPath.
+func (d *Directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	text := MarshalDirectory(d.keys...)
+	sum := sha256.Sum256(text)
+	digest := "sha-256=" + bytesOf(sum[:]) // RFC 9530, section 2
+	inputs, signatures := d.sign(digest, time.Now())
+	h := w.Header()
+	h.Set("Content-Type", DirectoryType)
+	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(directoryAge.Seconds())))
+	h.Set("Content-Digest", digest)
+	h.Set(InputHeader, inputs)
+	h.Set(SignatureHeader, signatures)
+	_, _ = w.Write(text) // who has gone away needs no answer
+}
+
+// sign returns a signature of each key, at a time, over a directory of that digest.
+func (d *Directory) sign(digest string, now time.Time) (inputs, signatures string) {
+	var in, out []string
+	for i, k := range d.keys {
+		input, signature := k.sign([]component{
+			{`"@authority";req`, d.authority},
+			{`"content-digest"`, digest},
+		}, params("").moment("created", now).moment("expires", now.Add(directoryValid)).
+			text("keyid", k.ID()).text("tag", "http-message-signatures-directory"))
+		name := fmt.Sprintf("binding%d=", i)
+		in, out = append(in, name+input), append(out, name+signature)
+	}
+	return strings.Join(in, ", "), strings.Join(out, ", ")
+}

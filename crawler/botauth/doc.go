@@ -1,0 +1,5 @@
+// Package botauth lets a crawler prove who it is. It signs requests with an
+// Ed25519 key by HTTP Message Signatures (RFC 9421), in the profile Web Bot Auth
+// (draft-ietf-webbotauth-httpsig-protocol), and serves the directory of public keys
+// that a site finds by them. It never decides what is sent, and fetches nothing.
+package botauth

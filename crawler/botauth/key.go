@@ -1,0 +1,89 @@
+package botauth
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// A Key is an Ed25519 key pair that requests are signed with.
+type Key struct {
+	private ed25519.PrivateKey
+	public  JWK
+}
+
+// A JWK is the public half of a key as key directories hold it (RFC 8037, section 2).
+type JWK struct {
+	Type  string `json:"kty"` // OKP
+	Curve string `json:"crv"` // Ed25519
+	ID    string `json:"kid"` // see Key.ID
+	X     string `json:"x"`   // the key, in base64url
+	Use   string `json:"use"` // sig
+}
+
+// exampleKey is the ID of the key that RFC 9421 prints in Appendix B.1.4.
+const exampleKey = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
+
+// block is the type of a private key in PEM (RFC 7468, section 10).
+const block = "PRIVATE KEY"
+
+// GenerateKey returns a new key.
+func GenerateKey() (*Key, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return newKey(private), nil
+}
+
+// ReadKey reads a private key in PEM (PKCS #8, RFC 8410), as openssl genpkey
+// -algorithm ed25519 writes it. Its errors repeat nothing of the text. The example
+// key of RFC 9421, which everybody has, is refused.
+func ReadKey(text []byte) (*Key, error) {
+	found, _ := pem.Decode(text)
+	if found == nil || found.Type != block {
+		return nil, errors.New("no private key in PEM is in it: expected -----BEGIN PRIVATE KEY-----, as openssl genpkey -algorithm ed25519 writes it")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(found.Bytes)
+	if err != nil {
+		return nil, errors.New("the private key in it is damaged, or of a kind that is not known (PKCS #8)")
+	}
+	private, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("the private key in it is a %T: expected one of Ed25519, as openssl genpkey -algorithm ed25519 makes it", parsed)
+	}
+	k := newKey(private)
+	if k.ID() == exampleKey {
+		return nil, errors.New("the key in it is the example of RFC 9421, which everybody has: make one of your own")
+	}
+	return k, nil
+}
+
+func newKey(private ed25519.PrivateKey) *Key {
+	x := base64.RawURLEncoding.EncodeToString(private.Public().(ed25519.PublicKey))
+	return &Key{private, JWK{Type: "OKP", Curve: "Ed25519", ID: thumbprint(x), X: x, Use: "sig"}}
+}
+
+// thumbprint returns the JWK thumbprint of the public key x, by SHA-256 in
+// base64url (RFC 7638, section 3; RFC 8037, appendix A.3).
+func thumbprint(x string) string {
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + x + `"}`))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// ID returns what signatures call the key (keyid): its JWK thumbprint.
+func (k *Key) ID() string { return k.public.ID }
+
+// PEM returns the private key as ReadKey reads it. It is a secret.
+func (k *Key) PEM() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(k.private)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: block, Bytes: der}), nil
+}

@@ -1,0 +1,91 @@
+package botauth
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// How long a signature may be valid. The profile recommends a day at most.
+const (
+	DefaultValid = 5 * time.Minute
+	LeastValid   = 10 * time.Second
+	MostValid    = 24 * time.Hour
+)
+
+// The headers of a signed request.
+const (
+	AgentHeader     = "Signature-Agent"
+	InputHeader     = "Signature-Input"
+	SignatureHeader = "Signature"
+)
+
+// A Signer signs requests. Its methods may be called at the same time.
+type Signer struct {
+	key   *Key
+	agent string // the origin of the key directory, as structured fields write strings
+	valid time.Duration
+}
+
+// NewSigner returns a Signer with a key that a site finds in the directory at an
+// origin: see ParseOrigin. Its signatures are valid for so long, from LeastValid to
+// MostValid; 0: DefaultValid.
+func NewSigner(k *Key, directory string, valid time.Duration) (*Signer, error) {
+	origin, err := ParseOrigin(directory)
+	if err != nil {
+		return nil, err
+	}
+	valid = cmp.Or(valid, DefaultValid)
+	if valid < LeastValid || valid > MostValid {
+		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v", valid, LeastValid, MostValid)
+	}
+	return &Signer{key: k, agent: `"` + origin + `"`, valid: valid}, nil
+}
+
+// ParseOrigin returns the origin that a key directory is at, as requests name it.
+// It returns an error unless s is an https URL of an origin and no more: what is not
+// by TLS proves nothing.
+func ParseOrigin(s string) (string, error) {
+	u, err := decorum.ParseURL(s)
+	if err != nil || strings.ContainsAny(s, "@?#") || u.Origin().Scheme() != "https" || strings.TrimSuffix(u.String(), "/") != u.Origin().String() {
+		return "", errors.New("expected an origin on https and no path, as in https://bot.example.com")
+	}
+	return u.Origin().String(), nil
+}
+
+// label is what a request calls its signature, and the member of Signature-Agent
+// that belongs to it.
+const label = "sig1"
+
+// Sign puts a signature of now into the header of a request to an authority: the
+// host, in lower case, and the port unless it is the scheme's own (RFC 9421, section
+// 2.2.3). What the header had of that kind is replaced. It costs some 25 µs.
+//
+// The signature covers the authority and the directory, which every proxy on the way
+// leaves alone, and is for one request: a site may refuse a nonce that it knows.
+func (s *Signer) Sign(h http.Header, authority string) {
+	now := time.Now()
+	input, signature := s.key.sign([]component{
+		{`"@authority"`, authority},
+		{`"signature-agent";key="` + label + `"`, s.agent},
+	}, params("").moment("created", now).text("keyid", s.key.ID()).text("alg", "ed25519").
+		moment("expires", now.Add(s.valid)).text("nonce", nonce()).text("tag", "web-bot-auth"))
+	h[AgentHeader] = []string{label + "=" + s.agent}
+	h[InputHeader] = []string{label + "=" + input}
+	h[SignatureHeader] = []string{label + "=" + signature}
+}
+
+// nonce returns what no other signature has: 64 bytes, as early drafts of the
+// profile ask.
+func nonce() string {
+	b := make([]byte, 64)
+	_, _ = rand.Read(b) // it never fails
+	return base64.StdEncoding.EncodeToString(b)
+}
