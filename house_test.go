@@ -39,7 +39,7 @@ var plan = map[string][]string{
 	"crawler/botauth/authtest":  {},
 	"crawler":                   {".", "robots", "politeness", "storage", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/forecast":          {"politeness"},
-	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler"},
+	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler", "crawler/botauth"},
 	"crawler/ftpfetch":          {".", "crawler"},
 	"crawler/ftpfetch/ftptest":  {},
 	"crawler/crawltest":         {"."},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	// Headers go with every request. It may not hold what the crawl itself says:
 	// see CheckHeader.
 	Headers http.Header
+	// Signer signs each request, so that a site can tell it from one that only bears
+	// the same name; nil: they are not signed.
+	Signer *botauth.Signer
 	// Cookies keeps cookies between the visits to pages; nil: they are ignored.
 	Cookies *Cookies
 	// Proxy has all requests sent through it: see ParseProxy. nil: none;

@@ -29,6 +29,10 @@ var ours = map[string]string{
 	"Set-Cookie":    "it is for answers",
 	"Authorization": "every host of the crawl would be told",
 
+	"Signature":       "a signature is of one request: see agent.signature",
+	"Signature-Input": "a signature is of one request: see agent.signature",
+	"Signature-Agent": "a signature is of one request: see agent.signature",
+
 	"Connection":        "it is for one connection, and the transport's",
 	"Keep-Alive":        "it is for one connection, and the transport's",
 	"Te":                "it is for one connection, and the transport's",

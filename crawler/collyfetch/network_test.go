@@ -18,9 +18,12 @@ import (
 )
 
 // TestProxies: requests go through each kind of proxy, to hosts on http and on
-// https; with socks5 the proxy is told the address, else the name.
+// https, and their signatures arrive as they were made; with socks5 the proxy is
+// told the address, else the name.
 func TestProxies(t *testing.T) {
+	signer, notary := sworn(t)
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		notary.check(r)
 		if r.Header.Get("Proxy-Authorization") != "" {
 			t.Error("the site was told the proxy's password")
 		}
@@ -48,7 +51,7 @@ func TestProxies(t *testing.T) {
 	encrypted.URL, _ = url.Parse(s.URL)
 	for name, p := range map[string]*proxyServer{"http": inClear, "https": encrypted,
 		"socks5": newSOCKS(t, "socks5", names), "socks5h": newSOCKS(t, "socks5h", names)} {
-		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL}
+		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL, Signer: signer}
 		fetcher := collyfetch.NewWith(cfg, publicTwo, roots)
 		for _, u := range []string{"http://example.com:" + port(plain), "https://example.com:" + port(secure.Listener.Addr().String())} {
 			for range 2 { // over the connection that was kept, too

@@ -88,6 +88,10 @@ func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.R
 			return nil, err
 		}
 	}
+	if t.cfg.Signer != nil {
+		req.Header = req.Header.Clone()
+		t.cfg.Signer.Sign(req.Header, u.Host)
+	}
 	res, err = t.exchange(req, p)
 	if err != nil {
 		if err = t.explain(err); context.Cause(ctx) != nil {

@@ -1,0 +1,126 @@
+package collyfetch_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A notary checks the signatures of one key.
+type notary struct {
+	t      *testing.T
+	x      string
+	mu     sync.Mutex
+	nonces map[string]bool
+}
+
+// sworn returns a Signer, and who checks what it signs.
+func sworn(t *testing.T) (*botauth.Signer, *notary) {
+	t.Helper()
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := botauth.NewSigner(k, "https://bot.test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set struct{ Keys []authtest.Key }
+	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil {
+		t.Fatal(err)
+	}
+	return signer, &notary{t: t, x: set.Keys[0].X, nonces: map[string]bool{}}
+}
+
+// check fails the test unless a request is signed, now, and by itself.
+func (n *notary) check(r *http.Request) {
+	s, err := authtest.Verify(r, n.x, time.Now())
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err != nil:
+		n.t.Errorf("%s: %v", r.URL, err)
+	case n.nonces[s.Nonce]:
+		n.t.Errorf("%s: the signature of an earlier request", r.URL)
+	case s.Agent != "https://bot.test" || s.Expires.Sub(s.Created) != time.Minute:
+		n.t.Errorf("%s: %+v", r.URL, s)
+	}
+	n.nonces[s.Nonce] = true
+}
+
+// TestSignatures: every request of a crawl has a signature of its own, that for
+// robots.txt, those that a redirect leads to, other methods and the next attempt
+// after a failure too, minutes later; and callbacks cannot put one of theirs in its
+// place.
+func TestSignatures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func(r crawltest.Request) crawltest.Answer {
+			if r.Nth < 3 {
+				return crawltest.Answer{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"600"}}}
+			}
+			return crawltest.HTML("<h1>End</h1>")
+		}
+		web := crawltest.New(
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.Redirect(http.StatusFound, "https://b.test/end"))}},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": late, "/form": crawltest.Always(crawltest.HTML("thanks"))}})
+		signer, notary := sworn(t)
+		var asked []string
+		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.Method+" "+r.URL.String())
+			notary.check(r)
+			return web.RoundTrip(r)
+		}))
+		o.Fetch.Signer = signer
+		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
+		crawl.OnRequest(func(r *colly.Request) {
+			for _, name := range []string{"signature", "Signature-Input", "SIGNATURE-AGENT"} {
+				(*r.Headers)[name] = []string{"sig1=:AAAA:"}
+			}
+		})
+		must(t, crawl.Request("GET", "http://a.test/", nil, nil, http.Header{"Signature": {"sig1=:AAAA:"}}))
+		must(t, crawl.Request("POST", "https://b.test/form", nil, nil, nil))
+		must(t, crawl.Run(t.Context()))
+		slices.Sort(asked)
+		want := []string{"GET http://a.test/", "GET http://a.test/robots.txt", "GET https://b.test/end", "GET https://b.test/end",
+			"GET https://b.test/end", "GET https://b.test/robots.txt", "POST https://b.test/form"}
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked for %q, want %q", asked, want)
+		}
+	})
+}
+
+// TestUnsigned: without a Signer nothing is said of signatures.
+func TestUnsigned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := village()
+		crawl := wrap(t, colly.NewCollector(), quiet(transport(func(r *http.Request) (*http.Response, error) {
+			for _, name := range []string{botauth.AgentHeader, botauth.InputHeader, botauth.SignatureHeader} {
+				if r.Header[name] != nil {
+					t.Errorf("%s has %s", r.URL, name)
+				}
+			}
+			return web.RoundTrip(r)
+		})))
+		must(t, crawl.Visit("http://a.test/mill"))
+	})
+}
+
+// TestStaticSignature: a signature that would be every request's is refused.
+func TestStaticSignature(t *testing.T) {
+	for _, name := range []string{"signature", "Signature-Input", "Signature-Agent"} {
+		if err := collyfetch.CheckHeader(name, "x"); err == nil {
+			t.Errorf("%s may be set", name)
+		}
+	}
+}
