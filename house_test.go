@@ -44,10 +44,10 @@ var plan = map[string][]string{
 	"crawler/ftpfetch/ftptest":  {},
 	"crawler/crawltest":         {"."},
 	"crawler/daemon": {".", "internal/disk", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
-		"crawler", "crawler/forecast", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
+		"crawler", "crawler/forecast", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
-	"crawler/daemon/api":     {".", "robots", "frontier"},
+	"crawler/daemon/api":     {".", "robots", "frontier", "crawler/botauth"},
 	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
 	"cmd/decorum":            {"crawler/daemon"},
 }

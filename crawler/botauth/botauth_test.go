@@ -42,7 +42,7 @@ func newSigner(t testing.TB, k *botauth.Key, valid time.Duration) *botauth.Signe
 // x returns the public half of a key.
 func x(t testing.TB, k *botauth.Key) string {
 	t.Helper()
-	var set struct{ Keys []botauth.JWK }
+	var set botauth.KeySet
 	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil || len(set.Keys) != 1 {
 		t.Fatalf("%v: %+v", err, set)
 	}

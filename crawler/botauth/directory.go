@@ -23,12 +23,15 @@ const (
 	directoryValid = 7 * 24 * time.Hour
 )
 
-// MarshalDirectory returns the key directory of public keys, a JSON Web Key Set (RFC
-// 7517, section 5), for a server that serves files.
+// A KeySet is what is in a key directory (RFC 7517, section 5).
+type KeySet struct {
+	Keys []JWK `json:"keys"`
+}
+
+// MarshalDirectory returns the key directory of the public halves of keys, for a
+// server that serves files.
 func MarshalDirectory(keys ...*Key) []byte {
-	set := struct {
-		Keys []JWK `json:"keys"`
-	}{make([]JWK, len(keys))}
+	set := KeySet{make([]JWK, len(keys))}
 	for i, k := range keys {
 		set.Keys[i] = k.public
 	}
@@ -40,7 +43,9 @@ func MarshalDirectory(keys ...*Key) []byte {
 }
 
 // A Directory serves the keys of an origin. Each signs the answer, which proves that
-// who serves it has them, and for which authority.
+// who serves it has them, and for which authority: that of the origin, whatever a
+// request says. A proxy in front may have changed that, and nobody must be able to
+// have the keys sign for a name that is not theirs.
 type Directory struct {
 	authority string
 	keys      []*Key
@@ -54,11 +59,6 @@ func NewDirectory(origin string, keys ...*Key) (*Directory, error) {
 	}
 	return &Directory{strings.TrimPrefix(origin, "https://"), keys}, nil
 }
-
-// Authority returns the authority that the directory is for, whatever the requests
-// say: in front of it a proxy may have changed that, and nobody must be able to have
-// the keys sign for a name that is not theirs.
-func (d *Directory) Authority() string { return d.authority }
 
 // ServeHTTP answers a GET or HEAD of DirectoryPath.
 func (d *Directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {

@@ -36,7 +36,7 @@ func sworn(t *testing.T) (*botauth.Signer, *notary) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var set struct{ Keys []authtest.Key }
+	var set botauth.KeySet
 	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ var (
 // to do about it.
 func impossible(p *Project) *fault {
 	for _, room := range []func(*Project) *fault{
-		checkAgent, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch, checkOutput, checkRedis,
+		checkAgent, checkSigning, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch, checkOutput, checkRedis,
 	} {
 		if f := room(p); f != nil {
 			return f

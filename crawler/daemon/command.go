@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
-	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), robots, a.sitemapCommand(), a.brakeCommand(), a.topCommand(), a.versionCommand())
+	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), robots, a.sitemapCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
 	addNotYet(root, "")
 	addNotYet(robots, "robots ")
 	return root

@@ -122,7 +122,7 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 		t.Fatal(err)
 	}
 	want := DefaultProject()
-	want.Agent = Agent{Product: "examplebot", Version: "2.1", Contact: "mailto:bot@example.com"}
+	want.Agent.Product, want.Agent.Version, want.Agent.Contact = "examplebot", "2.1", "mailto:bot@example.com"
 	want.Seeds = []string{"https://example.org/", "https://example.com/"}
 	want.Politeness.Delay, want.Politeness.Concurrency = Duration(5*time.Second), 2
 	want.Scope.MaxDepth = 0

@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 )
 
 // An edition is a project file that makes sense, as it was read.
 type edition struct {
 	project Project // with the paths of the daemon
 	roots   []decorum.URL
+	keys    []*botauth.Key // that its requests are signed with, and will be
 	loaded  time.Time
 }
 
@@ -62,7 +65,11 @@ func (s *supervisor) publish(name string, p Project) (*edition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &edition{project: p, roots: roots, loaded: time.Now()}, nil
+	keys, err := p.Agent.Signature.keys()
+	if err != nil {
+		return nil, err
+	}
+	return &edition{project: p, roots: roots, keys: keys, loaded: time.Now()}, nil
 }
 
 // unfit returns what a daemon cannot do for a project, and a command could.
@@ -111,18 +118,23 @@ func (s *supervisor) settle(p *Project) {
 			*out = dir.path(*out)
 		}
 	}
-	files := make([]string, len(p.SeedFiles))
-	for i, name := range p.SeedFiles {
+	p.SeedFiles, p.Agent.Signature.Keys = s.beside(p.SeedFiles), s.beside(p.Agent.Signature.Keys)
+	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile} {
+		if *name != "" {
+			*name = s.beside([]string{*name})[0]
+		}
+	}
+}
+
+// beside returns the paths of files that are beside project files.
+func (s *supervisor) beside(names []string) []string {
+	files := make([]string, len(names))
+	for i, name := range names {
 		if files[i] = name; !filepath.IsAbs(name) {
 			files[i] = filepath.Join(s.folder, name)
 		}
 	}
-	p.SeedFiles = files
-	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile} {
-		if *name != "" && !filepath.IsAbs(*name) {
-			*name = filepath.Join(s.folder, *name)
-		}
-	}
+	return files
 }
 
 // lastGood returns the edition that a project followed last, in this process or
@@ -139,15 +151,15 @@ func (s *supervisor) lastGood(name string) *edition {
 	return ed
 }
 
-// stampOf returns what stands for the text of a project's file, and for the seed
-// files that it names as they are now: while it stays the same, nothing changed.
+// stampOf returns what stands for the text of a project's file, and for the files of
+// seeds and keys that it names as they are now: while it stays the same, nothing changed.
 func stampOf(text []byte, ed *edition) string {
 	sum := sha256.Sum256(text)
 	stamp := fmt.Sprintf("%x", sum[:])
 	if ed == nil {
 		return stamp
 	}
-	for _, name := range ed.project.SeedFiles {
+	for _, name := range slices.Concat(ed.project.SeedFiles, ed.project.Agent.Signature.Keys) {
 		if info, err := os.Stat(name); err == nil {
 			stamp += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
 		}

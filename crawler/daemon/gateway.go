@@ -22,6 +22,7 @@ type gateway struct {
 	tls      *tls.Config  // of api; nil: none
 	audit    *api.Audit
 	server   *api.Server
+	daemon   api.Daemon
 	page     http.Handler
 }
 
@@ -57,7 +58,7 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 	if g.audit, err = api.OpenAudit(d.data.path(auditFile), api.AuditConfig{}); err != nil {
 		return err
 	}
-	g.page = page.New(d, g.audit)
+	g.daemon, g.page = d, page.New(d, g.audit)
 	g.server = api.NewServer(d, api.Config{
 		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
 		Version: Version(), TLS: g.tls, Log: g.app.log,
@@ -81,7 +82,7 @@ const botConnections = 512
 
 // serveBot answers what the bot is, and nothing else, until ctx is done.
 func (g *gateway) serveBot(ctx context.Context) {
-	h := api.NewHTTPServer(api.AboutBot(g.page), g.app.log)
+	h := api.NewHTTPServer(api.AboutBot(g.daemon, g.page), g.app.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
 	if err := h.Serve(netutil.LimitListener(g.bot, botConnections)); !errors.Is(err, http.ErrServerClosed) {

@@ -28,10 +28,10 @@ func (p *Project) fetchConfig() (collyfetch.Config, error) {
 		}
 		cfg.ConnectTo = append(cfg.ConnectTo, to)
 	}
-	if p.Fetch.Proxy == "" {
-		return cfg, nil
-	}
 	var err error
+	if cfg.Signer, err = p.Agent.Signature.signer(); err != nil || p.Fetch.Proxy == "" {
+		return cfg, err
+	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
 	return cfg, err
 }

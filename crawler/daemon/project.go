@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -34,6 +35,8 @@ type Agent struct {
 	Product string `yaml:"product"` // the token looked for in robots.txt
 	Version string `yaml:"version"` // empty: the version of decorum
 	Contact string `yaml:"contact"` // URL or mailto:; compulsory
+
+	Signature Signing `yaml:"signature"`
 }
 
 // Scope says which URLs belong to the crawl.
@@ -186,7 +189,7 @@ func (p *Project) judgesAs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent: Agent{Product: "decorum"},
+		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultValid)}},
 		Scope: Scope{
 			Within: "host", MaxDepth: 32, MaxURLLength: 2048,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,

@@ -84,7 +84,7 @@ p.yaml:2:3: project: expected a single value, found the field "name"
   2 |   name: books
     |   ^`},
 		{"wrong type: list for a room", "agent:\n- product: x\n", `
-p.yaml:2:1: agent: expected fields (product, version, contact), found a list
+p.yaml:2:1: agent: expected fields (product, version, contact, signature), found a list
   2 | - product: x
     | ^`},
 		{"wrong type: the whole file", "- agent\n", `

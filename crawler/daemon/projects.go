@@ -219,7 +219,8 @@ func (s *supervisor) About() api.About {
 		if ed == nil {
 			continue
 		}
-		p := api.Product{Token: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact}
+		p := api.Product{Token: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact,
+			Keys: ed.project.Agent.Signature.location()}
 		if !seen[p] {
 			seen[p] = true
 			about.Products = append(about.Products, p)

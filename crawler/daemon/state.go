@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,6 +178,10 @@ func (d stateDir) save(p Project) error {
 		files[i] = abs(name)
 	}
 	p.SeedFiles = files
+	p.Agent.Signature.Keys = slices.Clone(p.Agent.Signature.Keys)
+	for i, name := range p.Agent.Signature.Keys {
+		p.Agent.Signature.Keys[i] = abs(name)
+	}
 	p.Store.Redis.PasswordFile, p.Store.Redis.CAFile = abs(p.Store.Redis.PasswordFile), abs(p.Store.Redis.CAFile)
 	text, e := yaml.Marshal(p)
 	if err = errors.Join(err, e); err == nil {

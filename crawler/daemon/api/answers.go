@@ -146,6 +146,13 @@ func (s *Server) about(http.ResponseWriter, *http.Request) (reply, error) {
 	return reply{body: s.d.About()}, nil
 }
 
+func (s *Server) keys(_ http.ResponseWriter, r *http.Request) (reply, error) {
+	return reply{stream: func(w http.ResponseWriter) error {
+		serveKeys(s.d, w, r)
+		return nil
+	}}, nil
+}
+
 func (s *Server) health(http.ResponseWriter, *http.Request) (reply, error) {
 	return reply{body: Health{"ok"}}, nil
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// AboutBot is the page that site owners find behind a crawler's User-Agent, and
-// nothing else of a page: it is for anybody to see.
-func AboutBot(page http.Handler) http.Handler {
+// AboutBot is what site owners may see of a daemon: the page that they find behind a
+// crawler's User-Agent, and nothing else of a page, and the keys of its signatures.
+func AboutBot(d Daemon, page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
 		switch path := r.URL.Path; {
@@ -18,8 +18,20 @@ func AboutBot(page http.Handler) http.Handler {
 			http.Redirect(w, r, botPath, http.StatusFound)
 		case path == botPath, strings.HasPrefix(path, assetsPath):
 			page.ServeHTTP(w, r)
+		case path == keysPath:
+			serveKeys(d, w, r)
 		default:
 			writeProblem(w, NotFound("there is nothing at %s", path))
 		}
 	})
+}
+
+// serveKeys answers with the key directory of the host that is asked.
+func serveKeys(d Daemon, w http.ResponseWriter, r *http.Request) {
+	directory := d.KeyDirectory(r.Host)
+	if directory == nil {
+		writeProblem(w, NotFound("no project signs its requests with keys of %s", r.Host))
+		return
+	}
+	directory.ServeHTTP(w, r)
 }

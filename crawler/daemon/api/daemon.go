@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 )
 
 // A Daemon runs projects. Its methods may be called at the same time. Errors
@@ -54,6 +56,9 @@ type Daemon interface {
 	Ready(ctx context.Context) error
 	// About is what site owners may know.
 	About() About
+	// KeyDirectory returns the directory of the keys that requests are signed with,
+	// for who asks for that of a host, which may have a port; nil: there is none.
+	KeyDirectory(host string) *botauth.Directory
 }
 
 // An Action is what a project can be asked to do.
@@ -186,4 +191,6 @@ type Product struct {
 	Token     string `json:"token"`
 	UserAgent string `json:"user_agent"`
 	Contact   string `json:"contact"`
+	// Keys is the URL of the keys that requests are signed with; empty: they are not.
+	Keys string `json:"keys,omitempty"`
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
 )
 
 // Tokens of the tests.
@@ -191,6 +193,15 @@ func (d *script) SetBrake(_ context.Context, b Brake) error {
 func (d *script) LiftBrake(_ context.Context, host string) error { return d.did("lift", host) }
 func (d *script) Ready(context.Context) error                    { return d.ready }
 func (d *script) About() About                                   { a, _ := say[About](d); return a }
+
+func (d *script) KeyDirectory(string) *botauth.Directory {
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		return nil
+	}
+	directory, _ := botauth.NewDirectory("https://bot.example.com", k)
+	return directory
+}
 
 func sayPointer[T any](d *script) (*T, error) {
 	v, err := say[T](d)

@@ -28,9 +28,9 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isProbe reports whether a path is for those who watch the process, by whatever
-// name they know it.
-func isProbe(path string) bool { return path == healthPath || path == readyPath }
+// isNameless reports whether a path is for those who watch the process, or check its
+// signatures, by whatever name they know it.
+func isNameless(path string) bool { return path == healthPath || path == readyPath || path == keysPath }
 
 // knows reports whether a Host header is a name of the daemon: an address, a name
 // of loopback, or one that it was given. No name of somebody else's leads here

@@ -1,12 +1,17 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+)
 
 // Paths that more than the table knows.
 const (
 	healthPath  = "/healthz"
 	readyPath   = "/readyz"
 	metricsPath = "/metrics"
+	keysPath    = botauth.DirectoryPath
 )
 
 // Limits of bodies, in bytes. What streams in has a limit by the line.
@@ -118,6 +123,8 @@ var routes = []route{
 	{method: "GET", path: "/api/v1/audit", name: "audit", role: Read, summary: "Who changed what, the newest first",
 		params: []param{{name: "before", is: "integer", about: "only entries with a lower seq"}, limit}, gives: AuditPage{}, handle: (*Server).audit},
 	{method: "GET", path: "/api/v1/about", name: "about", role: Open, summary: "What site owners may know", gives: About{}, handle: (*Server).about},
+	{method: "GET", path: keysPath, name: "keys", role: Open, summary: "The keys that requests of the crawls are signed with",
+		about: "Of the host that is asked. Each key signs the answer (RFC 9421).", gives: botauth.KeySet{}, as: botauth.DirectoryType, handle: (*Server).keys},
 	{method: "POST", path: loginPath, name: "login", role: Open, summary: "Trade a token for a session, as browsers do",
 		limit: noBody, types: formTypes, handle: (*Server).login},
 	{method: "POST", path: "/logout", name: "logout", role: Open, summary: "End the session", limit: noBody, types: formTypes, handle: (*Server).logout},

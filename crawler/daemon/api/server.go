@@ -66,7 +66,7 @@ func (s *Server) endStreams() { s.stopped.Do(func() { close(s.stop) }) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	defer s.recovered(w, r)
-	if !isProbe(r.URL.Path) && r.Header.Get("Authorization") == "" && !s.knows(r.Host) {
+	if !isNameless(r.URL.Path) && r.Header.Get("Authorization") == "" && !s.knows(r.Host) {
 		writeProblem(w, problem(http.StatusMisdirectedRequest,
 			"the daemon is not called %q: use its address, or have its operator name it with --host", r.Host))
 		return

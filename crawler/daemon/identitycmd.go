@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+)
+
+const identityHelp = `Keys that a crawl signs its requests with, so that a site can tell them from those
+of somebody who only bears the same name (RFC 9421, Web Bot Auth). A project names
+its keys, and where sites find the public halves:
+
+  agent:
+    signature: {keys: [bot.pem], directory: https://bot.example.com}
+
+decorum serve publishes them there, behind a name and a certificate of yours; or
+any server does that serves what decorum identity directory prints.`
+
+const identityKeyHelp = `Write a new Ed25519 key to FILE, which nobody else may read, and print its ID, by
+which requests name it. openssl genpkey -algorithm ed25519 makes such keys too.`
+
+const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a JSON Web Key Set of their public
+halves. Serve it at /.well-known/http-message-signatures-directory, as
+application/http-message-signatures-directory+json.`
+
+func (a *app) identityCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: noCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.identityKey(names[0]) },
+	}, &cobra.Command{
+		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.identityDirectory(names) },
+	})
+	return c
+}
+
+func (a *app) identityKey(name string) error {
+	k, err := makeKey(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, k.ID())
+	return err
+}
+
+func (a *app) identityDirectory(names []string) error {
+	keys, err := (&Signing{Keys: names}).keys()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", botauth.MarshalDirectory(keys...))
+	return err
+}

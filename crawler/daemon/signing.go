@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+)
+
+// Signing says with which keys requests are signed, so that sites can tell them from
+// those of somebody who only bears the same name. Without keys, they are not signed.
+type Signing struct {
+	Keys      []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
+	Directory string   `yaml:"directory"` // the origin that the key directory is at
+	Valid     Duration `yaml:"valid"`     // for so long from when the request is sent
+}
+
+// isUsed reports whether requests are signed.
+func (s *Signing) isUsed() bool { return len(s.Keys) > 0 }
+
+// origin returns the origin of the key directory, of a project that has been checked.
+func (s *Signing) origin() string {
+	origin, _ := botauth.ParseOrigin(s.Directory)
+	return origin
+}
+
+// location returns where the key directory is; empty: requests are not signed.
+func (s *Signing) location() string {
+	if !s.isUsed() {
+		return ""
+	}
+	return s.origin() + botauth.DirectoryPath
+}
+
+func checkSigning(p *Project) *fault {
+	s := &p.Agent.Signature
+	for i, name := range s.Keys {
+		if name == "" {
+			return faulty(item("agent.signature.keys", i), "expected the name of a file")
+		}
+	}
+	if d := time.Duration(s.Valid); d < botauth.LeastValid || d > botauth.MostValid {
+		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.LeastValid), Duration(botauth.MostValid))
+	}
+	switch {
+	case s.Directory == "" && !s.isUsed():
+		return nil
+	case s.Directory == "":
+		return faulty("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
+	case !s.isUsed():
+		return faulty("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
+	}
+	if _, err := botauth.ParseOrigin(s.Directory); err != nil {
+		return faulty("agent.signature.directory", "%q: %v", s.Directory, err)
+	}
+	return nil
+}
+
+// keys reads the keys, of which the first signs.
+func (s *Signing) keys() ([]*botauth.Key, error) {
+	keys := make([]*botauth.Key, len(s.Keys))
+	known := map[string]string{}
+	for i, name := range s.Keys {
+		k, err := readKey(name)
+		if err != nil {
+			return nil, usage("%s: %w", item("agent.signature.keys", i), err)
+		}
+		if other := known[k.ID()]; other != "" {
+			return nil, usage("%s: %s holds the same key as %s", item("agent.signature.keys", i), name, other)
+		}
+		keys[i], known[k.ID()] = k, name
+	}
+	return keys, nil
+}
+
+// signer returns what signs the project's requests; nil: nothing does.
+func (s *Signing) signer() (*botauth.Signer, error) {
+	if !s.isUsed() {
+		return nil, nil
+	}
+	keys, err := s.keys()
+	if err != nil {
+		return nil, err
+	}
+	return botauth.NewSigner(keys[0], s.Directory, time.Duration(s.Valid))
+}
+
+// mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.
+const mostKey = 64 << 10
+
+// readKey reads a key that nobody else may read.
+func readKey(name string) (*botauth.Key, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > mostKey:
+		return nil, fmt.Errorf("%s is not the file of a key", name)
+	case readableByOthers(info):
+		return nil, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	k, err := botauth.ReadKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return k, nil
+}
+
+// makeKey writes a new key to a file that is not there yet.
+func makeKey(name string) (*botauth.Key, error) {
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	text, err := k.PEM()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, usage("%s is there already, and may be a key that is in use: name another file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	return k, errors.Join(err, f.Sync(), f.Close())
+}
