@@ -53,19 +53,20 @@ func queue(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 	}
 }
 
-// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin, its
-// robots.txt closes half of them, and opens them again hours later.
+// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin (20,000 unless
+// it is at its full size), its robots.txt closes half of them, and opens them again
+// hours later.
 func TestRulesFlip(t *testing.T) {
-	urls := 100_000
-	if race {
+	urls := 20_000
+	switch {
+	case *full:
+		urls = 100_000
+	case race:
 		urls = 10_000
 	}
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { testRulesFlip(t, memory(), urls) })
 	})
-	if !*full {
-		urls /= 5
-	}
 	t.Run("bolt", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := openBolt(t, filepath.Join(t.TempDir(), "frontier.db"))

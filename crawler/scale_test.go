@@ -148,7 +148,7 @@ func TestCrowd(t *testing.T) {
 		workers  float64 // for each that the delays could keep busy
 		measured bool
 	}{
-		{"delays rule", 10_000, 10_000, 2 + 6*chance.Float64(), true},
+		{"delays rule", 10_000, 2_000, 2 + 6*chance.Float64(), true},
 		{"workers rule", 10_000, 1_000, 0.5 / (1 + 3*chance.Float64()), true},
 		{"neither rules", 10_000, 1_000, 0.5 + 1.5*chance.Float64(), false},
 	} {
@@ -198,7 +198,7 @@ func (c *crowd) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Durati
 // to a server on loopback. How long it takes is only asked at the full size,
 // where a busy machine makes little difference.
 func TestCrowdOverSockets(t *testing.T) {
-	hosts, requests, minDelay := 50, 40, 100*time.Millisecond
+	hosts, requests, minDelay := 50, 20, 100*time.Millisecond
 	if *full {
 		hosts, requests, minDelay = 500, 100, 500*time.Millisecond
 	}
