@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,14 +124,15 @@ func TestReportParamsIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	const pages = mostSampled
+	w := bufio.NewWriter(f)
 	for i := range pages {
-		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)
-		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d&ref=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i, i)
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d&ref=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i, i)
 	}
 	for i := range pages { // visited again
-		fmt.Fprintf(f, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n", i, i)
+		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x","source":"revisit"}`+"\n", i, i)
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats

@@ -17,9 +17,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// serveKills is how often TestServeKill kills the daemon. After each, hosts are
-// left alone for ten seconds.
-var serveKills = flag.Int("serve-kills", 2, "how often TestServeKill kills the daemon")
+// serveKills is how often TestServeKill kills the daemon, time and again in
+// .ci/proofs. After each, hosts are left alone for ten seconds.
+var serveKills = flag.Int("serve-kills", 1, "how often TestServeKill kills the daemon")
 
 // TestServeKill: a daemon with five projects is killed time and again. All that
 // ran goes on, what was paused stays so, and a host with a brake on is never
