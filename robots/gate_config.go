@@ -24,7 +24,7 @@ type GateConfig struct {
 	// Yandex dialect must have one; in others zero means that answers hold until
 	// they are too old (SESS-03).
 	Session time.Time
-	// Purposes are what the crawl is for: search, ai-input, ai-train. A page whose
+	// Purposes are what the crawl is for, of the constant Purposes. A page whose
 	// file asks, by Content-Usage or Content-Signal, not to be used for one of
 	// them is refused. Empty: such wishes are kept, and not enforced.
 	Purposes []string

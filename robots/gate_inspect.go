@@ -21,6 +21,18 @@ func (g *Gate) Judge(ctx context.Context, o decorum.Origin) (func(decorum.URL) V
 // verdict is the one place in which a URL is judged.
 func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict { return rules.CheckFor(u, g.cfg.Purposes) }
 
+// Purposes returns what the crawl is for.
+func (g *Gate) Purposes() []string { return g.cfg.Purposes }
+
+// Usage returns what the origin's robots.txt asks of the use of u, as far as the
+// file is in mind: it does no I/O. After Check has judged a URL, it is.
+func (g *Gate) Usage(u decorum.URL) Signals {
+	if s := g.memory.find(u.Origin()); s != nil && s.rules != nil {
+		return s.rules.Usage(u)
+	}
+	return nil
+}
+
 // WhyClosed says why the origin's pages cannot be visited now; nil if they can,
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
 func (g *Gate) WhyClosed(ctx context.Context, now time.Time, o decorum.Origin) (*Closed, error) {

@@ -2,6 +2,7 @@ package robots
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 
 func TestPurposes(t *testing.T) {
 	const file = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /open train-ai=y\n" +
-		"Content-Usage: /closed train-ai=n\nAllow: /\n\nUser-agent: other\nContent-Signal: search=no\nDisallow: /x\n"
+		"Content-Usage: /closed train-ai=n\nAllow: /\n\nUser-agent: other\nContent-Signal: search=no\nDisallow: /x\n" +
+		"\nUser-agent: general\nContent-Usage: bots=n, search=y\n"
 	for _, tt := range []struct {
 		agent    string
 		purposes []string
@@ -27,6 +29,10 @@ func TestPurposes(t *testing.T) {
 		{"other", []string{"search"}, "/", "content-signal: search=n", 8},
 		{"other", []string{"ai-train"}, "/", "", 0},
 		{"abot", []string{"ai-train"}, "/robots.txt", "", 0},
+		{"abot", []string{"archive"}, "/closed/x", "", 0}, // there is no category for it
+		{"general", []string{"search"}, "/", "", 0},
+		{"general", []string{"archive"}, "/", "content-usage: bots=n", 12},
+		{"general", []string{"search", "ai-train"}, "/", "content-usage: bots=n", 12},
 	} {
 		agent, err := NewAgent(tt.agent)
 		if err != nil {
@@ -65,5 +71,56 @@ func TestPurposes(t *testing.T) {
 	}
 	if (GateConfig{Purposes: []string{"search"}, NoExtensions: true}).Validate() == nil {
 		t.Error("a purpose is taken that could not be enforced")
+	}
+}
+
+func TestObjection(t *testing.T) {
+	signal := func(in Source, field, category string, p Preference) Signal {
+		return Signal{Source: in, Field: field, Category: category, Preference: p}
+	}
+	reserved, _ := Reservation(InPage, "1", "")
+	for _, tt := range []struct {
+		name    string
+		signals Signals
+		against string // of search, ai-input, ai-train, archive: those that are objected to
+	}{
+		{"nothing", nil, ""},
+		{"allowed", Signals{signal(InHeader, "content-usage", "train-ai", UseAllowed)}, ""},
+		{"unset", Signals{signal(InHeader, "content-usage", "train-ai", UseUnset)}, ""},
+		{"unknown", Signals{signal(InHeader, "content-usage", "frying", UseDisallowed)}, ""},
+		{"training", Signals{signal(InHeader, "content-usage", "train-ai", UseDisallowed)}, "ai-train"},
+		{"in older words", Signals{signal(InHeader, "content-usage", "train-genai", UseDisallowed)}, "ai-train"},
+		{"input", Signals{signal(InHeader, "content-usage", "ai-use", UseDisallowed)}, "ai-input"},
+		{"mining", Signals{reserved}, "ai-input ai-train"},
+		{"noai", Signals{NewDirective(InPage, "NoAI")}, "ai-input ai-train"},
+		{"noindex", Signals{NewDirective(InHeader, "noindex")}, "search"},
+		{"noarchive", Signals{NewDirective(InHeader, "noarchive")}, "archive"},
+		{"the strictest of several", Signals{signal(InHeader, "content-usage", "train-ai", UseAllowed), signal(InRobots, "content-signal", "ai-train", UseDisallowed)}, "ai-train"},
+		{"everything", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed)}, "search ai-input ai-train archive"},
+		{"everything else", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseAllowed)}, "ai-input ai-train archive"},
+		{"everything, says the other", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InRobots, "content-usage", "search", UseAllowed)}, "search ai-input ai-train archive"},
+		{"everything, and no value", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseUnset)}, "search ai-input ai-train archive"},
+	} {
+		var against []string
+		for _, p := range strings.Split(Purposes, ", ") {
+			if o := tt.signals.Objection([]string{p}); o != nil {
+				against = append(against, o.Purpose)
+			}
+		}
+		if got := strings.Join(against, " "); got != tt.against {
+			t.Errorf("%s: against %q, want %q", tt.name, got, tt.against)
+		}
+		if tt.signals.Objection(nil) != nil {
+			t.Errorf("%s: objected to no purpose", tt.name)
+		}
+	}
+	for want, s := range map[string]Signal{
+		"not to be used for ai-train: tdm-reservation: 1 (page)":              reserved,
+		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirective(InHeader, "noai"),
+		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", UseDisallowed),
+	} {
+		if got := (Signals{s}).Objection([]string{"ai-train"}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -7,22 +7,35 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Signals are what a file asks of the use of a page's content, in the order of
-// the file. They say nothing of whether it may be fetched.
+// Signals are what is asked of the use of a page's content, in the order in
+// which it was read. They say nothing of whether it may be fetched.
 type Signals []Signal
 
-// maxCategories is how many categories of one field are kept for a URL; a
-// dozen are known.
-const maxCategories = 64
-
-// A Signal is one preference of a Content-Usage line (draft-ietf-aipref-attach)
-// or of a Content-Signal line (contentsignals.org).
+// A Signal is one preference, of whatever a site writes down preferences in:
+// Content-Usage (draft-ietf-aipref-attach), Content-Signal (contentsignals.org),
+// the TDM Reservation Protocol (W3C Community Group Report of 10 May 2024), or a
+// directive to robots that speaks of use.
 type Signal struct {
-	Field      string     `json:"field"`    // "content-usage" or "content-signal"
-	Category   string     `json:"category"` // of use, in lower case, as in "train-ai"
+	Source Source `json:"source"`
+	// Field is the field, meta element or property that says it, in lower case,
+	// as in "content-usage", "x-robots-tag" or "tdm-reservation".
+	Field      string     `json:"field"`
+	Category   string     `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
 	Preference Preference `json:"preference"`
-	Line       int        `json:"line"` // in the file, counted from 1
+	Line       int        `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
+	Policy     string     `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
 }
+
+// A Source is where a signal stands.
+type Source string
+
+// The sources.
+const (
+	InRobots Source = "robots.txt"
+	InTDMRep Source = "tdmrep.json"
+	InHeader Source = "header" // of the answer
+	InPage   Source = "page"   // a meta element
+)
 
 // A Preference is what is wished of a category of use.
 type Preference string
@@ -53,7 +66,7 @@ func (r *Rules) Usage(u decorum.URL) Signals {
 			if s.pattern.length > longest {
 				longest, deciding = s.pattern.length, nil
 			}
-			deciding = deciding.merge(s.wishes())
+			deciding = deciding.merge(wishes(s.list, Signal{Source: InRobots, Field: s.field.String(), Line: s.line}))
 		}
 		found = append(found, deciding...)
 	}
@@ -121,32 +134,4 @@ func newSignalRule(l line) signalRule {
 		list = list[len(path):]
 	}
 	return signalRule{l.field, int(l.number), compilePattern(strings.Clone(path)), strings.Clone(list)}
-}
-
-// wishes reads "category=y, category=n". A category named twice has the last
-// value, as in a dictionary of RFC 9651, section 3.2.
-func (s *signalRule) wishes() Signals {
-	var all Signals
-	for item := range strings.SplitSeq(s.list, ",") {
-		name, value, _ := strings.Cut(item, "=")
-		value, _, _ = strings.Cut(value, ";") // parameters mean nothing yet
-		name = strings.ToLower(strings.Trim(name, blank))
-		if name == "" || len(all) == maxCategories {
-			continue
-		}
-		all = slices.DeleteFunc(all, func(o Signal) bool { return o.Category == name })
-		all = append(all, Signal{s.field.String(), name, preference(strings.Trim(value, blank)), s.line})
-	}
-	return all
-}
-
-// preference reads what either field writes: y and n, or yes and no.
-func preference(value string) Preference {
-	switch strings.ToLower(value) {
-	case "y", "yes":
-		return UseAllowed
-	case "n", "no":
-		return UseDisallowed
-	}
-	return UseUnset
 }

@@ -134,7 +134,7 @@ func checkChoices(p *Project) *fault {
 	}
 	for i, purpose := range p.Robots.Purpose {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return faulty(item("robots.purpose", i), "%q is not one of search, ai-input, ai-train", purpose)
+			return faulty(item("robots.purpose", i), "%q is not one of %s", purpose, robots.Purposes)
 		}
 	}
 	return nil

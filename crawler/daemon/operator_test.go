@@ -119,7 +119,7 @@ func TestPurpose(t *testing.T) {
 	}
 	v := visitTo(t, shop())
 	for text, says := range map[string]string{
-		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train`,
+		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
 	} {
 		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)

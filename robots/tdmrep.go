@@ -1,0 +1,155 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// TDMRepLimit is how many bytes of a tdmrep.json are read.
+const TDMRepLimit = 64 << 10
+
+// maxPolicy is how long the address of a policy may be, in bytes, to be kept.
+const maxPolicy = 2048
+
+// Words of the TDM Reservation Protocol.
+const (
+	tdm            = "tdm" // the category
+	tdmReservation = "tdm-reservation"
+)
+
+// A TDMRep is what a site's /.well-known/tdmrep.json says: which of its content
+// may be mined for text and data, by the TDM Reservation Protocol. It is immutable
+// and safe for concurrent use; a nil one says nothing.
+type TDMRep struct{ rules []tdmRule }
+
+type tdmRule struct {
+	pattern pattern
+	says    Signal
+}
+
+// TDMRepURL returns where the file of an origin is, zero for the zero Origin.
+func TDMRepURL(o decorum.Origin) decorum.URL {
+	if o.IsZero() {
+		return decorum.URL{}
+	}
+	u, _ := o.RobotsURL().Resolve("/.well-known/tdmrep.json") // a path can always be resolved
+	return u
+}
+
+// ParseTDMRep reads a tdmrep.json, as far as TDMRepLimit. The error says what is
+// wrong with it; what could be read up to there counts all the same. A rule
+// without a location that is a path, or whose tdm-reservation is neither 0 nor 1,
+// says nothing (section 5.1). Its time is linear in the body.
+func ParseTDMRep(body []byte) (*TDMRep, error) {
+	long := len(body) > TDMRepLimit
+	text := bytes.TrimPrefix(body[:min(len(body), TDMRepLimit)], []byte("\ufeff"))
+	file := &TDMRep{}
+	err := file.read(text)
+	if long && err != nil {
+		err = fmt.Errorf("longer than %d bytes, of which the rest is not read", TDMRepLimit)
+	}
+	return file, err
+}
+
+// errNoRules is why a file cannot be read that is JSON.
+var errNoRules = errors.New("a list of rules is expected")
+
+// read reads a list of rules, or one alone.
+func (t *TDMRep) read(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		start, err := d.Token()
+		if err != nil {
+			return unexpected(err)
+		}
+		if start != json.Delim('[') {
+			return errNoRules
+		}
+	}
+	at, line := 0, 1
+	for d.More() {
+		begins := int(d.InputOffset())
+		begins += len(text[begins:]) - len(bytes.TrimLeft(text[begins:], ", \t\r\n"))
+		line += bytes.Count(text[at:begins], []byte("\n"))
+		at = begins
+		var rule json.RawMessage
+		if err := d.Decode(&rule); err != nil {
+			return unexpected(err)
+		}
+		if r, ok := newTDMRule(rule, line); ok {
+			t.rules = append(t.rules, r)
+		}
+	}
+	return nil
+}
+
+// unexpected words the end of a file that came too early.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early")
+	}
+	return err
+}
+
+// newTDMRule reads one rule, and reports whether it says something.
+func newTDMRule(text []byte, line int) (tdmRule, bool) {
+	var rule struct {
+		Location    string          `json:"location"`
+		Reservation json.RawMessage `json:"tdm-reservation"`
+		Policy      json.RawMessage `json:"tdm-policy"`
+	}
+	if json.Unmarshal(text, &rule) != nil || !validPath(rule.Location) {
+		return tdmRule{}, false
+	}
+	policy := ""
+	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
+	s, ok := Reservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
+	s.Line = line
+	return tdmRule{compilePattern(rule.Location), s}, ok
+}
+
+// Usage returns what the file says of u: by the first rule that matches, as its
+// author puts the most specific first (section 5.1). It is at most one signal.
+func (t *TDMRep) Usage(u decorum.URL) Signals {
+	if t == nil {
+		return nil
+	}
+	for i := range t.rules {
+		if r := &t.rules[i]; r.pattern.match(u.Path()) {
+			return Signals{r.says}
+		}
+	}
+	return nil
+}
+
+// Check judges u for a crawl of the stated purposes.
+func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
+	if no := t.Usage(u).Objection(purposes); no != nil {
+		return no.verdict("")
+	}
+	return Verdict{Allowed: true}
+}
+
+// Reservation reads a tdm-reservation: "1" reserves the right to mine text and
+// data, "0" does not; anything else is unset, and false is returned.
+func Reservation(in Source, value, policy string) (Signal, bool) {
+	s := Signal{Source: in, Field: tdmReservation, Category: tdm}
+	switch strings.TrimSpace(value) {
+	case "1":
+		s.Preference = UseDisallowed
+	case "0":
+		s.Preference = UseAllowed
+	default:
+		return Signal{}, false
+	}
+	if policy = strings.TrimSpace(policy); len(policy) <= maxPolicy {
+		s.Policy = strings.Clone(policy)
+	}
+	return s, true
+}

@@ -1,0 +1,127 @@
+package robots
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// maxCategories is how many categories of one field are kept for a URL; a
+// dozen are known.
+const maxCategories = 64
+
+// longestCategory is how long the name of a category may be, in bytes, as keys
+// of a dictionary may (RFC 9651, section 3.2).
+const longestCategory = 64
+
+// HeaderSignals returns what the header of an answer asks of the use of its
+// content by Content-Usage, Content-Signal and tdm-reservation. Each field line
+// is a statement: where they disagree the stricter one stays. Of a field that is
+// not well formed counts what can be read.
+func HeaderSignals(h http.Header) Signals {
+	var found Signals
+	for _, name := range []string{"Content-Usage", "Content-Signal"} {
+		var stated Signals
+		for _, list := range h.Values(name) {
+			stated = stated.merge(wishes(list, Signal{Source: InHeader, Field: strings.ToLower(name)}))
+		}
+		found = append(found, stated...)
+	}
+	var reserved Signals
+	for _, value := range h.Values(tdmReservation) {
+		if s, ok := Reservation(InHeader, value, h.Get("tdm-policy")); ok {
+			reserved = reserved.merge(Signals{s})
+		}
+	}
+	return append(found, reserved...)
+}
+
+// wishes reads "category=y, category=n", each as the signal as. A category named
+// twice has the last value, as in a dictionary of RFC 9651, section 3.2.
+func wishes(list string, as Signal) Signals {
+	var all Signals
+	for name, value := range members(list) {
+		if name == "" || len(name) > longestCategory {
+			continue
+		}
+		all = slices.DeleteFunc(all, func(o Signal) bool { return o.Category == name })
+		if len(all) == maxCategories {
+			continue
+		}
+		as.Category, as.Preference = strings.Clone(name), preference(value)
+		all = append(all, as)
+	}
+	return all
+}
+
+// members returns the keys of a dictionary (RFC 9651, section 3.2), in lower
+// case, and their values, without parameters, of which none means anything yet.
+// What stands in quotes or parentheses separates nothing, unless they are never
+// closed: then every comma does, so that one slip does not take back what is
+// asked after it.
+func members(list string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for closed := true; list != ""; {
+			end := -1
+			if closed {
+				end, closed = memberEnd(list)
+			}
+			if !closed {
+				end = strings.IndexByte(list, ',')
+			}
+			member, rest := list, ""
+			if end >= 0 {
+				member, rest = list[:end], list[end+1:]
+			}
+			if !yield(pair(member)) {
+				return
+			}
+			list = rest
+		}
+	}
+}
+
+// pair returns the key and the value of a member.
+func pair(member string) (key, value string) {
+	if end := strings.IndexAny(member, "=;"); end >= 0 {
+		member, value = member[:end], member[end:]
+	}
+	value, isValue := strings.CutPrefix(value, "=")
+	if !isValue {
+		value = "" // there are parameters alone
+	}
+	value, _, _ = strings.Cut(value, ";")
+	return strings.ToLower(trim(member)), trim(value)
+}
+
+// memberEnd returns where the first member of a list ends, -1 at its end, and
+// whether all strings and inner lists in it are closed.
+func memberEnd(list string) (end int, closed bool) {
+	quoted, inner := false, false
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(', c == ')':
+			inner = c == '('
+		case c == ',' && !inner:
+			return i, true
+		}
+	}
+	return -1, !quoted && !inner
+}
+
+// preference reads what either field writes: y and n, or yes and no.
+func preference(value string) Preference {
+	switch strings.ToLower(value) {
+	case "y", "yes":
+		return UseAllowed
+	case "n", "no":
+		return UseDisallowed
+	}
+	return UseUnset
+}
