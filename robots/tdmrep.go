@@ -45,7 +45,7 @@ func TDMRepURL(o decorum.Origin) decorum.URL {
 // ParseTDMRep reads a tdmrep.json, as far as TDMRepLimit. The error says what is
 // wrong with it; what could be read up to there counts all the same. A rule
 // without a location that is a path, or whose tdm-reservation is neither 0 nor 1,
-// says nothing (section 5.1). Its time is linear in the body.
+// says nothing. Its time is linear in the body.
 func ParseTDMRep(body []byte) (*TDMRep, error) {
 	long := len(body) > TDMRepLimit
 	text := bytes.TrimPrefix(body[:min(len(body), TDMRepLimit)], []byte("\ufeff"))
@@ -115,7 +115,7 @@ func newTDMRule(text []byte, line int) (tdmRule, bool) {
 }
 
 // Usage returns what the file says of u: by the first rule that matches, as its
-// author puts the most specific first (section 5.1). It is at most one signal.
+// author puts the most specific first. It is at most one signal.
 func (t *TDMRep) Usage(u decorum.URL) Signals {
 	if t == nil {
 		return nil

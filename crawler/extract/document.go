@@ -10,6 +10,10 @@ type Document struct {
 	Links     []Link      // in the order of the page, each URL once
 	More      bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
 	Robots    []Rule      // what meta elements say to robots
+	// Reservation and Policy are what the meta elements tdm-reservation and
+	// tdm-policy say (TDM Reservation Protocol, TDM Metadata in HTML Content), as they are written:
+	// of several the first, but "1" goes before all else.
+	Reservation, Policy string
 }
 
 // A Link is a URL that the page points to.

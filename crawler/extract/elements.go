@@ -208,7 +208,7 @@ func (p *page) meta() (again bool) {
 	case is(equiv, "refresh"):
 		p.addRef(Refresh, refreshTarget(content), 0)
 	case a.name != nil:
-		p.rule(string(trim(unescape(a.name))), content)
+		p.named(string(trim(unescape(a.name))), content)
 	}
 	return false
 }

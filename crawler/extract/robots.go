@@ -14,7 +14,7 @@ type Directives struct {
 	NoSnippet    bool // do not show an extract
 	NoTranslate  bool // do not offer a translation
 	NoImageIndex bool // do not show its images in results
-	NoAI         bool // do not train models on it
+	NoAI         bool // do not train models on it; also "noml"
 	NoImageAI    bool // do not train models on its images
 }
 
@@ -99,7 +99,7 @@ func parseDirectives(list string) (d Directives) {
 			d.NoTranslate = true
 		case "noimageindex":
 			d.NoImageIndex = true
-		case "noai":
+		case "noai", "noml":
 			d.NoAI = true
 		case "noimageai":
 			d.NoImageAI = true
@@ -138,6 +138,22 @@ func (d Directives) String() string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// named reads a meta element of that name.
+func (p *page) named(name string, content []byte) {
+	switch {
+	case strings.EqualFold(name, "tdm-reservation"):
+		if says := trim(content); len(p.doc.Reservation) == 0 || string(says) == "1" {
+			p.doc.Reservation = string(says[:min(len(says), maxAgent)])
+		}
+	case strings.EqualFold(name, "tdm-policy"):
+		if says := trim(content); p.doc.Policy == "" && len(says) <= maxRef {
+			p.doc.Policy = string(says)
+		}
+	default:
+		p.rule(name, content)
+	}
 }
 
 // rule keeps what a meta element of that name asks. Which names are agents

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +17,7 @@ var directives = []struct {
 		want: "noindex, nofollow, noarchive, nosnippet, notranslate, noimageindex, noai, noimageai"},
 	{name: "none means two", page: `<META NAME="Robots" CONTENT="None">`, want: "noindex, nofollow"},
 	{name: "nocache", page: `<meta name=robots content=nocache>`, want: "noarchive"},
+	{name: "noml", page: `<meta name=robots content="noml">`, want: "noai"},
 	{name: "named agent", page: `<meta name=ExampleBot content=noindex>`, want: "noindex"},
 	{name: "other agent", page: `<meta name=otherbot content=noindex>`},
 	{name: "stricter of both", page: `<meta name=robots content=nofollow><meta name=examplebot content="index, noarchive">`, want: "nofollow, noarchive"},
@@ -60,5 +62,22 @@ func TestRulesAreBounded(t *testing.T) {
 	doc := Scan(page, "text/html", mustParse(t, "http://example.com/"))
 	if len(doc.Robots) != maxRules {
 		t.Errorf("%d rules", len(doc.Robots))
+	}
+}
+
+func TestReservation(t *testing.T) {
+	for page, want := range map[string]string{
+		`<title>x</title>`: " ",
+		`<meta name="TDM-Reservation" content=" 1 "><meta name=tdm-policy content=" https://a.example/p?a&amp;b ">`:       "1 https://a.example/p?a&b",
+		`<meta name=tdm-reservation content=0><meta name=tdm-reservation content=1><meta name=tdm-reservation content=0>`: "1 ",
+		`<meta name=tdm-reservation content=0><meta name=tdm-policy content=/a><meta name=tdm-policy content=/b>`:         "0 /a",
+		`<!-- <meta name=tdm-reservation content=1> --><meta property=tdm-reservation content=1>`:                         " ",
+		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) + `">`:                                         strings.Repeat("1", maxAgent) + " ",
+		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRef+1) + `">`:                                          " ",
+	} {
+		doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+		if got := doc.Reservation + " " + doc.Policy; got != want {
+			t.Errorf("%.100s: got %q, want %q", page, got, want)
+		}
 	}
 }
