@@ -1,6 +1,9 @@
 package decorum
 
-import "net/netip"
+import (
+	"bytes"
+	"net/netip"
+)
 
 // An Exchange is one request and its answer, byte for byte as they went over
 // the connection (inside of TLS, if there was any). It is HTTP/1.1.
@@ -9,6 +12,43 @@ type Exchange struct {
 	Response []byte         // as far as it was read; interim answers (1xx) and more may surround it
 	Addr     netip.AddrPort // of the server
 	Cut      Cut            // why Response may end early
+}
+
+// Head returns the exchange as far as the header of the answer, nil of nil. Where
+// there is no whole header, nothing is left of the answer.
+func (x *Exchange) Head() *Exchange {
+	if x == nil {
+		return nil
+	}
+	head := *x
+	head.Response, head.Cut = nil, CutOtherwise
+	for at := 0; ; {
+		size := headSize(x.Response[at:])
+		if size == 0 {
+			return &head
+		}
+		interim := bytes.HasPrefix(x.Response[at:], []byte("HTTP/1.1 1"))
+		if at += size; !interim {
+			head.Response = x.Response[:at:at]
+			return &head
+		}
+	}
+}
+
+// headSize returns how long the header is with which b begins, the empty line
+// after it included, 0 if it does not end in b. Lines may end in LF alone
+// (RFC 9112, section 2.2).
+func headSize(b []byte) int {
+	for i, c := range b {
+		if c != '\n' {
+			continue
+		}
+		rest := bytes.TrimPrefix(b[i+1:], []byte("\r"))
+		if len(rest) > 0 && rest[0] == '\n' {
+			return len(b) - len(rest) + 1
+		}
+	}
+	return 0
 }
 
 // A Cut is why the reading of an answer ended before the answer did.

@@ -37,23 +37,25 @@ type Crawler struct {
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default
 
-	tally    tally
-	pages    atomic.Int64 // page visits begun in this run
-	bytes    atomic.Int64 // of bodies, likewise
-	hand     hand
-	memos    memos
-	heeded   heeded
-	delays   delays
-	quotas   quotas
-	claims   claims
-	bodies   bodies
-	scanners sync.Pool     // of *extract.Scanner, which keep their buffers
-	line     line          // who waits to be called
-	braked   line          // whom brakes have put off
-	rebraked chan struct{} // the brakes have changed
-	lapsed   sync.Map      // hosts whose override has expired, and that it was said of
-	halt     context.CancelFunc
-	mu       sync.Mutex // guards halt
+	tally        tally
+	pages        atomic.Int64 // page visits begun in this run
+	bytes        atomic.Int64 // of bodies, likewise
+	hand         hand
+	memos        memos
+	heeded       heeded
+	delays       delays
+	quotas       quotas
+	reservations reservations
+	follows      bool // Handler is FollowLinks, as none was given
+	claims       claims
+	bodies       bodies
+	scanners     sync.Pool     // of *extract.Scanner, which keep their buffers
+	line         line          // who waits to be called
+	braked       line          // whom brakes have put off
+	rebraked     chan struct{} // the brakes have changed
+	lapsed       sync.Map      // hosts whose override has expired, and that it was said of
+	halt         context.CancelFunc
+	mu           sync.Mutex // guards halt
 }
 
 // Settings are a crawl's numbers and switches.
@@ -86,6 +88,9 @@ type Settings struct {
 	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
 	// frontier is not that of a crawl.
 	Scout bool
+	// ReservationTTL is how long what a tdmrep.json says holds, where the Gate's
+	// purposes make the crawl ask for it. Default 24 h.
+	ReservationTTL time.Duration
 	// Token is the crawl's product token, for meta tags and X-Robots-Tag
 	// headers that name it.
 	Token string
@@ -101,6 +106,7 @@ func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
 	s.Sitemaps = cmp.Or(s.Sitemaps, DefaultSitemaps)
 	s.Attempts = cmp.Or(s.Attempts, 3)
+	s.ReservationTTL = cmp.Or(s.ReservationTTL, 24*time.Hour)
 	s.Grace = cmp.Or(s.Grace, 30*time.Second)
 	return s
 }
@@ -122,7 +128,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	c.quotas = quotas{}
 	c.bytes.Store(0)
 	if c.Handler == nil {
-		c.Handler = c.FollowLinks
+		c.Handler, c.follows = c.FollowLinks, true
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Use before it
@@ -62,11 +63,14 @@ const robotsBody = 512_000 + 1
 const sitemapBody = 50<<20 + 1
 
 // Limit returns how many bytes of a body are read, where usual are of a page's.
-// Of a robots.txt at least 512,000 bytes are, of a sitemap 50 MiB.
+// Of a robots.txt at least 512,000 bytes are, of a sitemap 50 MiB, of a tdmrep.json
+// 64 KiB at most.
 func (t Ticket) Limit(usual int64) int64 {
 	switch {
 	case t.ForRobots():
 		return max(usual, robotsBody)
+	case t.stub != nil && t.stub.detour:
+		return robots.TDMRepLimit + 1 // which shows that there is more
 	case t.Errand():
 		return max(usual, sitemapBody)
 	}

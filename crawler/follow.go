@@ -46,6 +46,7 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 		}
 	}
 	follow, canonical := c.Settings.Follow, v.Canonical()
+	follow.Images = follow.Images && !c.sparesImages(v)
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind

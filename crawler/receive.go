@@ -16,11 +16,17 @@ import (
 // receive gives an answer to whom it is for: the robots gate, the sitemap
 // parser, or the user's handler.
 func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err error) {
+	page := isPage(v.Lease, v.Clearance)
+	if page {
+		c.open(v)
+	}
 	archived := c.archive(ctx, v)
 	switch {
+	case isDetour(v.Lease, v.Clearance):
+		ack, err = c.receiveReservation(ctx, v)
 	case v.Clearance.ForRobots():
 		ack, err = c.receiveRobots(ctx, v)
-	case v.Lease.Source == storage.Robots:
+	case !page:
 		ack, err = c.receiveSitemap(ctx, v)
 	default:
 		ack, err = c.receivePage(ctx, v)
@@ -42,7 +48,7 @@ func (c *Crawler) archive(ctx context.Context, v *Visit) error {
 	if c.Archive == nil || v.brokenOff {
 		return nil
 	}
-	err := c.Archive.Record(ctx, v)
+	err := c.Archive.Record(ctx, c.shown(v))
 	if v.brokenOff = err != nil; err == nil || ctx.Err() != nil {
 		return nil // it may have been waiting for room on the disk
 	}
@@ -54,10 +60,6 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if v.brokenOff {
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
-	v.document = c.scan(v.Response, func(s *extract.Scanner) *extract.Document {
-		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
-	})
 	links, verdict := c.read(ctx, v)
 	if verdict == nil {
 		c.countDuplicate(v)
@@ -68,7 +70,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	v.Links = len(links)
 	c.doubt(v)
 	if c.Recorder != nil {
-		err := c.Recorder.Record(ctx, v)
+		err := c.Recorder.Record(ctx, c.shown(v))
 		if err != nil && ctx.Err() != nil {
 			return storage.Ack{Outcome: storage.Again}, nil // it was waiting for room on the disk
 		}
@@ -116,7 +118,8 @@ func (c *Crawler) scanner() *extract.Scanner {
 }
 
 // read calls the handler, and catches its panic. Of a page that has not changed
-// there is nothing to read.
+// there is nothing to read. One that is not to be used is read for its links alone,
+// where no handler of the user's says what leads on.
 func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) {
 	if v.Response == nil || v.Status() == http.StatusNotModified {
 		return nil, nil
@@ -126,7 +129,14 @@ func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) 
 			links, err = nil, c.caught(p, v.URL())
 		}
 	}()
-	return c.Handler(ctx, v)
+	if !c.withheld(v) {
+		return c.Handler(ctx, v)
+	}
+	c.tally.withheld.Add(1)
+	if !c.follows {
+		return nil, nil
+	}
+	return c.FollowLinks(ctx, v)
 }
 
 // caught logs and counts the panic of a callback, and returns it as an error. A

@@ -84,7 +84,9 @@ func sight(v *Visit) frontier.Sight {
 	case redirects:
 		s.Hash = digest([]byte(to.String()))
 	case v.OK() || res.Status == http.StatusNotModified:
-		s.ETag, s.LastModified = validator(res, "ETag"), validator(res, "Last-Modified")
+		if v.Use().Refused == nil { // or it would not be had whole when it may be used
+			s.ETag, s.LastModified = validator(res, "ETag"), validator(res, "Last-Modified")
+		}
 		if len(res.Body) > 0 || !res.Truncated {
 			s.Hash = digest(res.Body)
 		}
@@ -114,7 +116,7 @@ func validator(res *decorum.Response, name string) string {
 // condition puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func condition(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.Page != nil && l.Request == nil && !cl.ForRobots() {
+	if l.Page != nil && l.Request == nil && !cl.ForRobots() && !isDetour(l, cl) {
 		t.stub.etag, t.stub.modified = l.Page.ETag, l.Page.LastModified
 	}
 }

@@ -7,9 +7,11 @@ type Stats struct {
 	Pages    int64 // page visits that were answered
 	Robots   int64 // visits to a robots.txt
 	Sitemaps int64 // visits to a sitemap
+	TDMReps  int64 // visits to a tdmrep.json
 	Bytes    int64 // of bodies, as decoded
 	Errors   int64 // visits without a whole answer, and answers of 5xx and 429
-	Blocked  int64 // URLs that robots.txt disallows
+	Blocked  int64 // URLs that robots.txt disallows, or tdmrep.json
+	Withheld int64 // pages whose header or text asks not to be used for what the crawl is for
 	Retries  int64 // pages that will be asked for again
 	Failed   int64 // pages given up after too many attempts, until their revisit if they were there before
 	Panics   int64 // callbacks that panicked
@@ -31,6 +33,7 @@ type Stats struct {
 
 type tally struct {
 	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics, inDoubt atomic.Int64
+	withheld, reservations                                                            atomic.Int64
 
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
@@ -43,6 +46,8 @@ func (t *tally) visit(v *Visit) {
 	switch {
 	case v.Clearance.ForRobots():
 		t.robots.Add(1)
+	case isDetour(v.Lease, v.Clearance):
+		t.reservations.Add(1)
 	case !isPage(v.Lease, v.Clearance):
 		t.sitemaps.Add(1)
 	case v.Response != nil:
@@ -68,6 +73,7 @@ func (c *Crawler) Stats() Stats {
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
 		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
+		Withheld: t.withheld.Load(), TDMReps: t.reservations.Load(),
 		Renamed: t.renamed.Load(), Duplicates: t.duplicates.Load(),
 	}
 	if c.Frontier != nil {

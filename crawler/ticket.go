@@ -23,6 +23,7 @@ type stub struct {
 	permit    politeness.Permit
 	lease     storage.Lease
 	errand    bool
+	detour    bool                          // an errand to a tdmrep.json
 	held      func() bool                   // whether the lease has not run out; nil: none is needed
 	feed      func(contentType string) bool // nil: no answer is
 	etag      string                        // validators of the last visit to the same URL

@@ -32,12 +32,17 @@ type Visit struct {
 	before    time.Time // end of the host's last visit when this one began; zero for its first
 	header    func() *extract.Document
 	document  func() *extract.Document
+	use       func() Use
 	brokenOff bool // by us: it says nothing of the server
 	marked    bool // a request that must not be sent again
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
 func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
+
+// Errand reports whether the visit is to a file for robots, and not to a page: a
+// robots.txt, a sitemap or a tdmrep.json.
+func (v *Visit) Errand() bool { return !isPage(v.Lease, v.Clearance) }
 
 // Status returns the answer's status code, 0 if there was none.
 func (v *Visit) Status() int {

@@ -24,6 +24,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	defer c.hand.leave(lease)
 	c.memos.take(lease)
 	defer c.memos.leave(lease)
+	defer c.reservations.leave(lease)
 	ack, err := c.walk(visit, lease)
 	if err != nil && errors.Is(context.Cause(visit), errLapsed) {
 		ack, err = storage.Ack{Outcome: storage.Again}, nil // we broke it off: that ends no crawl
@@ -75,7 +76,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	if isWatch(l) && !clearance.ForRobots() {
+	if isWatch(l) && !clearance.ForRobots() && !isDetour(l, clearance) {
 		return c.watched(), nil
 	}
 	if c.Settings.Scout && isPage(l, clearance) {
@@ -99,6 +100,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	ticket.stub.lease, ticket.stub.errand, ticket.stub.brakes = l, !isPage(l, clearance), c.Brakes
+	ticket.stub.detour = isDetour(l, clearance)
 	ticket.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
 	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	ticket.stub.held = func() bool { return c.hand.holds(l) }
@@ -118,7 +120,8 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 }
 
 // clear asks scope again, and the robots gate: for the URL, or for its
-// robots.txt if that must come first, or for a hop of somebody's robots.txt.
+// robots.txt if that must come first, or for a hop of somebody's robots.txt; and
+// tdmrep.json, if the crawl has a purpose of which that speaks.
 func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	visit := l.Entry
 	visit.URL = target(l.Entry)
@@ -128,12 +131,16 @@ func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance,
 	if !l.For.IsZero() {
 		return c.Gate.CheckHop(ctx, time.Now(), l.URL, l.For)
 	}
-	return c.Gate.Check(ctx, time.Now(), target(l.Entry))
+	clearance, err := c.Gate.Check(ctx, time.Now(), target(l.Entry))
+	if err != nil {
+		return clearance, err
+	}
+	return c.reserve(ctx, l, clearance)
 }
 
 // isPage reports whether a visit is to a page, and not to a file for robots.
 func isPage(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.ForRobots() && l.Source != storage.Robots
+	return !cl.ForRobots() && l.Source != storage.Robots && !isDetour(l, cl)
 }
 
 // take counts a page that is about to be visited, and returns why it, or a sitemap,

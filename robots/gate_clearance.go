@@ -81,6 +81,7 @@ func (o Outcome) String() string {
 type Refusal struct {
 	Verdict Verdict
 	File    Snapshot
+	TDMRep  string // SHA-256, in hex, of the tdmrep.json that the verdict is of; empty: it is of File
 }
 
 // Error names the rule.

@@ -128,12 +128,16 @@ func (t *TDMRep) Usage(u decorum.URL) Signals {
 	return nil
 }
 
-// Check judges u for a crawl of the stated purposes.
+// tdmRepGroup stands in a Verdict for the group that such a file does not have.
+const tdmRepGroup = string(InTDMRep)
+
+// Check judges u for a crawl of the stated purposes. The Group of the verdict is
+// "tdmrep.json".
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
 	if no := t.Usage(u).Objection(purposes); no != nil {
-		return no.verdict("")
+		return no.verdict(tdmRepGroup)
 	}
-	return Verdict{Allowed: true}
+	return Verdict{Allowed: true, Group: tdmRepGroup}
 }
 
 // Reservation reads a tdm-reservation: "1" reserves the right to mine text and

@@ -1,0 +1,239 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A Reservation is what is known of an origin's tdmrep.json, which a crawl that
+// mines text and data must read before pages (TDM Reservation Protocol, Processing
+// priority).
+type Reservation struct {
+	Body     []byte    `json:"body,omitempty"`     // of the last answer that was a file
+	Fetched  time.Time `json:"fetched,omitzero"`   // when the server last answered
+	Until    time.Time `json:"until,omitzero"`     // it is not asked again before
+	Failures int       `json:"failures,omitempty"` // lookups that failed in a row
+	file     *robots.TDMRep
+}
+
+// reservationNote is the note, in the frontier's store, that keeps one.
+const reservationNote = "tdmrep"
+
+// Notes keep what is known of origins: a storage.Store, or a frontier.Frontier.
+type Notes interface {
+	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+}
+
+// ReadReservation returns what is known of an origin's tdmrep.json. A note that
+// cannot be read is of nothing known: the file is asked for again.
+func ReadReservation(ctx context.Context, notes Notes, o decorum.Origin) (*Reservation, error) {
+	note, err := notes.Note(ctx, o, reservationNote)
+	r := &Reservation{}
+	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
+		return &Reservation{}, err
+	}
+	r.file, _ = robots.ParseTDMRep(r.Body) // what is wrong with it was said when it came
+	return r, nil
+}
+
+// patience is how many lookups of a tdmrep.json must fail in a row for the origin
+// to count as one that has none.
+const patience = 3
+
+// retryReservation is how long a server that failed is left alone, then twice as
+// long.
+const retryReservation = time.Minute
+
+// closed reports whether pages wait for the file: the server failed just now.
+func (r *Reservation) closed() bool { return r.Failures > 0 && r.Failures < patience }
+
+// Check judges u by the file, for a crawl of these purposes.
+func (r *Reservation) Check(u decorum.URL, purposes []string) robots.Verdict {
+	return r.file.Check(u, purposes)
+}
+
+// SHA256 returns the hash of the file in hex, empty if there is none.
+func (r *Reservation) SHA256() string {
+	if len(r.Body) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(r.Body)
+	return hex.EncodeToString(sum[:])
+}
+
+// reservations are those of the origins in play.
+type reservations struct {
+	mu      sync.Mutex
+	known   map[decorum.Origin]*Reservation
+	lookups map[decorum.Origin]uint64 // by which lease
+}
+
+// rememberedFiles is how many are held in memory: a file may be of 64 KiB.
+const rememberedFiles = 500
+
+func (rs *reservations) find(o decorum.Origin) *Reservation {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.known[o]
+}
+
+func (rs *reservations) keep(o decorum.Origin, r *Reservation) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.known == nil || len(rs.known) >= rememberedFiles {
+		rs.known = map[decorum.Origin]*Reservation{}
+	}
+	rs.known[o] = r
+}
+
+// usage returns what an origin's file says of u, as far as it is in mind.
+func (rs *reservations) usage(u decorum.URL) robots.Signals {
+	if r := rs.find(u.Origin()); r != nil {
+		return r.file.Usage(u)
+	}
+	return nil
+}
+
+// claim reports whether l may look up the file of its origin: nobody else does.
+func (rs *reservations) claim(l storage.Lease) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.lookups == nil {
+		rs.lookups = map[decorum.Origin]uint64{}
+	}
+	by, claimed := rs.lookups[target(l.Entry).Origin()]
+	if !claimed {
+		rs.lookups[target(l.Entry).Origin()] = l.Token
+	}
+	return !claimed || by == l.Token
+}
+
+// leave ends the claim of l, if it has one.
+func (rs *reservations) leave(l storage.Lease) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if by, claimed := rs.lookups[target(l.Entry).Origin()]; claimed && by == l.Token {
+		delete(rs.lookups, target(l.Entry).Origin())
+	}
+}
+
+// reservationOf returns what is known of an origin's file, of this run or before.
+func (c *Crawler) reservationOf(ctx context.Context, o decorum.Origin) (*Reservation, error) {
+	if r := c.reservations.find(o); r != nil {
+		return r, nil
+	}
+	r, err := ReadReservation(ctx, c.Frontier, o)
+	if err == nil {
+		c.reservations.keep(o, r)
+	}
+	return r, err
+}
+
+// reserve asks the tdmrep.json of the origin whether the page may be visited that
+// robots.txt has cleared, if the crawl mines text and data. It returns the
+// clearance, or one for the file, if that must come first.
+func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
+	o, now := cl.URL().Origin(), time.Now()
+	if cl.ForRobots() || !isPage(l, cl) && !isWatch(l) || !o.IsHTTP() || !robots.Mines(c.Gate.Purposes()) {
+		return cl, nil
+	}
+	r, err := c.reservationOf(ctx, o)
+	if err != nil {
+		return robots.Clearance{}, err
+	}
+	if !now.Before(r.Until) {
+		file, err := c.Gate.Check(ctx, now, robots.TDMRepURL(o))
+		switch {
+		case err == nil && (file.ForRobots() || c.reservations.claim(l)):
+			return file, nil
+		case err == nil:
+			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")
+		case !errors.Is(err, decorum.Disallowed): // what may not be read says nothing
+			return robots.Clearance{}, err
+		}
+	} else if r.closed() {
+		return robots.Clearance{}, pending(cl, decorum.Unreachable, r.Until, "its tdmrep.json cannot be had")
+	}
+	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isWatch(l) {
+		refusal := &robots.Refusal{Verdict: v, File: cl.File(), TDMRep: r.SHA256()}
+		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
+	}
+	return cl, nil
+}
+
+// pending says that pages wait for the file of their origin.
+func pending(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
+	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.Closed{Until: until, Why: why}}
+}
+
+// isDetour reports whether the visit is to a tdmrep.json that must come before the
+// page whose turn it is.
+func isDetour(l storage.Lease, cl robots.Clearance) bool {
+	return !cl.ForRobots() && cl.URL() != target(l.Entry)
+}
+
+// receiveReservation learns what came back for a tdmrep.json. The page whose turn
+// it was goes back and waits the host's rest.
+func (c *Crawler) receiveReservation(ctx context.Context, v *Visit) (storage.Ack, error) {
+	ack := storage.Ack{Outcome: storage.Again}
+	if v.brokenOff {
+		return ack, nil
+	}
+	ctx = afterwards(ctx)
+	o := v.URL().Origin()
+	before, err := c.reservationOf(ctx, o)
+	if err != nil {
+		return ack, err
+	}
+	r := c.learn(*before, v)
+	note, err := json.Marshal(r)
+	if err != nil {
+		return ack, err
+	}
+	if err := c.Frontier.SetNote(ctx, o, reservationNote, note); err != nil {
+		return ack, err
+	}
+	c.reservations.keep(o, r)
+	if r.closed() {
+		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.Failures, "again_at", r.Until)
+		return ack, c.Frontier.Hold(ctx, o, r.Until, noSuchHost(v.Err))
+	}
+	if !bytes.Equal(r.Body, before.Body) {
+		err = c.revive(ctx, o)
+	}
+	return ack, errors.Join(err, c.Frontier.Hold(ctx, o, time.Time{}, false))
+}
+
+// learn returns what is known of a file after v. Who answers that there is none
+// has none. A server that fails is asked again, and has what it had before, or
+// none, if it fails on.
+func (c *Crawler) learn(r Reservation, v *Visit) *Reservation {
+	if _, failed := failure(v); failed {
+		r.Failures++
+		r.Until = v.End.Add(retryReservation << min(r.Failures-1, patience))
+		if r.Failures >= patience {
+			r.Failures, r.Until = patience, v.End.Add(c.Settings.ReservationTTL)
+		}
+		return &r
+	}
+	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL)}
+	if !v.OK() {
+		return &r
+	}
+	r.Body = v.Response.Body
+	var damage error
+	if r.file, damage = robots.ParseTDMRep(r.Body); damage != nil {
+		c.Log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+	}
+	return &r
+}

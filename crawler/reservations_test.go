@@ -1,0 +1,145 @@
+package crawler_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+const tdmrep = "/.well-known/tdmrep.json"
+
+// reserving returns a site with pages and a tdmrep.json.
+func reserving(file crawltest.Page, robots string) crawltest.Site {
+	page := says("<a href=/>x</a><a href=/a>x</a><a href=/b>x</a><a href=/closed/c>x</a><a href=/d>x</a>")
+	return crawltest.Site{Host: "a.test", Others: page, Concurrency: 4, Pages: map[string]crawltest.Page{tdmrep: file},
+		Robots: robotsText("User-agent: *\n"+robots, 0, nil)}
+}
+
+// pathsOf returns the paths that were asked for, in order.
+func pathsOf(web *crawltest.Web) (paths []string) {
+	for _, x := range web.Log() {
+		paths = append(paths, strings.TrimPrefix(x.URL, "http://a.test"))
+	}
+	return paths
+}
+
+func jsonFile(text string) crawltest.Page {
+	return crawltest.Always(crawltest.Typed("application/json", text))
+}
+
+// A crawl that mines reads the file of an origin once, after its robots.txt and
+// before its pages, however many workers ask; and keeps to it.
+func TestReservations(t *testing.T) {
+	const closed = `[{"location": "/closed/", "tdm-reservation": 1}]`
+	all := []string{"/", "/a", "/b", "/closed/c", "/d"}
+	open := []string{"/", "/a", "/b", "/d"}
+	for _, tt := range []struct {
+		name     string
+		file     crawltest.Page
+		robots   string
+		purposes []string
+		lookups  int
+		pages    []string
+	}{
+		{"closes", jsonFile(closed), "Allow: /", []string{"ai-train"}, 1, open},
+		{"for what models read too", jsonFile(closed), "Allow: /", []string{"ai-input"}, 1, open},
+		{"is not of search", jsonFile(closed), "Allow: /", []string{"search", "archive"}, 0, all},
+		{"no purpose", jsonFile(closed), "Allow: /", nil, 0, all},
+		{"there is none", crawltest.Always(crawltest.Status(404)), "Allow: /", []string{"ai-train"}, 1, all},
+		{"a page in its place", says("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
+		{"led elsewhere", crawltest.Always(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
+		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /", []string{"ai-train"}, 1, open},
+		{"not to be read", jsonFile(closed), "Disallow: /.well-known", []string{"ai-train"}, 0, all},
+		{"fails on", crawltest.Always(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
+		{"fails once", failingFirst(1, closed), "Allow: /", []string{"ai-train"}, 2, open},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(reserving(tt.file, tt.robots))
+				c := purposeful(t, web, memory(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b")
+				c.Policy.Concurrency = 4
+				if err := c.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				got := pathsOf(web)
+				want := append([]string{"/robots.txt"}, slices.Repeat([]string{tdmrep}, tt.lookups)...)
+				if before := got[:min(len(want), len(got))]; !slices.Equal(before, want) {
+					t.Errorf("asked %q before pages, want %q", before, want)
+				}
+				pages := slices.DeleteFunc(got, func(p string) bool { return p == "/robots.txt" || p == tdmrep || p == "/x" })
+				if slices.Sort(pages); !slices.Equal(pages, tt.pages) {
+					t.Errorf("pages %q, want %q", pages, tt.pages)
+				}
+				if s := c.Stats(); s.Blocked != int64(len(all)-len(tt.pages)) || s.TDMReps != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.Sitemaps != 0 {
+					t.Errorf("%+v", s)
+				}
+				judged(t, web, time.Second)
+			})
+		})
+	}
+}
+
+// failingFirst returns a file that cannot be had the first times.
+func failingFirst(times int, text string) crawltest.Page {
+	return func(r crawltest.Request) crawltest.Answer {
+		if r.Nth <= times {
+			return crawltest.Answer{Fault: crawltest.Reset}
+		}
+		return crawltest.Typed("application/json", text)
+	}
+}
+
+// A file holds for a day, over restarts; a later one opens what it closed and
+// closes what it opens. One that cannot be had any more holds on.
+func TestReservationChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		file := func(r crawltest.Request) crawltest.Answer {
+			days := r.At.Sub(begin) / (24 * time.Hour)
+			if days > 2 {
+				return crawltest.Status(http.StatusBadGateway)
+			}
+			return crawltest.Typed("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: file},
+			Robots: robotsText("User-agent: *\nAllow: /\n", 0, nil)})
+		store := memory()
+		past := 0
+		for _, run := range []struct {
+			after time.Duration
+			seeds []string
+			asks  []string
+		}{
+			{0, []string{"/0a", "/1a"}, []string{"/robots.txt", tdmrep, "/1a"}},
+			{time.Hour, []string{"/0b", "/2a"}, []string{"/2a"}},
+			{25 * time.Hour, []string{"/1b", "/0c"}, []string{"/robots.txt", tdmrep, "/0a", "/0b", "/0c"}},
+			{49 * time.Hour, []string{"/2b"}, []string{"/robots.txt", tdmrep, "/1b"}},
+			{73 * time.Hour, []string{"/2c", "/3"}, []string{"/robots.txt", tdmrep, tdmrep, tdmrep, "/3"}},
+			{74 * time.Hour, []string{"/2d", "/4"}, []string{"/4"}},
+		} {
+			time.Sleep(time.Until(begin.Add(run.after)))
+			var seeds []string
+			for _, s := range run.seeds {
+				seeds = append(seeds, "http://a.test"+s)
+			}
+			c := purposeful(t, web, store, []string{"ai-train"}, seeds...)
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := pathsOf(web)[past:]
+			past += len(got)
+			if pages := slices.IndexFunc(got, func(p string) bool { return p != "/robots.txt" && p != tdmrep }); pages >= 0 {
+				slices.Sort(got[pages:])
+			}
+			if !slices.Equal(got, run.asks) {
+				t.Fatalf("after %v: asked %q, want %q", run.after, got, run.asks)
+			}
+		}
+	})
+}
