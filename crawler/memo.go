@@ -22,6 +22,7 @@ type HostMemo struct {
 	Declared   time.Duration // the Crawl-delay that was in force last; 0: none
 	Configured time.Duration // the crawl's own delay that was in force last
 	Gaps       Gaps          // between requests
+	Withheld   int64         // of Pages: their site asked not to use them for what the crawl is for
 	Shortfall  time.Duration // the most by which a gap was shorter than the rest owed; must be 0
 }
 
@@ -44,6 +45,9 @@ func ReadHostMemo(b []byte) HostMemo {
 	m.Spent, m.Declared, m.Configured = r.duration(), r.duration(), r.duration()
 	m.Gaps.Least, m.Shortfall = r.duration(), r.duration()
 	r.buckets(&m.Gaps)
+	if len(r.b) > 0 { // it was not always kept
+		m.Withheld = r.count()
+	}
 	if r.broken {
 		return HostMemo{}
 	}
@@ -66,7 +70,7 @@ func (m *HostMemo) encode() []byte {
 	for _, d := range []time.Duration{m.Spent, m.Declared, m.Configured, m.Gaps.Least, m.Shortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
-	return m.Gaps.appendTo(b)
+	return binary.AppendUvarint(m.Gaps.appendTo(b), uint64(m.Withheld))
 }
 
 // A memoReader takes a memo apart. After an error it returns zeros.

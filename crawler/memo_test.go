@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -16,7 +17,7 @@ func TestHostMemo(t *testing.T) {
 	full := HostMemo{
 		Pages: math.MaxInt64, Requests: math.MaxInt64, Failures: math.MaxInt64, Bytes: math.MaxInt64, Status: math.MaxInt32,
 		Last: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
-		Spent: math.MaxInt64, Declared: math.MaxInt64, Configured: math.MaxInt64, Shortfall: math.MaxInt64,
+		Spent: math.MaxInt64, Declared: math.MaxInt64, Configured: math.MaxInt64, Shortfall: math.MaxInt64, Withheld: math.MaxInt64,
 	}
 	full.Gaps.Least = math.MaxInt64
 	for i := range full.Gaps.counts {
@@ -35,8 +36,14 @@ func TestHostMemo(t *testing.T) {
 		if got := ReadHostMemo(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
+		earlier := want // which did not count what is withheld
+		earlier.Withheld = 0
+		whole := len(b) - len(binary.AppendUvarint(nil, uint64(want.Withheld)))
+		if got := ReadHostMemo(b[:whole]); got != earlier {
+			t.Errorf("of an earlier program, read %+v, want %+v", got, earlier)
+		}
 		for n := range b {
-			if got := ReadHostMemo(b[:n]); got != (HostMemo{}) {
+			if got := ReadHostMemo(b[:n]); n != whole && got != (HostMemo{}) {
 				t.Fatalf("cut after %d bytes, it reads as %+v", n, got)
 			}
 		}

@@ -100,6 +100,9 @@ func (m *HostMemo) count(v *Visit) {
 		m.Bytes += int64(len(v.Response.Body))
 		if isPage(v.Lease, v.Clearance) {
 			m.Pages++
+			if v.withheld {
+				m.Withheld++
+			}
 		}
 		if addr := v.Response.Addr.Addr(); addr.IsValid() {
 			m.Addr = addr

@@ -132,6 +132,7 @@ func (c *Crawler) read(ctx context.Context, v *Visit) (links []Link, err error) 
 	if !c.withheld(v) {
 		return c.Handler(ctx, v)
 	}
+	v.withheld = true
 	c.tally.withheld.Add(1)
 	if !c.follows {
 		return nil, nil

@@ -62,6 +62,27 @@ func (r *Reservation) Check(u decorum.URL, purposes []string) robots.Verdict {
 	return r.file.Check(u, purposes)
 }
 
+// Judge returns how an origin's URLs are judged by its robots.txt, and by what the
+// notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
+// if no rules are known.
+func Judge(ctx context.Context, gate *robots.Gate, notes Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+	rules, err := gate.Judge(ctx, o)
+	if err != nil || rules == nil || !robots.Mines(gate.Purposes()) {
+		return rules, err
+	}
+	r, err := ReadReservation(ctx, notes, o)
+	return func(u decorum.URL) robots.Verdict {
+		v := rules(u)
+		if no := r.Check(u, gate.Purposes()); v.Allowed && !no.Allowed && u != u.Origin().RobotsURL() {
+			return no
+		}
+		return v
+	}, err
+}
+
+// Usage returns what the file says of the use of u.
+func (r *Reservation) Usage(u decorum.URL) robots.Signals { return r.file.Usage(u) }
+
 // SHA256 returns the hash of the file in hex, empty if there is none.
 func (r *Reservation) SHA256() string {
 	if len(r.Body) == 0 {

@@ -29,6 +29,10 @@ func (v *Visit) Use() Use {
 	return v.use()
 }
 
+// Withheld reports whether the content of the page was kept from its handler, and
+// from what is written down: Use().Refused says why.
+func (v *Visit) Withheld() bool { return v.withheld }
+
 // open lets what a page says be found out, when it is first asked.
 func (c *Crawler) open(v *Visit) {
 	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
@@ -98,6 +102,7 @@ func (c *Crawler) shown(v *Visit) *Visit {
 		return v
 	}
 	shown, res := *v, *v.Response
+	shown.withheld = true
 	res.Body, res.Truncated = nil, true
 	shown.Response, shown.Exchange = &res, v.Exchange.Head()
 	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.Use().Refused}

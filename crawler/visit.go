@@ -35,6 +35,7 @@ type Visit struct {
 	use       func() Use
 	brokenOff bool // by us: it says nothing of the server
 	marked    bool // a request that must not be sent again
+	withheld  bool // its content was, from its handler
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.

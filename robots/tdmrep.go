@@ -128,16 +128,13 @@ func (t *TDMRep) Usage(u decorum.URL) Signals {
 	return nil
 }
 
-// tdmRepGroup stands in a Verdict for the group that such a file does not have.
-const tdmRepGroup = string(InTDMRep)
-
-// Check judges u for a crawl of the stated purposes. The Group of the verdict is
-// "tdmrep.json".
+// Check judges u for a crawl of the stated purposes. The file has no groups: that
+// of the verdict is InTDMRep.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
 	if no := t.Usage(u).Objection(purposes); no != nil {
-		return no.verdict(tdmRepGroup)
+		return no.verdict(string(InTDMRep))
 	}
-	return Verdict{Allowed: true, Group: tdmRepGroup}
+	return Verdict{Allowed: true, Group: string(InTDMRep)}
 }
 
 // Reservation reads a tdm-reservation: "1" reserves the right to mine text and

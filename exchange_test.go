@@ -1,0 +1,33 @@
+package decorum_test
+
+import (
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+func TestExchangeHead(t *testing.T) {
+	for _, tt := range []struct{ name, response, head string }{
+		{"with a body", "HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"},
+		{"without one", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"},
+		{"after interim answers", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
+			"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"},
+		{"bare line ends", "HTTP/1.1 200 OK\nA: b\n\nbody", "HTTP/1.1 200 OK\nA: b\n\n"},
+		{"mixed line ends", "HTTP/1.1 200 OK\nA: b\r\n\nbody\r\n\r\n", "HTTP/1.1 200 OK\nA: b\r\n\n"},
+		{"broken in the header", "HTTP/1.1 200 OK\r\nA: b\r\n", ""},
+		{"broken after an interim answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", ""},
+		{"nothing", "", ""},
+	} {
+		x := &decorum.Exchange{Request: []byte("GET / HTTP/1.1\r\n\r\n"), Response: []byte(tt.response)}
+		head := x.Head()
+		if string(head.Response) != tt.head || string(head.Request) != string(x.Request) || head.Cut != decorum.CutOtherwise {
+			t.Errorf("%s: %q", tt.name, head.Response)
+		}
+		if string(x.Response) != tt.response || x.Cut != decorum.NotCut {
+			t.Errorf("%s: the exchange itself has changed", tt.name)
+		}
+	}
+	if (*decorum.Exchange)(nil).Head() != nil {
+		t.Error("no exchange has a head")
+	}
+}
