@@ -158,7 +158,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	}
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
-	if v.Clearance.ForRobots() {
+	if v.Errand() {
 		source = storage.Robots // not that of the page whose turn it was
 	}
 	add("source", source.String())
@@ -173,6 +173,9 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("delay_required_ms", ms(v.Required()))
 	add("delay_observed_ms", ms(v.Observed()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
+	for _, s := range v.Use().Stated {
+		add("ai_use", useText(s))
+	}
 	if v.Err != nil {
 		add("error", v.Err.Error())
 	}

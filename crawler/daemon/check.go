@@ -132,6 +132,9 @@ func checkChoices(p *Project) *fault {
 	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
 		return faulty("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
+	if len(p.Robots.Purpose) > 0 && !p.Robots.Meta {
+		return faulty("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
+	}
 	for i, purpose := range p.Robots.Purpose {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
 			return faulty(item("robots.purpose", i), "%q is not one of %s", purpose, robots.Purposes)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
@@ -161,7 +162,7 @@ func (q *inquiry) scoped(ctx context.Context, u decorum.URL, entry storage.Entry
 	return err
 }
 
-// rules asks the robots.txt that is kept.
+// rules asks the robots.txt that is kept, and the tdmrep.json.
 func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
 	file, err := q.gate.Known(ctx, o)
@@ -176,8 +177,12 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	if closed != nil {
 		r.Closed, r.Until = plain(closed.Why), closed.Until
 	}
-	judge, err := q.gate.Judge(ctx, o)
+	judge, err := crawler.Judge(ctx, q.gate, q.store, o)
 	if err != nil || judge == nil {
+		return err
+	}
+	reserved, err := crawler.ReadReservation(ctx, q.store, o)
+	if err != nil {
 		return err
 	}
 	v := judge(u)
@@ -186,6 +191,7 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 		r.Reason = fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
+	r.Signals = append(r.Signals, reserved.Usage(u)...)
 	r.Verdict = v // which may be that of a wish for AI use
 	return err
 }

@@ -78,6 +78,9 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))
 	}
+	for _, s := range r.Signals {
+		lines = append(lines, "asks "+useText(s))
+	}
 	return lines
 }
 

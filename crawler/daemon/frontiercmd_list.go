@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -134,7 +135,7 @@ type lister struct {
 
 // list lists the URLs of one origin.
 func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []storage.State) error {
-	judge, err := l.gate.Judge(ctx, o.Origin)
+	judge, err := crawler.Judge(ctx, l.gate, l.store, o.Origin)
 	if err != nil {
 		return err
 	}

@@ -194,6 +194,7 @@ func (p *Project) settings() (crawler.Settings, error) {
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
+		ReservationTTL:  time.Duration(p.Robots.MaxTTL),
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
 		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, Sitemaps: p.Discover.MaxSitemaps,
 		Revisit: frontier.Revisit{

@@ -71,8 +71,9 @@ type Robots struct {
 	Extensions bool     `yaml:"extensions"` // Crawl-delay, Clean-param, Host
 	MaxTTL     Duration `yaml:"max_ttl"`
 	Meta       bool     `yaml:"meta"` // robots meta elements, X-Robots-Tag, rel=nofollow
-	// Purpose is what the crawl is for: search, ai-input, ai-train. Pages whose
-	// robots.txt asks not to be used for it are not visited. Empty: not stated.
+	// Purpose is what the crawl is for: search, ai-input, ai-train, archive. Pages
+	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
+	// of those that ask so themselves the content is not kept. Empty: not stated.
 	Purpose []string `yaml:"purpose"`
 }
 

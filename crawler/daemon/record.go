@@ -11,11 +11,12 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Record is one line of output: one visit to a page. Every line has every
-// field but method; what is not known is empty, 0 or null.
+// field but method and ai_use; what is not known is empty, 0 or null.
 type Record struct {
 	URL             string        `json:"url"`
 	Method          string        `json:"method,omitempty"` // how it was asked for, if not by GET
@@ -38,6 +39,16 @@ type Record struct {
 	DelayRequiredMS int64         `json:"delay_required_ms"`
 	DelayObservedMS int64         `json:"delay_observed_ms"`
 	MetaRobots      string        `json:"meta_robots"`
+	AIUse           *AIUse        `json:"ai_use,omitempty"`
+}
+
+// AIUse is what the site asks of the use of the page's content, if it asks
+// anything.
+type AIUse struct {
+	Stated robots.Signals `json:"stated"`
+	// Refused is what of it objects to a purpose of the crawl: then error says so,
+	// and the content was not kept.
+	Refused *robots.Objection `json:"refused,omitempty"`
 }
 
 // A RobotsVerdict is why robots.txt allowed the visit.
@@ -57,6 +68,9 @@ func newRecord(v *crawler.Visit, token string) Record {
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: sourceOf(v).String(), Links: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
+	}
+	if use := v.Use(); len(use.Stated) > 0 {
+		r.AIUse = &AIUse{use.Stated, use.Refused}
 	}
 	if v.Lease.Request != nil {
 		r.Method = v.Lease.Request.Method

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -17,6 +18,7 @@ import (
 // Why URLs are parked.
 const (
 	whyRobots  = "robots"
+	whyTDMRep  = "tdmrep"
 	whyScope   = "scope"
 	whyNothing = "nothing" // any more: the crawl will see when it goes on
 )
@@ -70,7 +72,7 @@ func (rs refusals) list() []api.Refusal {
 
 // judgeParked finds out for each parked URL of an origin what keeps it parked.
 func (q *inquiry) judgeParked(ctx context.Context, o decorum.Origin, h *surveyed) error {
-	judge, err := q.gate.Judge(ctx, o)
+	judge, err := crawler.Judge(ctx, q.gate, q.store, o)
 	if err != nil {
 		return err
 	}
@@ -84,6 +86,8 @@ func (q *inquiry) judgeParked(ctx context.Context, o decorum.Origin, h *surveyed
 			h.OutOfScope++
 		case whyRobots:
 			h.Blocked++
+		case whyTDMRep:
+			h.Reserved++
 		}
 		h.refusals.note(why, u)
 		return true
@@ -107,6 +111,9 @@ func (q *inquiry) whyParked(e storage.Entry, judge func(decorum.URL) robots.Verd
 	v := judge(e.URL)
 	if v.Allowed {
 		return e.URL, api.Refusal{Why: whyNothing, Rule: "allowed by now"}
+	}
+	if v.Group == string(robots.InTDMRep) {
+		return e.URL, api.Refusal{Why: whyTDMRep, File: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plain(v.Rule), Line: v.Line}
 	}
 	return e.URL, api.Refusal{Why: whyRobots, File: e.URL.Origin().RobotsURL().String(), Rule: plain(v.Rule), Line: v.Line}
 }

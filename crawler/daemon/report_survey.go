@@ -30,7 +30,9 @@ func addTally(t, u *api.Tally) {
 	t.Resting += u.Resting
 	t.Parked += u.Parked
 	t.Blocked += u.Blocked
+	t.Reserved += u.Reserved
 	t.OutOfScope += u.OutOfScope
+	t.Withheld += u.Withheld
 	cover(t)
 }
 
@@ -164,7 +166,7 @@ func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
 		Least: api.Milliseconds(m.Gaps.Least), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
 		Shortfall:  api.Milliseconds(m.Shortfall),
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
-		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent)},
+		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent), Withheld: m.Withheld},
 		Override: q.project.override(name),
 	}}
 }

@@ -100,12 +100,17 @@ func statesText(hosts map[string]int) string {
 
 // tallyRows returns what the tally says, in words.
 func tallyRows(t *api.Tally) [][2]string {
-	return [][2]string{
+	rows := [][2]string{
 		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), paceText(t.Spent))},
 		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
 			t.Known, t.Done, t.Queued, t.Resting, t.Parked, t.Blocked, t.OutOfScope)},
 		{"coverage", percent(t.Coverage)},
 	}
+	if t.Withheld+int64(t.Reserved) > 0 {
+		rows = append(rows, [2]string{"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, and was not kept; %d URLs parked by tdmrep.json",
+			t.Withheld, t.Reserved)})
+	}
+	return rows
 }
 
 func shortText(short api.Milliseconds) string {

@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 		"host": "shop.example", "state": "done", "declared_delay_ms": 0.0, "configured_delay_ms": 20.0,
 		"gaps": requests - 1, "shortfall_ms": 0.0, "strikes": 0.0, "slots": 1.0,
 		"requests": requests, "pages": 5.0, "failures": 0.0,
-		"known": 6.0, "done": 5.0, "queued": 0.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "out_of_scope": 0.0,
+		"known": 6.0, "done": 5.0, "queued": 0.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 6, "address": "127.0.0.1", "origins": []any{"http://shop.example"}, "refusals": []any{till},
 	}, h); diff != "" {
 		t.Errorf("shop.example (-want +got):\n%s", diff)
@@ -122,7 +122,7 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{
 		"host_count": 3.0, "origin_count": 3.0, "states": map[string]any{"done": 1.0, "held": 1.0, "set aside": 1.0},
 		"max_crawl_delay_ms": 3_600_000.0, "requests": requests + 2, "pages": 5.0, "failures": 1.0, "shortfall_ms": 0.0,
-		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "out_of_scope": 0.0,
+		"known": 8.0, "done": 5.0, "queued": 2.0, "resting": 0.0, "parked": 1.0, "blocked_by_robots": 1.0, "blocked_by_tdmrep": 0.0, "withheld": 0.0, "out_of_scope": 0.0,
 		"coverage": 5.0 / 8, "refusals": []any{till},
 		"refused": []any{map[string]any{"host": "", "reason": "within", "count": 1.0, "why": "another host than the seeds'",
 			"example": "http://elsewhere.example/"}},

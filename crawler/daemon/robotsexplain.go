@@ -50,12 +50,29 @@ func explanation(e robots.Explanation) []byte {
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, underline(m))
 	}
 	for _, s := range e.Signals {
-		fmt.Fprintf(&b, "  asks\t%s: %s: %s (line %d)\n", s.Field, plain(s.Category), s.Preference, s.Line)
+		fmt.Fprintf(&b, "  asks\t%s\n", useText(s))
 	}
 	for _, line := range e.Pace {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)
 	}
 	return b.Bytes()
+}
+
+// useText words what is asked of the use of content.
+func useText(s robots.Signal) string {
+	text := fmt.Sprintf("%s: %s: %s", s.Field, plain(s.Category), s.Preference)
+	switch {
+	case s.Line > 0 && s.Source != robots.InRobots:
+		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
+	case s.Line > 0:
+		text += fmt.Sprintf(" (line %d)", s.Line)
+	default:
+		text += fmt.Sprintf(" (%s)", s.Source)
+	}
+	if s.Policy != "" {
+		text += ", policy " + plain(s.Policy)
+	}
+	return text
 }
 
 // plain returns s without what a terminal would act on: files are written by

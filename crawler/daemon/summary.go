@@ -27,6 +27,13 @@ func (j *job) summary(ctx context.Context, end error) string {
 	if refused := sightings(j.frontier.Refusals()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
+	if st.Withheld > 0 {
+		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
+			st.Withheld, strings.Join(j.project.Robots.Purpose, ", "))
+	}
+	if st.TDMReps > 0 {
+		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMReps)
+	}
 	if st.Redirects > 0 {
 		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsNew)
 	}

@@ -61,7 +61,9 @@ type Tally struct {
 	Resting    int          `json:"resting"` // visited, and to be visited again
 	Parked     int          `json:"parked"`
 	Blocked    int          `json:"blocked_by_robots"` // of Parked
+	Reserved   int          `json:"blocked_by_tdmrep"` // of Parked
 	OutOfScope int          `json:"out_of_scope"`      // of Parked
+	Withheld   int64        `json:"withheld"`          // of Pages: their site asked not to use them for the crawl's purpose
 	Coverage   float64      `json:"coverage"`          // Done / (Known - OutOfScope)
 }
 
@@ -101,11 +103,12 @@ type HostDetail struct {
 	Files  []RobotsFile `json:"robots_files"`     // of its origins, without their text
 }
 
-// A Refusal is why URLs are parked: a rule of a robots.txt, or the scope.
+// A Refusal is why URLs are parked: a rule of a robots.txt or tdmrep.json, or the
+// scope.
 type Refusal struct {
 	URLs    int    `json:"urls"`
-	Why     string `json:"why"`              // robots, scope or nothing
-	File    string `json:"robots,omitempty"` // the robots.txt
+	Why     string `json:"why"`              // robots, tdmrep, scope or nothing
+	File    string `json:"robots,omitempty"` // the robots.txt, or tdmrep.json
 	Rule    string `json:"rule,omitempty"`   // its rule, or what of the scope
 	Line    int    `json:"line,omitempty"`   // of the rule
 	Example string `json:"example"`          // one of the URLs

@@ -41,6 +41,7 @@ type Metrics struct {
 	rechecks   *prometheus.CounterVec
 	commits    prometheus.Histogram
 	panics     prometheus.Counter
+	withheld   prometheus.Counter
 	retries    *prometheus.CounterVec
 }
 
@@ -58,9 +59,10 @@ func New(projects func(context.Context) ([]api.Project, error), log *slog.Logger
 		rechecks:   counters("robots_rechecks_total", "Lookups of robots.txt files that were known, by what became of them.", "result"),
 		commits:    histogram("store_commit_seconds", "Time to make changes of the state durable.", prometheus.ExponentialBuckets(0.001, 2, 14)),
 		panics:     counter("callback_panics_total", "Visits whose callbacks panicked."),
+		withheld:   counter("pages_withheld_total", "Pages whose site asks not to use them for what the crawl is for."),
 		retries:    counters("retries_total", "Pages that will be asked for again because they failed, by the class of failure.", "reason"),
 	}
-	m.registry.MustRegister(m.visits, m.took, m.bytes, m.discovered, m.refused, m.robots, m.rechecks, m.commits, m.panics, m.retries,
+	m.registry.MustRegister(m.visits, m.took, m.bytes, m.discovered, m.refused, m.robots, m.rechecks, m.commits, m.panics, m.withheld, m.retries,
 		&holdings{projects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -110,6 +112,9 @@ func (m *Metrics) visited(project string, v *crawler.Visit) {
 	}
 	m.visits.WithLabelValues(project, class).Inc()
 	m.took.Observe(v.End.Sub(v.Start).Seconds())
+	if v.Withheld() {
+		m.withheld.Inc()
+	}
 	if v.Response != nil {
 		m.bytes.Add(float64(len(v.Response.Body)))
 	}
@@ -132,10 +137,14 @@ func reasonOf(err error) string {
 		early  politeness.TooEarly
 		busy   *politeness.Busy
 		closed *robots.Closed
+
+		refusal *robots.Refusal
 	)
 	switch {
 	case errors.Is(err, decorum.OutOfScope):
 		return string(frontier.ReasonOf(err))
+	case errors.As(err, &refusal) && refusal.TDMRep != "":
+		return "tdmrep"
 	case errors.Is(err, decorum.Disallowed):
 		return "robots"
 	case errors.As(err, &closed), errors.Is(err, decorum.Pending):
