@@ -1,8 +1,9 @@
-// Package redistest runs a Redis Cluster of local processes for a test.
+// Package redistest runs a Redis Cluster of local processes, for tests and benchmarks.
 package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -18,9 +19,9 @@ import (
 // startTime bounds how long a cluster may take to be ready.
 const startTime = 30 * time.Second
 
-// A Cluster is servers on a loopback address that are killed when the test ends.
+// A Cluster is servers on a loopback address.
 type Cluster struct {
-	t     testing.TB
+	t     testing.TB // nil if it was not started for a test
 	dir   string
 	ip    string
 	nodes []*Node
@@ -37,29 +38,57 @@ type Node struct {
 	gone chan struct{} // closed when the process has ended
 }
 
-// Start starts a cluster of so many masters, each with so many replicas, and waits
-// until all of it is in order. settings are given to every server, as on its
-// command line. The test is skipped where redis-server is not installed.
+// errNoLoopback says that there is no address to be had that nobody else uses.
+var errNoLoopback = errors.New("this system has one loopback address")
+
+// Start starts a cluster as Run does, for a test: its servers are killed when that
+// ends. The test is skipped where redis-server is not installed.
 func Start(t testing.TB, masters, replicas int, settings ...string) *Cluster {
 	t.Helper()
+	c, err := Run(t.Context(), t.TempDir(), masters, replicas, settings...)
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, errNoLoopback):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	c.t = t
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// Run starts a cluster of so many masters, each with so many replicas, and waits
+// until all of it is in order. Its files are in dir. settings are given to every
+// server, as on its command line. Stop must be called in the end. Kill, Restart, Wait
+// and AwaitMasters are for clusters that Start started.
+func Run(ctx context.Context, dir string, masters, replicas int, settings ...string) (*Cluster, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Skip("redis-server is not installed: apt-get install redis-server")
+		return nil, fmt.Errorf("apt-get install redis-server: %w", err)
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), ip: ownAddress(t)}
-	t.Cleanup(c.stop)
+	ip, err := ownAddress()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, ip: ip}
 	for i := range masters * (1 + replicas) {
-		c.nodes = append(c.nodes, c.newNode(program, i, settings))
+		n := c.newNode(program, i, settings)
+		c.nodes = append(c.nodes, n)
+		if err = os.Mkdir(n.dir, 0o700); err == nil {
+			err = n.start()
+		}
+		if err != nil {
+			c.Stop()
+			return nil, err
+		}
 	}
-	for _, n := range c.nodes {
-		c.start(n)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	if err := c.join(ctx, masters); err != nil {
-		t.Fatalf("cluster: %v\n%s", err, c.logs())
+		c.Stop()
+		return nil, fmt.Errorf("cluster: %w\n%s", err, c.logs())
 	}
-	return c
+	return c, nil
 }
 
 // The ports of the first server; those of the others follow.
@@ -70,12 +99,8 @@ const (
 
 // newNode prepares the i-th server.
 func (c *Cluster) newNode(program string, i int, settings []string) *Node {
-	c.t.Helper()
 	port := firstPort + i
 	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, bus: firstBus + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
-	if err := os.Mkdir(n.dir, 0o700); err != nil {
-		c.t.Fatal(err)
-	}
 	n.args = append([]string{
 		program, "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(n.bus), "--bind", c.ip,
 		"--dir", n.dir, "--logfile", "log", "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
@@ -87,28 +112,28 @@ func (c *Cluster) newNode(program string, i int, settings []string) *Node {
 
 // ownAddress returns a loopback address that most likely nobody else uses: so no
 // port of it is taken, not even by a connection to elsewhere.
-func ownAddress(t testing.TB) string {
-	t.Helper()
+func ownAddress() (string, error) {
 	ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
-		t.Skipf("this system has one loopback address: %v", err)
+		return "", fmt.Errorf("%w: %w", errNoLoopback, err)
 	}
-	l.Close()
-	return ip
+	return ip, l.Close()
 }
 
-func (c *Cluster) start(n *Node) {
-	c.t.Helper()
+// start starts the process of the server.
+func (n *Node) start() error {
 	n.cmd = exec.Command(n.args[0], n.args[1:]...)
 	if err := n.cmd.Start(); err != nil {
-		c.t.Fatal(err)
+		n.cmd = nil
+		return err
 	}
 	n.gone = make(chan struct{})
 	go func(cmd *exec.Cmd, gone chan struct{}) {
 		cmd.Wait() // a server that was killed returns an error, which is as it should be
 		close(gone)
 	}(n.cmd, n.gone)
+	return nil
 }
 
 // join makes one cluster of the servers: the first ones are masters.
@@ -200,7 +225,8 @@ func (c *Cluster) Addrs() (addrs []string) {
 // Nodes returns the servers; those that Start made masters are first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-func (c *Cluster) stop() {
+// Stop kills all servers.
+func (c *Cluster) Stop() {
 	for _, n := range c.nodes {
 		if n.cmd != nil {
 			n.cmd.Process.Kill() // it may have ended before

@@ -72,8 +72,13 @@ func (c *Cluster) Kill(n *Node) {
 // Restart starts a server that was killed.
 func (c *Cluster) Restart(n *Node) {
 	c.t.Helper()
-	c.start(n)
+	if err := n.start(); err != nil {
+		c.t.Fatal(err)
+	}
 }
+
+// PID returns the id of the server's process.
+func (n *Node) PID() int { return n.cmd.Process.Pid }
 
 // Signal sends the process of a server a signal.
 func (n *Node) Signal(s syscall.Signal) error { return n.cmd.Process.Signal(s) }
