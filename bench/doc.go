@@ -6,7 +6,7 @@
 //	go test -bench Robots ./bench
 //
 // The frontier and its store are measured by a program of their own, bench/frontier,
-// and whole crawls, with the server in another process, by bench/crawl; bench/soak
+// or bench/cluster where the state is in Redis Cluster, and whole crawls, with the server in another process, by bench/crawl; bench/soak
 // runs a daemon for half an hour, and asks whether it could go on for months.
 //
 // Pages are 20 KiB with 50 links, served from the same process on loopback;

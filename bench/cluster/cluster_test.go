@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the workers that the program starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == crawlArg {
+		beWorker()
+	}
+	os.Exit(m.Run())
+}
+
+// TestRun makes small tables. That all URLs are new, leased and acked, and that no
+// host is asked too early, is checked by the program itself.
+func TestRun(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil || runtime.GOOS != "linux" || testing.Short() {
+		t.Skip("it takes Linux, redis-server, and some seconds")
+	}
+	var out bytes.Buffer
+	p := plan{Clusters: "1+0", Callers: "1,20", Memory: "50", Workers: "2", URLs: 500, Hosts: 50, Dir: t.TempDir(),
+		Fleet: fleet{Hosts: 40, InHand: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, Time: time.Second}}
+	if err := run(p, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, row := range []string{
+		`1\+0 +1 +discover scattered +\d+ `, `1\+0 +20 +discover paged +\d+ `, `1\+0 +20 +lease +\d+ `, `1\+0 +20 +ack +\d+ `,
+		`50 +500 +\d+ +\d+ `, `2 +\d+\.\d +1\.00 `,
+	} {
+		if !regexp.MustCompile(`(?m)^ *` + row).MatchString(out.String()) {
+			t.Errorf("there is no row %q in\n%s", row, &out)
+		}
+	}
+}
+
+// TestLayouts pins which clusters can be asked for.
+func TestLayouts(t *testing.T) {
+	if masters, replicas, err := parseLayout("3+6"); masters != 3 || replicas != 6 || err != nil {
+		t.Errorf("3+6: %d+%d (%v)", masters, replicas, err)
+	}
+	for _, bad := range []string{"", "3", "0+0", "3+1", "1+-1", "a+b"} {
+		if _, _, err := parseLayout(bad); err == nil {
+			t.Errorf("%q is taken for a cluster", bad)
+		}
+	}
+}
+
+// TestOrders pins what the comment of the program says of the orders.
+func TestOrders(t *testing.T) {
+	const hosts = 1000
+	for _, o := range orders {
+		most := 0
+		urls, of := map[string]bool{}, map[string]int{}
+		for n := range 2 {
+			clear(of)
+			for _, e := range o.page(n, hosts) {
+				urls[e.URL.String()] = true
+				of[e.URL.Origin().Host()]++
+				most = max(most, of[e.URL.Origin().Host()])
+			}
+		}
+		if want := map[string]int{"scattered": 1, "paged": links * 4 / 5}[o.name]; most < want || most > want+1 || len(urls) != 2*links {
+			t.Errorf("%s: %d URLs of two pages, at most %d of a host, want %d", o.name, len(urls), most, want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// The program cluster measures the state of a crawl in Redis Cluster, on clusters of
+// local processes:
+//
+//	go run ./bench/cluster
+//	go run ./bench/cluster -clusters "" -memory 1000,10000,100000 -urls 500000
+//	go run ./bench/cluster -clusters "" -workers 1,2,4
+//
+// There are three tables, each of which is left out if its flag is empty.
+//
+// Rates (-clusters): on clusters of so many masters+replicas, URLs are discovered, 50
+// links in a call: scattered, each of another host than the one before, or paged, four
+// of five of one host; then they are leased, at most 64 in a call, and acked one by
+// one, hosts having no delay. Of the callers 16 share a store, as those of a process
+// do, of which one leases. Processor time is that of this process and of all servers,
+// replicas too, for one URL: rates are of the machine that all of them share, and
+// processor time is what a larger cluster can be reckoned from.
+//
+// Memory (-memory): what one server uses for a URL that is queued, and for one that was
+// visited, for so many hosts; and for a host beside its URLs.
+//
+// Workers (-workers): so many processes of decorum crawl visit one web of pages without
+// end, on a cluster of three masters. Servers take -latency to answer, and each process
+// has -in-hand requests under way, so that it is not the processor that limits it.
+// Visits are counted by the web's server for -time, after all processes have begun;
+// those of robots.txt count. Scale is visits/s by what so many workers would make if
+// each made as many as in the first row. Processor time is of all workers, and of all
+// servers, for one visit. The web's log is judged: a request too early is an error.
+//
+// It takes Linux for /proc, and redis-server.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// A plan is what to measure.
+type plan struct {
+	Clusters, Callers, Memory, Workers string // lists
+
+	URLs, Hosts int
+	Fleet       fleet
+	Dir         string
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == crawlArg {
+		beWorker()
+	}
+	var p plan
+	flag.StringVar(&p.Clusters, "clusters", "1+0,3+0,3+3", "rates on clusters of so many masters+replicas")
+	flag.StringVar(&p.Callers, "callers", "1,16,64", "how many call at a time")
+	flag.IntVar(&p.URLs, "urls", 50_000, "how many URLs are discovered, in each order, and in each row of memory")
+	flag.IntVar(&p.Hosts, "hosts", 1000, "how many hosts they are of")
+	flag.StringVar(&p.Memory, "memory", "1000,10000", "memory for so many hosts")
+	flag.StringVar(&p.Workers, "workers", "", "visits/s of so many processes")
+	flag.IntVar(&p.Fleet.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
+	flag.IntVar(&p.Fleet.InHand, "in-hand", 16, "requests that a worker has under way")
+	flag.DurationVar(&p.Fleet.Latency, "latency", 500*time.Millisecond, "how long a server of the web takes to answer")
+	flag.DurationVar(&p.Fleet.Delay, "delay", 5*time.Second, "between two visits of a host")
+	flag.DurationVar(&p.Fleet.Time, "time", 30*time.Second, "how long visits are counted")
+	flag.StringVar(&p.Dir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
+	flag.Parse()
+	if err := run(p, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/cluster:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes the tables of a plan.
+func run(p plan, out io.Writer) error {
+	if p.URLs < 1 || p.Hosts < 1 || p.Fleet.Hosts < 1 || p.Fleet.InHand < 1 || p.Fleet.Time <= 0 {
+		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time more than nothing")
+	}
+	for _, table := range []struct {
+		rows string
+		make func(p plan, rows []string, out io.Writer) error
+	}{{p.Clusters, rates}, {p.Memory, memory}, {p.Workers, workers}} {
+		if table.rows == "" {
+			continue
+		}
+		aligned := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		if err := table.make(p, strings.Split(table.rows, ","), aligned); err != nil {
+			return err
+		}
+		fmt.Fprintln(aligned)
+		if err := aligned.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row writes cells of a table.
+func row(out io.Writer, cells ...any) {
+	for _, c := range cells {
+		fmt.Fprintf(out, "%v\t", c)
+	}
+	fmt.Fprintln(out)
+}
+
+// numbers reads a list of numbers.
+func numbers(list []string) (all []int, err error) {
+	for _, s := range list {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is not a number of at least 1", s)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// withCluster starts a cluster of masters+replicas for the time of do.
+func withCluster(p plan, layout string, do func(*redistest.Cluster) error) error {
+	dir, err := os.MkdirTemp(p.Dir, "bench-cluster-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	masters, replicas, err := parseLayout(layout)
+	if err != nil {
+		return err
+	}
+	c, err := startCluster(dir, masters, replicas/masters)
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	return do(c)
+}
+
+// parseLayout reads masters+replicas, of which each master has as many.
+func parseLayout(layout string) (masters, replicas int, err error) {
+	if n, _ := fmt.Sscanf(layout, "%d+%d", &masters, &replicas); n != 2 || masters < 1 || replicas < 0 || replicas%masters != 0 {
+		return 0, 0, fmt.Errorf("cluster %q: expected masters+replicas, as many for each master, as in 3+3", layout)
+	}
+	return masters, replicas, nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// A fleet is what worker processes crawl, and how.
+type fleet struct {
+	Hosts, InHand        int
+	Latency, Delay, Time time.Duration
+}
+
+// crawlArg makes this program the decorum command.
+const crawlArg = "crawl"
+
+func beWorker() { daemon.Main(nil) }
+
+// workers makes the table of workers.
+func workers(p plan, list []string, out io.Writer) error {
+	counts, err := numbers(list)
+	if err != nil {
+		return err
+	}
+	row(out, "workers", "visits/s", "scale", "us workers", "us servers")
+	var one float64 // visits/s of a worker, in the first row
+	for _, n := range counts {
+		err := withCluster(p, "3+3", func(c *redistest.Cluster) error {
+			rate, cost, err := p.Fleet.crawl(c, n)
+			if err != nil {
+				return err
+			}
+			if one == 0 {
+				one = rate / float64(n)
+			}
+			each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(cost.urls)) }
+			row(out, n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.here), each(cost.servers))
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%d workers: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// serve returns a web of pages without end: each leads to fan others of its host.
+func (f fleet) serve() *crawltest.Web {
+	const fan = 4
+	sites := make([]crawltest.Site, f.Hosts)
+	for h := range sites {
+		sites[h] = crawltest.Site{Host: hostName(h), Latency: crawltest.Latency{Base: f.Latency},
+			Others: func(r crawltest.Request) crawltest.Answer {
+				page, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
+				var b strings.Builder
+				for i := range fan {
+					fmt.Fprintf(&b, "<p>%s<a href=/%d>go on</a></p>\n", strings.Repeat("One thing leads to another. ", 40), fan*page+1+i)
+				}
+				return crawltest.HTML(b.String())
+			}}
+	}
+	return crawltest.New(sites...)
+}
+
+func hostName(h int) string { return fmt.Sprintf("www.site-%d.example", h) }
+
+// crawl lets so many processes crawl a web, and returns how many requests it was asked
+// in a second, and what a request took: here is the processor time of the workers.
+func (f fleet) crawl(c *redistest.Cluster, n int) (rate float64, cost cost, err error) {
+	web := f.serve()
+	server, err := web.Start("")
+	if err != nil {
+		return 0, cost, err
+	}
+	defer server.Close()
+	dir, err := os.MkdirTemp("", "bench-cluster-")
+	if err != nil {
+		return 0, cost, err
+	}
+	defer os.RemoveAll(dir)
+	var all []*worker
+	defer func() {
+		for _, w := range all {
+			err = errors.Join(err, w.stop())
+		}
+		if report := web.Judge(crawltest.Options{MinDelay: f.Delay, Product: "decorum"}); err == nil && !report.OK() {
+			err = errors.New(report.String())
+		}
+	}()
+	project := filepath.Join(dir, "project.yaml")
+	if err := os.WriteFile(project, f.project(c), 0o600); err != nil {
+		return 0, cost, err
+	}
+	for i := range n {
+		w, err := startWorker(project, filepath.Join(dir, strconv.Itoa(i)), server.Addr)
+		if err != nil {
+			return 0, cost, err
+		}
+		all = append(all, w)
+	}
+	for _, w := range all {
+		if err := w.await(); err != nil {
+			return 0, cost, err
+		}
+	}
+	time.Sleep(f.Time / 4) // until all have as much in hand as they may
+	return f.count(c, web, all)
+}
+
+// count counts what the web is asked in a while.
+func (f fleet) count(c *redistest.Cluster, web *crawltest.Web, all []*worker) (rate float64, cost cost, err error) {
+	spentSoFar := func() (p processor, err error) {
+		if p, err = spent(c); err != nil {
+			return p, err
+		}
+		p.here = 0
+		for _, w := range all {
+			t, err := processTime(strconv.Itoa(w.cmd.Process.Pid))
+			if err != nil {
+				return p, err
+			}
+			p.here += t
+		}
+		return p, nil
+	}
+	before, err := spentSoFar()
+	if err != nil {
+		return 0, cost, err
+	}
+	asked, begin := len(web.Log()), time.Now()
+	time.Sleep(f.Time)
+	cost.urls, cost.time = len(web.Log())-asked, time.Since(begin)
+	after, err := spentSoFar()
+	cost.processor = after.minus(before)
+	return float64(cost.urls) / cost.time.Seconds(), cost, err
+}
+
+// project is the file of the project that all workers crawl.
+func (f fleet) project(c *redistest.Cluster) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: ['%s']}}\n", strings.Join(c.Addrs(), "', '"))
+	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: {allow_private: true}\nseeds:\n", f.Delay, f.InHand)
+	for h := range f.Hosts {
+		fmt.Fprintf(&b, "- http://%s/0\n", hostName(h))
+	}
+	return []byte(b.String())
+}
+
+// A worker is one process that crawls.
+type worker struct {
+	cmd    *exec.Cmd
+	stderr strings.Builder
+	output string
+}
+
+func startWorker(project, data, web string) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{output: data + ".jsonl"}
+	w.cmd = exec.Command(self, crawlArg, "-c", project, "--data", data, "--output", w.output,
+		"--connect-to", "::"+web, "--progress=none", "--log-level=error")
+	w.cmd.Stderr = &w.stderr
+	return w, w.cmd.Start()
+}
+
+// await waits until the worker has begun: then its output is open.
+func (w *worker) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		if _, err := os.Stat(w.output); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("a worker did not begin in a minute")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends the worker in order.
+func (w *worker) stop() error {
+	w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended, with an error
+	err := w.cmd.Wait()
+	if w.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
+		return nil
+	}
+	return fmt.Errorf("a worker ended with %w\n%s", err, &w.stderr)
+}
