@@ -283,12 +283,15 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer end()
 	_, err = s.persist(ctx, s.partitions[0], func() error {
 		began := s.calls.Load()
-		return s.tryAll(ctx, s.partitions, lookScript, nil, func(p *partition, m rueidis.RedisMessage, err error) error {
-			if err != nil {
+		for i, a := range s.tryAll(ctx, lookScript, callsTo(s.partitions)) {
+			if a.err != nil {
+				return a.err
+			}
+			if err := s.learn(s.partitions[i], began, a.message); err != nil {
 				return err
 			}
-			return s.learn(p, began, m)
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)

@@ -1,9 +1,12 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -73,10 +76,12 @@ func (s *Store) askAll(ctx context.Context) error {
 // askSome asks partitions what there is, and has them deal with what has run out.
 func (s *Store) askSome(ctx context.Context, some []*partition) error {
 	began := s.calls.Load()
-	return s.tryAll(ctx, some, leaseScript, s.leaseArgs(0, 0, 0), func(p *partition, m rueidis.RedisMessage, err error) error {
-		_, err = s.leased(ctx, p, began, time.Now(), m, err)
-		return err
-	})
+	for i, a := range s.tryAll(ctx, leaseScript, callsTo(some, s.leaseArgs(0, 0, 0)...)) {
+		if _, err := s.leased(ctx, some[i], began, time.Now(), a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take takes leases, of the hosts first that are due longest.
@@ -85,11 +90,11 @@ func (s *Store) take(ctx context.Context, now time.Time, ttl time.Duration, max 
 		return nil, err
 	}
 	for attempts := 0; len(leases) < max && attempts < max+len(s.partitions); attempts++ {
-		p, bound := s.longestDue(s.clock.at(now))
-		if p == nil {
+		shares := s.shares(s.clock.at(now), max-len(leases))
+		if len(shares) == 0 {
 			break
 		}
-		more, err := s.leaseFrom(ctx, p, ttl, bound, max-len(leases))
+		more, err := s.leaseFrom(ctx, shares, ttl)
 		leases = append(leases, more...)
 		if err != nil {
 			return leases, err
@@ -116,33 +121,68 @@ func (s *Store) settle(ctx context.Context, now time.Time) error {
 	}
 }
 
-// longestDue returns the partition whose first host is due longest, and until when
-// its hosts are due longer than those of the others. It returns nil if none is due.
-func (s *Store) longestDue(now int64) (longest *partition, bound int64) {
-	turn := int64(never)
-	bound = now
-	for _, p := range s.partitions {
-		sum, up := p.known()
-		switch {
-		case !up || !hasCome(sum.turn, now):
-		case turn == never || sum.turn < turn:
-			if turn != never {
-				bound = turn
-			}
-			longest, turn = p, sum.turn
-		default:
-			bound = min(bound, sum.turn)
-		}
-	}
-	return longest, bound
+// A share is how many leases a partition is to give at most, of hosts due by bound.
+type share struct {
+	*partition
+	most  int
+	bound int64
 }
 
-// leaseFrom takes at most max leases of one partition, of hosts that are due by
-// bound. A server that does not answer gives none.
-func (s *Store) leaseFrom(ctx context.Context, p *partition, ttl time.Duration, bound int64, max int) ([]storage.Lease, error) {
+// shares says who is to give the leases of hosts that are due longest, at most max.
+// Of a partition the first turns are known: what is due after the last of them, where
+// there may be more, is left to another call.
+func (s *Store) shares(now int64, max int) []share {
+	type turn struct {
+		of int // of the partitions that have turns
+		at int64
+	}
+	var all []share
+	var turns []turn
+	horizon := now
+	for _, p := range s.partitions {
+		sum, up := p.known()
+		if !up || !hasCome(sum.turn(), now) {
+			continue
+		}
+		for _, at := range sum.turns {
+			turns = append(turns, turn{len(all), at})
+		}
+		if len(sum.turns) == ahead {
+			horizon = min(horizon, sum.turns[ahead-1])
+		}
+		all = append(all, share{partition: p})
+	}
+	if len(all) == 1 {
+		return []share{{all[0].partition, max, now}}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	for i, t := range turns {
+		if i == max || t.at > horizon {
+			break
+		}
+		all[t.of].most++
+		all[t.of].bound = t.at
+	}
+	return slices.DeleteFunc(all, func(h share) bool { return h.most == 0 })
+}
+
+// leaseFrom takes shares of leases. A server that does not answer gives none.
+func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration) (leases []storage.Lease, err error) {
+	calls := make([]call, len(shares))
+	for i, h := range shares {
+		calls[i] = call{h.partition, s.leaseArgs(ttl, h.bound, min(h.most, portionItems))}
+	}
 	began, sent := s.calls.Load(), time.Now()
-	m, err := s.try(ctx, p, leaseScript, s.leaseArgs(ttl, bound, min(max, portionItems))...)
-	return s.leased(ctx, p, began, sent, m, err)
+	var all []taken
+	for i, a := range s.tryAll(ctx, leaseScript, calls) {
+		more, e := s.leased(ctx, shares[i].partition, began, sent, a)
+		all, err = append(all, more...), errors.Join(err, e)
+	}
+	slices.SortStableFunc(all, func(a, b taken) int { return cmp.Compare(a.turn, b.turn) })
+	for _, t := range all {
+		leases = append(leases, t.Lease)
+	}
+	return leases, err
 }
 
 // leaseArgs returns the arguments of lease.lua.
@@ -154,9 +194,15 @@ func (s *Store) leaseArgs(ttl time.Duration, bound int64, max int) []string {
 	return args
 }
 
+// A taken is a lease and since when its host was due.
+type taken struct {
+	storage.Lease
+	turn int64
+}
+
 // leased reads the answer of lease.lua, or why there is none.
-func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent time.Time, m rueidis.RedisMessage, err error) ([]storage.Lease, error) {
-	if err != nil {
+func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent time.Time, a answer) ([]taken, error) {
+	if err := a.err; err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -166,7 +212,7 @@ func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent tim
 		s.lost(p, err)
 		return nil, nil
 	}
-	answer, err := m.ToArray()
+	answer, err := a.message.ToArray()
 	if err != nil || len(answer) != 2 {
 		return nil, errAnswer
 	}
@@ -177,7 +223,7 @@ func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent tim
 }
 
 // parseLeases reads what lease.lua returns. Records that make no sense are given up.
-func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.RedisMessage, sent time.Time) ([]storage.Lease, error) {
+func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.RedisMessage, sent time.Time) ([]taken, error) {
 	header, err := answer[0].AsIntSlice()
 	if err != nil {
 		return nil, errAnswer
@@ -186,7 +232,7 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.
 	if err != nil {
 		return nil, errAnswer
 	}
-	var leases []storage.Lease
+	var leases []taken
 	for _, m := range made {
 		l, name, written, err := s.parseLease(m, header[1], sent)
 		if err != nil {
@@ -197,20 +243,21 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, answer []rueidis.
 			}
 			continue
 		}
-		s.hold(p, l, written)
+		s.hold(p, l.Lease, written)
 		leases = append(leases, l)
 	}
 	return leases, nil
 }
 
 // parseLease reads one lease, the name of its origin, and its record.
-func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sent time.Time) (l storage.Lease, origin, written string, err error) {
+func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sent time.Time) (l taken, origin, written string, err error) {
 	f := fieldsOf(m)
 	l.Token = f.uint64()
 	l.Expires = s.clock.until(f.int(), now, sent)
 	origin = f.string()
 	written = f.string()
 	l.Host = f.host(&s.clock, now)
+	l.turn = s.clock.local(f.int(), now)
 	if f.err != nil {
 		return l, origin, written, f.err
 	}
@@ -224,7 +271,7 @@ func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sent time.Time) (l
 
 // total adds up what is known of all partitions; false if not all answered.
 func (s *Store) total() (all sum, up bool) {
-	all = sum{expires: never, turn: never, hold: never, revisit: never}
+	all = sum{expires: never, hold: never, revisit: never}
 	up = true
 	for _, p := range s.partitions {
 		sum, answers := p.known()
@@ -268,10 +315,10 @@ func (s *Store) left(told time.Time) storage.Next {
 // next is what package schedule says is left.
 func (s *sum) next(now int64) storage.Next {
 	switch {
-	case s.out > 0 && (s.turn == never || s.expires < s.turn):
+	case s.out > 0 && (s.turn() == never || s.expires < s.turn()):
 		return storage.Next{Left: storage.Waiting, At: instant(s.expires)}
 	case s.out > 0 || s.queued > s.dormant || hasCome(s.revisit, now):
-		return storage.Next{Left: storage.Waiting, At: instant(s.turn)}
+		return storage.Next{Left: storage.Waiting, At: instant(s.turn())}
 	case s.dormant > 0:
 		return storage.Next{Left: storage.Dormant, At: instant(s.hold)}
 	case s.resting > 0:

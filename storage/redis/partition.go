@@ -15,6 +15,7 @@ const slots = 16384
 // they are in one slot, and a script may use all of them.
 type partition struct {
 	base string // begins its keys
+	slot int64
 
 	mu   sync.Mutex
 	sum  sum
@@ -28,9 +29,10 @@ func makePartitions(prefix string, n int) []*partition {
 	partitions := make([]*partition, n)
 	for found, tag := 0, 0; found < n; tag++ {
 		name := strconv.Itoa(tag)
-		p := int(slotOf(name)) * n / slots
+		slot := int64(slotOf(name))
+		p := int(slot) * n / slots
 		if partitions[p] == nil {
-			partitions[p] = &partition{base: prefix + ":{" + name + "}:", sum: unasked}
+			partitions[p] = &partition{base: prefix + ":{" + name + "}:", slot: slot, sum: unasked}
 			found++
 		}
 	}

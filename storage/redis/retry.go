@@ -94,19 +94,62 @@ func (s *Store) call(ctx context.Context, p *partition, safe bool, sc *script, a
 			try = s.trySafely
 		}
 		m, err := try(ctx, p, sc, args...)
+		if err == nil {
+			rest, err = s.readRest(p, began, m)
+		}
+		return err
+	})
+	return rest, again, err
+}
+
+// callAll makes calls of a verb that changes something, those to a server in one go,
+// and has the rest of each answer read, some at a time. Calls that fail are made again,
+// each by itself, until they are done.
+func (s *Store) callAll(ctx context.Context, safe bool, sc *script, calls []call, read func(i int, rest string, again bool) error) error {
+	began := s.calls.Load()
+	try := s.tryAll
+	if safe {
+		try = s.trySafelyAll
+	}
+	var failed []int
+	for i, a := range try(ctx, sc, calls) {
+		p, rest, err := calls[i].partition, "", a.err
+		if err == nil {
+			rest, err = s.readRest(p, began, a.message)
+		}
+		switch {
+		case err == nil:
+			err = read(i, rest, false)
+		case ctx.Err() != nil:
+			err = errors.Join(context.Cause(ctx), err)
+		case isPassing(err):
+			s.lost(p, err)
+			failed = append(failed, i)
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
-		answer, err := m.ToArray()
-		if err != nil || len(answer) != 2 {
-			return errAnswer
+	}
+	return inParallel(ctx, failed, func(i int) error {
+		rest, _, err := s.call(ctx, calls[i].partition, safe, sc, calls[i].args...)
+		if err != nil {
+			return err
 		}
-		if rest, err = answer[1].ToString(); err != nil {
-			return errAnswer
-		}
-		return s.learn(p, began, answer[0])
+		return read(i, rest, true)
 	})
-	return rest, again, err
+}
+
+// readRest keeps what an answer says of the partition, and returns the rest of it.
+func (s *Store) readRest(p *partition, began uint64, m rueidis.RedisMessage) (rest string, err error) {
+	answer, err := m.ToArray()
+	if err != nil || len(answer) != 2 {
+		return "", errAnswer
+	}
+	if rest, err = answer[1].ToString(); err != nil {
+		return "", errAnswer
+	}
+	return rest, s.learn(p, began, answer[0])
 }
 
 // learn keeps what an answer says of the partition.

@@ -74,26 +74,52 @@ func (s *Store) try(ctx context.Context, p *partition, sc *script, args ...strin
 	return m, err
 }
 
-// tryAll calls a script once for each of some partitions, those of a server in one
-// go, and gives what comes of each to each.
-func (s *Store) tryAll(ctx context.Context, all []*partition, sc *script, args []string, each func(*partition, rueidis.RedisMessage, error) error) error {
-	calls, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+// A call is what is asked of one partition.
+type call struct {
+	*partition
+	args []string
+}
+
+// callsTo returns calls that are the same for some partitions.
+func callsTo(some []*partition, args ...string) []call {
+	calls := make([]call, len(some))
+	for i, p := range some {
+		calls[i] = call{p, args}
+	}
+	return calls
+}
+
+// An answer is what came of a call.
+type answer struct {
+	message rueidis.RedisMessage
+	err     error
+}
+
+// tryAll makes calls of a script once, those to a server in one go.
+func (s *Store) tryAll(ctx context.Context, sc *script, calls []call) []answer {
+	if len(calls) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	whole := append([]string{s.clock.now()}, args...)
-	commands := make([]rueidis.Completed, len(all))
-	for i, p := range all {
-		commands[i] = s.command(sc, false, p, whole)
-	}
-	for i, answer := range s.client.DoMulti(calls, commands...) {
-		m, err := answer.ToMessage()
-		if isMissing(err) {
-			m, err = s.try(ctx, all[i], sc, args...)
-		}
-		if err := each(all[i], m, err); err != nil {
-			return err
+	answers := make([]answer, len(calls))
+	for i, result := range s.client.DoMulti(limited, s.commands(sc, calls)...) {
+		a := &answers[i]
+		if a.message, a.err = result.ToMessage(); isMissing(a.err) {
+			a.message, a.err = s.try(ctx, calls[i].partition, sc, calls[i].args...)
 		}
 	}
-	return nil
+	return answers
+}
+
+// commands returns calls of a script by its name.
+func (s *Store) commands(sc *script, calls []call) []rueidis.Completed {
+	now := s.clock.now()
+	commands := make([]rueidis.Completed, len(calls))
+	for i, c := range calls {
+		commands[i] = s.command(sc, false, c.partition, append([]string{now}, c.args...))
+	}
+	return commands
 }
 
 // errUnsafe says that what was done may be lost with a server.
@@ -111,22 +137,31 @@ func (s *Store) trySafely(ctx context.Context, p *partition, sc *script, args ..
 	args = append([]string{s.clock.now()}, args...)
 	err = s.client.Dedicated(func(c rueidis.DedicatedClient) error {
 		for _, whole := range []bool{false, true} {
-			wait := s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()
-			answers := c.DoMulti(ctx, s.command(sc, whole, p, args), wait)
+			answers := c.DoMulti(ctx, s.command(sc, whole, p, args), s.wait())
 			if m, err = answers[0].ToMessage(); isMissing(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			if n, err := answers[1].AsInt64(); err != nil || n < 1 {
-				return errors.Join(errUnsafe, err)
-			}
-			return nil
+			return confirmed(answers[1])
 		}
 		return err
 	})
 	return m, err
+}
+
+// wait returns the command that waits until a replica has what its connection wrote.
+func (s *Store) wait() rueidis.Completed {
+	return s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()
+}
+
+// confirmed returns an error unless wait was answered by a replica.
+func confirmed(answer rueidis.RedisResult) error {
+	if n, err := answer.AsInt64(); err != nil || n < 1 {
+		return errors.Join(errUnsafe, err)
+	}
+	return nil
 }
 
 // isMissing reports whether the server does not know the script.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type Store struct {
 	partitions []*partition
 	clock      clock
 	barrier    barrier
+	routes     routes
 	calls      atomic.Uint64 // answers that were kept
 	stalled    atomic.Bool   // as Options.Stalled was told
 
@@ -99,31 +101,35 @@ func (s *Store) batches(n int, item func(i int) (host string, args []string)) []
 // send makes the calls of batches, those of a partition one after another, and
 // gives what is said of each item to each.
 func (s *Store) send(ctx context.Context, all []*batch, safe bool, sc *script, first []string, each func(i int, said byte, again bool) error) error {
-	lines := make(map[*partition][]*batch)
-	var order []*partition
-	for _, b := range all {
-		if lines[b.partition] == nil {
-			order = append(order, b.partition)
-		}
-		lines[b.partition] = append(lines[b.partition], b)
-	}
-	return inParallel(ctx, order, func(p *partition) error {
-		for _, b := range lines[p] {
-			said, again, err := s.call(ctx, p, safe, sc, append(first[:len(first):len(first)], b.args...)...)
-			if err != nil {
-				return err
+	for len(all) > 0 {
+		var now, later []*batch
+		var calls []call
+		called := make(map[*partition]bool)
+		for _, b := range all {
+			if called[b.partition] {
+				later = append(later, b)
+				continue
 			}
-			if len(said) != len(b.items) {
+			called[b.partition] = true
+			now, calls = append(now, b), append(calls, call{b.partition, slices.Concat(first, b.args)})
+		}
+		err := s.callAll(ctx, safe, sc, calls, func(k int, said string, again bool) error {
+			if len(said) != len(now[k].items) {
 				return errAnswer
 			}
-			for k, i := range b.items {
-				if err := each(i, said[k], again); err != nil {
+			for j, i := range now[k].items {
+				if err := each(i, said[j], again); err != nil {
 					return err
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		all = later
+	}
+	return nil
 }
 
 // laneOf returns the lane of a new entry.
@@ -209,10 +215,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if s.opts.Durability == None {
 		return nil
 	}
-	return inParallel(ctx, s.partitions, func(p *partition) error {
-		_, _, err := s.call(ctx, p, true, noteScript, "", "", "flushed", "")
-		return err
-	})
+	return s.callAll(ctx, true, noteScript, callsTo(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
 }
 
 // Close implements storage.Store. If the servers cannot be reached, leases that are

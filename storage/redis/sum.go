@@ -16,7 +16,7 @@ type sum struct {
 	version   int64 // of the partition: it grows with each change
 	out       int64 // leases
 	expires   int64
-	turn      int64 // when the first host is due
+	turns     []int64 // when the first hosts are due, at most ahead of them
 	queued    int64
 	dormant   int64
 	hold      int64 // when the first dormant hold ends
@@ -31,20 +31,35 @@ type sum struct {
 
 const never = -1
 
+// ahead is of how many hosts of a partition it is known when they are due.
+const ahead = 4
+
+// turn returns when the first host is due.
+func (s *sum) turn() int64 {
+	if len(s.turns) == 0 {
+		return never
+	}
+	return s.turns[0]
+}
+
 // unasked is what is known of a partition before it is asked: that it must be.
-var unasked = sum{version: -1, unsettled: true, expires: never, turn: never, hold: never, revisit: never}
+var unasked = sum{version: -1, unsettled: true, expires: never, hold: never, revisit: never}
 
 // parseSum reads what schedule.lua returns.
 func (c *clock) parseSum(m rueidis.RedisMessage) (sum, error) {
 	n, err := m.AsIntSlice()
-	if err != nil || len(n) != 15 {
+	if err != nil || len(n) < 14 || len(n) > 14+ahead {
 		return sum{}, errAnswer
 	}
 	at := func(i int) int64 { return c.local(n[i], n[1]) }
-	return sum{
-		version: n[0], out: n[2], expires: at(3), turn: at(4), queued: n[5], dormant: n[6], hold: at(7),
-		resting: n[8], revisit: at(9), hosts: n[10], parked: n[11], seen: n[12], due: n[13], unsettled: n[14] == 1,
-	}, nil
+	s := sum{
+		version: n[0], out: n[2], expires: at(3), queued: n[4], dormant: n[5], hold: at(6),
+		resting: n[7], revisit: at(8), hosts: n[9], parked: n[10], seen: n[11], due: n[12], unsettled: n[13] == 1,
+	}
+	for i := 14; i < len(n); i++ {
+		s.turns = append(s.turns, at(i))
+	}
+	return s, nil
 }
 
 // isUnsettled reports whether something has ended by now that a call must deal
@@ -67,7 +82,9 @@ func earliest(a, b int64) int64 {
 func (s sum) join(t sum) sum {
 	s.out += t.out
 	s.expires = earliest(s.expires, t.expires)
-	s.turn = earliest(s.turn, t.turn)
+	if turn := earliest(s.turn(), t.turn()); turn != never {
+		s.turns = []int64{turn}
+	}
 	s.queued += t.queued
 	s.dormant += t.dormant
 	s.hold = earliest(s.hold, t.hold)

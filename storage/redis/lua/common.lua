@@ -43,13 +43,18 @@ local function add(o, field, n)
   if n ~= 0 then set(o, field, get(o, field) + n) end
 end
 
+-- digits writes a whole number, which the server would take longer for.
+local function digits(n) return string.format('%d', n) end
+
 local function save(o)
   local puts, drops = {}, {}
   for field in pairs(o.changed) do
     if o.is[field] == nil then
       drops[#drops + 1] = field
     else
-      puts[#puts + 1], puts[#puts + 2] = field, o.is[field]
+      local value = o.is[field]
+      if type(value) == 'number' then value = digits(value) end
+      puts[#puts + 1], puts[#puts + 2] = field, value
     end
   end
   o.changed = {}

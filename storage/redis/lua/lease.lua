@@ -1,7 +1,7 @@
 -- lease(clock, ttl, bound, default rest, token…) → sum, leases: at most one record
 -- for each token, of hosts that are due by now and by bound, longest due first. A
--- lease is its token, expiry, origin, record, and the clock of its host. Without
--- tokens it only says what there is.
+-- lease is its token, expiry, origin, record, the clock of its host, and since when
+-- that was due. Without tokens it only says what there is.
 
 -- fence finds that this server is not the one that served the partition last: it
 -- was restarted, or is a replica that took over, and may not know the last leases
@@ -29,14 +29,15 @@ local function hasRested(h)
   return false
 end
 
-local function begin(o, h, l, token)
+local function begin(o, h, l, token, at)
   call('HSET', base .. 'l', token, cmsgpack.pack(l))
   call('ZADD', base .. 'o', now + ttl, token)
   add(o, 'out', 1)
   add(h, 'out', 1)
   set(o, 's', now)
+  h.turn = now
   update(o)
-  return {token, now + ttl, l.o, l.record, get(h, 'due'), get(h, 'gap'), get(h, 'slots'), get(h, 'strikes'), h.is.memo or ''}
+  return {token, now + ttl, l.o, l.record, get(h, 'due'), get(h, 'gap'), get(h, 'slots'), get(h, 'strikes'), h.is.memo or '', at}
 end
 
 local more, leases = wake(), {}
@@ -53,7 +54,7 @@ while ARGV[i] and not more and now >= get(meta, 'fence') do
     local lane = turn(o)
     local l = lane and take(o, lane)
     if l then
-      leases[#leases + 1] = begin(o, h, l, ARGV[i])
+      leases[#leases + 1] = begin(o, h, l, ARGV[i], at)
       i = i + 1
     else
       -- What was counted and is not there is not waited for any longer.

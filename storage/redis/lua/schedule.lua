@@ -7,20 +7,21 @@
 -- place keeps a member of a sorted set where at says: nil is nowhere.
 local function place(key, member, at)
   if at then
-    call('ZADD', base .. key, at, member)
+    call('ZADD', base .. key, digits(at), member)
   else
     call('ZREM', base .. key, member)
   end
 end
 
--- seat gives a host its place among those that wait for their turn.
+-- seat gives a host its place among those that wait for their turn. One that had a
+-- turn in this call goes behind those that are due.
 local function seat(h)
   local busy = get(h, 'q') + get(h, 'out') > 0 and 1 or 0
   add(meta, 'hosts', busy - get(h, 'busy'))
   set(h, 'busy', busy)
   local _, at = first(base .. 'p:' .. h.name)
   if at and get(h, 'out') < math.max(get(h, 'slots'), 1) then
-    place('d', h.name, math.max(get(h, 'due'), at))
+    place('d', h.name, math.max(get(h, 'due'), at, h.turn or 0))
   else
     place('d', h.name, nil)
   end
@@ -104,6 +105,7 @@ local portion = 50
 
 -- wake lets dormant holds end; true if there may be more.
 local function wake()
+  if get(meta, 'dormant') == 0 then return false end
   local woken = call('ZRANGEBYSCORE', base .. 'z', '-inf', now, 'LIMIT', 0, portion)
   for _, name in ipairs(woken) do update(origin(name)) end
   return #woken == portion
@@ -124,16 +126,23 @@ local function expire()
   return #out == 2 * portion
 end
 
--- sum is what a caller must know to say when to ask again.
+-- sum is what a caller must know to say when to ask again: at the end stand the turns
+-- of the first hosts.
+local ahead = 4
+
 local function sum(more)
-  local _, out = first(base .. 'o')
-  local _, turn = first(base .. 'd')
-  local _, hold = first(base .. 'z')
-  local _, revisit = first(base .. 'v')
-  if turn then turn = math.max(turn, get(meta, 'fence')) end
-  return {get(meta, 'version'), now, call('ZCARD', base .. 'o'), out or -1, turn or -1, get(meta, 'queued'),
-    get(meta, 'dormant'), hold or -1, get(meta, 'resting'), revisit or -1, get(meta, 'hosts'),
+  local all = {get(meta, 'version'), now, call('ZCARD', base .. 'o'), -1, get(meta, 'queued'),
+    get(meta, 'dormant'), -1, get(meta, 'resting'), -1, get(meta, 'hosts'),
     get(meta, 'parked'), get(meta, 'seen'), call('ZCOUNT', base .. 'd', '-inf', now), more and 1 or 0}
+  local function firstOf(i, key) -- if there is one
+    if all[i - 1] > 0 then all[i] = select(2, first(base .. key)) or -1 end
+  end
+  firstOf(4, 'o')
+  firstOf(7, 'z')
+  firstOf(9, 'v')
+  local turns = call('ZRANGE', base .. 'd', 0, ahead - 1, 'WITHSCORES')
+  for i = 2, #turns, 2 do all[#all + 1] = math.max(tonumber(turns[i]), get(meta, 'fence')) end
+  return all
 end
 
 -- finish writes what the call has changed, and returns the sum.
