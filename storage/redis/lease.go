@@ -20,11 +20,16 @@ import (
 // retryDown is how often servers that do not answer are asked again.
 const retryDown = time.Second
 
-// refresh is when all partitions were asked last.
+// refresh is when all partitions were looked at last, and when they were asked.
 type refresh struct {
 	sync.Mutex
-	at time.Time
+	looked, asked time.Time
 }
+
+// askRarely is how often all partitions are asked, though nothing seems to have
+// changed, in multiples of Options.Refresh: a replica that took over may count changes
+// otherwise than the master did.
+const askRarely = 20
 
 // Lease implements storage.Store. It goes by what calls have said of the
 // partitions, and asks all of them when there seems to be nothing, or when others
@@ -36,8 +41,8 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	}
 	defer end()
 	s.clock.advance(now)
-	if !s.isFresh() {
-		if err := s.askAll(ctx); err != nil {
+	if !s.isFresh(&s.refresh.looked, s.opts.Refresh) {
+		if err := s.look(ctx); err != nil {
 			return nil, storage.Next{}, err
 		}
 	}
@@ -56,11 +61,43 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	return leases, s.left(now), nil
 }
 
-// isFresh reports whether all partitions were asked lately.
-func (s *Store) isFresh() bool {
+// isFresh reports whether what was done at a time was done lately.
+func (s *Store) isFresh(at *time.Time, lately time.Duration) bool {
 	s.refresh.Lock()
 	defer s.refresh.Unlock()
-	return time.Since(s.refresh.at) < s.opts.Refresh
+	return time.Since(*at) < lately
+}
+
+// look asks those partitions what there is that have changed: to read the number of
+// changes takes a server a small part of what it takes to say what there is.
+func (s *Store) look(ctx context.Context) error {
+	if !s.isFresh(&s.refresh.asked, askRarely*s.opts.Refresh) {
+		return s.askAll(ctx)
+	}
+	began := time.Now()
+	err := s.askSome(ctx, s.changed(ctx))
+	s.refresh.Lock()
+	defer s.refresh.Unlock()
+	s.refresh.looked = began
+	return err
+}
+
+// changed returns the partitions of which something else is known than what they say
+// of themselves, or whose servers do not answer.
+func (s *Store) changed(ctx context.Context) (changed []*partition) {
+	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	commands := make([]rueidis.Completed, len(s.partitions))
+	for i, p := range s.partitions {
+		commands[i] = s.client.B().Hget().Key(p.base + "m").Field("version").Build()
+	}
+	for i, answer := range s.client.DoMulti(limited, commands...) {
+		version, err := answer.AsInt64()
+		if sum, up := s.partitions[i].known(); !up || version != sum.version || err != nil && !rueidis.IsRedisNil(err) {
+			changed = append(changed, s.partitions[i])
+		}
+	}
+	return changed
 }
 
 // askAll asks all partitions what there is.
@@ -69,7 +106,7 @@ func (s *Store) askAll(ctx context.Context) error {
 	err := s.askSome(ctx, s.partitions)
 	s.refresh.Lock()
 	defer s.refresh.Unlock()
-	s.refresh.at = began
+	s.refresh.looked, s.refresh.asked = began, began
 	return err
 }
 
