@@ -34,6 +34,19 @@
 // When that has changed it gives out nothing until the longest lease has run out, and
 // then each of its hosts rests once more: no host is visited early, or by two.
 //
+// What a process knows of the partitions is what calls have said of them. Each counts
+// its changes, so that to look whether others have changed one costs little.
+//
+// # Notes
+//
+// Notes that were read stay in memory (Options.NoteCache) until the server tells that
+// they have changed (CLIENT TRACKING), or the connection to it is lost. A process reads
+// what it set itself at once, and what another set before it acked, or added, a URL of
+// that host when it leases that; else as soon as word of it has come. From a server
+// that is silent what is in memory is told for about a second and Options.Timeout, and
+// nothing for more than a minute. Where a server, or the ACL of the user, does not
+// allow CLIENT, notes are read each time.
+//
 // # Keys
 //
 // prefix:store is a hash of the format, and of the number of partitions.

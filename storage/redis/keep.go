@@ -218,62 +218,6 @@ func (s *Store) judge(o decorum.Origin, records []string, judge func(storage.Ent
 	return args, revived
 }
 
-// Note implements storage.Store.
-func (s *Store) Note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	return s.note(ctx, o, key)
-}
-
-func (s *Store) note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	p := s.partition(o.Host())
-	_, err = s.persist(ctx, p, func() error {
-		m, err := s.client.Do(ctx, s.client.B().Hget().Key(p.notes(o)).Field(key).Build()).ToMessage()
-		if rueidis.IsRedisNil(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		v, err := m.ToString()
-		value = append([]byte{}, v...) // not nil
-		return err
-	})
-	return value, err
-}
-
-// notes returns the key of the notes of an origin.
-func (p *partition) notes(o decorum.Origin) string { return p.base + "n:" + nameOf(o) }
-
-// nameOf returns what stands for an origin in keys: nothing for the zero one.
-func nameOf(o decorum.Origin) string {
-	if o.IsZero() {
-		return ""
-	}
-	return o.String()
-}
-
-// SetNote implements storage.Store.
-func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > storage.MaxNote {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNote)
-	}
-	ctx, end, err := s.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	args := []string{nameOf(o), o.Host(), key}
-	if value != nil {
-		args = append(args, string(value))
-	}
-	_, _, err = s.call(ctx, s.partition(o.Host()), true, noteScript, args...)
-	return err
-}
-
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	ctx, end, err := s.begin(ctx)

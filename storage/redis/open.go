@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -19,9 +20,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	client, err := connect(rueidis.ClientOption{
 		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
-		ClientName: "decorum", DisableCache: true, Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
+		ClientName: "decorum", Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
+		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCache,
 	})
 	if err != nil {
 		return nil, awaited(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
@@ -40,6 +42,18 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// connect returns a client that keeps notes in memory where the servers can tell it
+// that they have changed (CLIENT TRACKING). It has one connection to a server, besides
+// those of what waits: what it says of notes so comes in order with all else.
+func connect(option rueidis.ClientOption) (rueidis.Client, error) {
+	client, err := rueidis.NewClient(option)
+	if errors.Is(err, rueidis.ErrNoCache) {
+		option.DisableCache = true
+		client, err = rueidis.NewClient(option)
+	}
+	return client, err
 }
 
 // format is that of the keys.

@@ -48,6 +48,9 @@ type Options struct {
 	// Refresh is how old may be what is known of the partitions to which others
 	// may have added. 0 means 500 ms.
 	Refresh time.Duration
+	// NoteCache is how many bytes of notes are kept in memory, of each server.
+	// 0 means 16 MiB.
+	NoteCache int
 	// Timeout is how long a server may take to answer, before the call is made
 	// again. 0 means 5 s.
 	Timeout time.Duration
@@ -77,6 +80,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Refresh <= 0 {
 		o.Refresh = 500 * time.Millisecond
+	}
+	if o.NoteCache <= 0 {
+		o.NoteCache = 16 << 20
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second

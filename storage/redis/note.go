@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// noteLife bounds how long a note is kept in memory, whatever the servers say.
+const noteLife = time.Minute
+
+// Note implements storage.Store. What was read before is in memory, until the server
+// says that one of the origin's notes has changed, or the connection to it is lost: a
+// connection that is silent for a second is asked for a sign of life, and is lost after
+// Options.Timeout.
+func (s *Store) Note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return s.note(ctx, o, key)
+}
+
+func (s *Store) note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	p := s.partition(o.Host())
+	_, err = s.persist(ctx, p, func() error {
+		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.notes(o)).Field(key).Cache(), noteLife).ToMessage()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v, err := m.ToString()
+		value = append([]byte{}, v...) // not nil
+		return err
+	})
+	return value, err
+}
+
+// notes returns the key of the notes of an origin.
+func (p *partition) notes(o decorum.Origin) string { return p.base + "n:" + nameOf(o) }
+
+// nameOf returns what stands for an origin in keys: nothing for the zero one.
+func nameOf(o decorum.Origin) string {
+	if o.IsZero() {
+		return ""
+	}
+	return o.String()
+}
+
+// SetNote implements storage.Store. Who leases a URL after it was acked by who set a
+// note of its origin before reads that note: by the connection by which it is told of
+// the lease it was told of the note before.
+func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNote {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNote)
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	args := []string{nameOf(o), o.Host(), key}
+	if value != nil {
+		args = append(args, string(value))
+	}
+	p := s.partition(o.Host())
+	if _, _, err = s.call(ctx, p, true, noteScript, args...); err != nil {
+		return err
+	}
+	// The call may have gone by a connection of its own. When the one that reads notes
+	// has answered, it has told that the note is another, too.
+	_, err = s.persist(ctx, p, func() error {
+		return s.client.Do(ctx, s.client.B().Exists().Key(p.notes(o)).Build()).Error()
+	})
+	return err
+}

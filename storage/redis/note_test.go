@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+var shop = must1(decorum.ParseURL("https://shop.example/")).Origin()
+
+// noteIs wants a note to be so.
+func noteIs(t *testing.T, s *Store, want string) {
+	t.Helper()
+	if got := must1(s.Note(t.Context(), shop, "rules")); string(got) != want {
+		t.Fatalf("the note is %q, want %q", got, want)
+	}
+}
+
+// reads returns how often servers were asked for a field of a hash.
+func reads(t *testing.T, c *redistest.Cluster) (n int) {
+	t.Helper()
+	calls := regexp.MustCompile(`cmdstat_hget:calls=(\d+)`)
+	for _, node := range c.Nodes() {
+		text := must1(node.Do(t.Context(), "INFO", "commandstats"))
+		if m := calls.FindStringSubmatch(text); m != nil {
+			n += must1(strconv.Atoi(m[1]))
+		}
+	}
+	return n
+}
+
+// A note is read once, however often it is asked for, until somebody changes it. Who
+// changed it reads the new one at once, and so does who leases what it added since.
+func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 3, 1)
+	prefix := newPrefix()
+	a, b := openShared(t, c, prefix, Options{}), openShared(t, c, prefix, Options{Refresh: time.Millisecond})
+	must(t, a.SetNote(t.Context(), shop, "rules", []byte("none")))
+	noteIs(t, b, "none")
+	before := reads(t, c)
+	for range 1000 {
+		noteIs(t, b, "none")
+	}
+	if n := reads(t, c) - before; n > 0 {
+		t.Errorf("servers were asked %d times for 1000 readings of a note that was read before", n)
+	}
+	for i := range 100 {
+		now := fmt.Sprint("version ", i)
+		must(t, a.SetNote(t.Context(), shop, "rules", []byte(now)))
+		noteIs(t, a, now)
+		_, err := a.Add(t.Context(), []storage.Entry{page(fmt.Sprintf("https://shop.example/%d", i))}, 0)
+		must(t, err)
+		lease := leaseOne(t, b, time.Minute)
+		noteIs(t, b, now)
+		must(t, b.Ack(t.Context(), []storage.Ack{{Lease: lease}}))
+	}
+	must(t, b.SetNote(t.Context(), shop, "rules", nil))
+	if v := must1(b.Note(t.Context(), shop, "rules")); v != nil {
+		t.Errorf("the note was deleted, and is %q", v)
+	}
+}
+
+// What was read by a connection that is lost is read again.
+func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	opts := Options{Durability: None, Partitions: 1, Timeout: 500 * time.Millisecond}
+	a, b := openShared(t, c, "shared", opts), openShared(t, c, "shared", opts)
+	must(t, a.SetNote(t.Context(), shop, "rules", []byte("old")))
+	noteIs(t, b, "old")
+
+	server := c.Nodes()[0]
+	c.Kill(server)
+	c.Restart(server)
+	c.Wait()
+	must(t, a.SetNote(t.Context(), shop, "rules", []byte("new")))
+	noteIs(t, b, "new")
+
+	must(t, server.Signal(syscall.SIGSTOP)) // the connection stays, and is silent
+	silent := time.Now()
+	for asked := t.Context(); ; {
+		ctx, cancel := context.WithTimeout(asked, 50*time.Millisecond)
+		_, err := b.Note(ctx, shop, "rules")
+		cancel()
+		if err != nil {
+			break // nobody goes on with it for ever
+		}
+		if time.Since(silent) > time.Minute {
+			t.Fatal("a note is still told from memory when the server has been silent for a minute")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	must(t, server.Signal(syscall.SIGCONT))
+	must(t, a.SetNote(t.Context(), shop, "rules", []byte("newest")))
+	noteIs(t, b, "newest")
+}
+
+// Where a server cannot say what has changed, notes are read each time.
+func TestNotesWithoutTracking(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0, "--rename-command", "CLIENT", "")
+	a := openShared(t, c, "p", Options{Durability: None, Partitions: 1})
+	b := openShared(t, c, "p", Options{Durability: None, Partitions: 1})
+	for i := range 20 {
+		must(t, a.SetNote(t.Context(), shop, "rules", []byte(fmt.Sprint(i))))
+		noteIs(t, b, fmt.Sprint(i))
+	}
+}
