@@ -33,6 +33,7 @@ type Crawler struct {
 	Handler  Handler  // nil: FollowLinks
 	Recorder Recorder // of visits to pages, when they have been read; nil: none
 	Archive  Recorder // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
+	Ledger   Ledger   // of every request, before it is sent, and of what came of it; nil: none
 	Hooks    Hooks
 	Settings Settings
 	Log      *slog.Logger // nil: slog.Default
@@ -84,6 +85,7 @@ type Settings struct {
 	NoSitemaps bool // do not read the sitemaps that robots.txt names
 	Follow     Follow
 	IgnoreMeta bool // do not read nofollow in pages and headers
+	Refusals   bool // of URLs that were leased go into the Ledger, too
 	// Scout makes a run that only finds out what there is to visit: robots.txt and
 	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
 	// frontier is not that of a crawl.

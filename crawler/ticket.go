@@ -35,6 +35,11 @@ type stub struct {
 	mark      func(context.Context) error // notes that a request that is not safe is sent
 	marked    atomic.Bool                 // that has been noted
 	exchange  *decorum.Exchange           // what the fetcher kept of it
+	addr      atomic.Pointer[netip.Addr]  // where the request goes, as far as it is known
+	enter     func(context.Context) error // writes it into the ledger; nil: there is none
+	entered   int64                       // its number there; 0: it is not
+	unwritten bool                        // it could not be written, and was not sent
+	lost      error                       // why, if that stops the crawl
 }
 
 // Reasons to refuse a ticket.
@@ -56,6 +61,22 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errOtherHost}
 	}
 	return Ticket{&stub{clearance: c, permit: p}}, nil
+}
+
+// ticketFor returns the ticket for the visit that the two proofs allow.
+func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.Permit) (Ticket, error) {
+	t, err := NewTicket(cl, p)
+	if err != nil {
+		return t, err
+	}
+	t.stub.lease, t.stub.errand, t.stub.brakes = l, !isPage(l, cl), c.Brakes
+	t.stub.detour = isDetour(l, cl)
+	t.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
+	t.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
+	t.stub.held = func() bool { return c.hand.holds(l) }
+	t.stub.enter = func(ctx context.Context) error { return c.enter(ctx, t) }
+	condition(t, l, cl)
+	return t, nil
 }
 
 // URL returns the URL that the ticket is good for.
@@ -154,6 +175,7 @@ func (t Ticket) Connect(addr netip.Addr) error {
 	err := t.stub.permit.Bind(now, addr)
 	if err == nil {
 		t.stub.connected.Store(true)
+		t.stub.addr.Store(&addr)
 	}
 	return err
 }
@@ -161,18 +183,21 @@ func (t Ticket) Connect(addr netip.Addr) error {
 // sent reports whether something may have been sent for the ticket.
 func (t Ticket) sent() bool { return t.Used() && !t.stub.refused.Load() }
 
-// Send notes that the request is sent now. Whoever sends requests must call it
-// after Connect, before the first byte leaves, and send nothing if it returns an
-// error. For one that is not safe it returns when the note has reached the disk.
+// Send notes that the request is sent now, in the ledger if there is one. Whoever
+// sends requests must call it after Connect, before the first byte leaves, and send
+// nothing if it returns an error. For one that is not safe it returns when the note
+// has reached the disk.
 func (t Ticket) Send(ctx context.Context) error {
-	if t.Request().IsSafe() || t.stub.marked.Load() {
+	if !t.Request().IsSafe() && !t.stub.marked.Load() {
+		if err := t.stub.mark(ctx); err != nil {
+			return err
+		}
+		t.stub.marked.Store(true)
+	}
+	if t.stub == nil || t.stub.enter == nil || t.stub.entered != 0 {
 		return nil
 	}
-	if err := t.stub.mark(ctx); err != nil {
-		return err
-	}
-	t.stub.marked.Store(true)
-	return nil
+	return t.stub.enter(ctx)
 }
 
 // isMarked reports whether a request that is not safe may have been sent.

@@ -56,6 +56,10 @@ func (v *Visit) Status() int {
 // Revisits reports whether the page had been visited before.
 func (v *Visit) Revisits() bool { return v.Lease.Page != nil }
 
+// Source returns how the URL came to be visited. A feed remains one in the
+// frontier, though it is visited again.
+func (v *Visit) Source() storage.Source { return sourceOf(v.Lease) }
+
 // Sent reports whether the request left, as far as we know: its server may have
 // seen it.
 func (v *Visit) Sent() bool { return !v.unsent() }
@@ -83,12 +87,7 @@ func (v *Visit) Required() time.Duration { return v.Lease.Host.Gap }
 
 // Observed returns the rest that the host had: from the end of the visit
 // before. It is 0 for the host's first visit.
-func (v *Visit) Observed() time.Duration {
-	if v.Lease.Host.Due.IsZero() {
-		return 0
-	}
-	return v.Start.Sub(v.Lease.Host.Due) + v.Lease.Host.Gap
-}
+func (v *Visit) Observed() time.Duration { return rested(v.Lease.Host, v.Start) }
 
 // Document returns what extract.Scan finds in the page, nil if it is no HTML.
 // The page is scanned once, when Document is called first.

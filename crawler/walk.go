@@ -82,6 +82,9 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if c.Settings.Scout && isPage(l, clearance) {
 		return c.passBy(ctx, l, clearance)
 	}
+	if kept, err := c.keepRules(ctx, clearance.Origin(), clearance.File()); err != nil || !kept {
+		return storage.Ack{Outcome: storage.Again}, err
+	}
 	if !c.begin(l, clearance) {
 		return c.setAside(ctx, l)
 	}
@@ -94,24 +97,25 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		c.Limits.Release(time.Now(), permit)
 		return c.refuse(ctx, l, err)
 	}
-	ticket, err := NewTicket(clearance, permit)
+	ticket, err := c.ticketFor(l, clearance, permit)
 	if err != nil {
 		c.Limits.Release(time.Now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	ticket.stub.lease, ticket.stub.errand, ticket.stub.brakes = l, !isPage(l, clearance), c.Brakes
-	ticket.stub.detour = isDetour(l, clearance)
-	ticket.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
-	ticket.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
-	ticket.stub.held = func() bool { return c.hand.holds(l) }
-	condition(ticket, l, clearance)
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
 	}
 	v := c.fetch(ctx, l, clearance, ticket)
+	entered := c.enterAnswer(ctx, v, ticket)
 	if why := unmade(v, ticket); why != nil {
 		return c.turnAway(ctx, v, permit, why)
 	}
+	ack, err := c.arrive(ctx, v, permit)
+	return ack, errors.Join(err, entered)
+}
+
+// arrive follows what came of a visit.
+func (c *Crawler) arrive(ctx context.Context, v *Visit, permit politeness.Permit) (storage.Ack, error) {
 	c.tally.visit(v)
 	c.Limits.Leave(permit, v.End)
 	calling := c.callWaiting(ctx) // before the handler takes its time
@@ -176,6 +180,9 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	if c.Hooks.Refused != nil {
 		c.Hooks.Refused(l, err)
 	}
+	if err := c.enterRefusal(ctx, l, err); err != nil {
+		return storage.Ack{Outcome: storage.Again}, err
+	}
 	var (
 		closed  *robots.Closed
 		early   politeness.TooEarly
@@ -236,7 +243,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
-	v.brokenOff = v.Response == nil && (ctx.Err() != nil || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
+	v.brokenOff = v.Response == nil && (ctx.Err() != nil || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }
 

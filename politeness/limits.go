@@ -135,7 +135,8 @@ func (l *Limits) Request(now time.Time, host string, wish Wish) (Permit, error) 
 	}
 	p := l.hosts.meet(now, host)
 	l.hosts.gap = max(l.hosts.gap, wish.Gap)
-	p.claim(l, now, wish.Gap, cmp.Or(max(wish.Slots, 0), 1))
+	slots := cmp.Or(max(wish.Slots, 0), 1)
+	p.claim(l, now, wish.Gap, slots)
 	if p.by == l && p.due.After(now) && !p.free().After(p.due) {
 		l.pass(now, w)
 		return Permit{}, TooEarly(p.due.Sub(now))
@@ -144,7 +145,7 @@ func (l *Limits) Request(now time.Time, host string, wish Wish) (Permit, error) 
 		l.passAddress(now, w)
 		return Permit{}, &Busy{What: "the host", Until: until}
 	}
-	g := &grant{limits: l, host: host, at: now, since: now}
+	g := &grant{limits: l, host: host, at: now, slots: slots, since: now}
 	if err := l.share(now, w, g); err != nil {
 		p.give(l)
 		p.rest(now)

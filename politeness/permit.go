@@ -13,11 +13,12 @@ import (
 type Permit struct{ grant *grant }
 
 // A grant is what Limits remembers of a permit. It is guarded by the lock of
-// limits, but for the first three fields, which do not change.
+// limits, but for the first four fields, which do not change.
 type grant struct {
 	limits *Limits
 	host   string
 	at     time.Time
+	slots  int        // visits at a time that the crawl asked for
 	addr   netip.Addr // whose slot the visit has; zero if none
 	since  time.Time  // has it
 	over   bool       // it came back
@@ -37,6 +38,15 @@ func (p Permit) At() time.Time {
 		return time.Time{}
 	}
 	return p.grant.at
+}
+
+// Slots returns how many visits at a time the host may have, as the crawl sees it:
+// the Wish's. It is 0 for a permit that is not valid.
+func (p Permit) Slots() int {
+	if p.grant == nil {
+		return 0
+	}
+	return p.grant.slots
 }
 
 // Valid reports whether p came from Limits.Admit.

@@ -77,6 +77,9 @@ func (s *session) dial(_, addr string) (net.Conn, error) {
 		return nil, errors.Join(errNoTCP, conn.Close())
 	}
 	s.addr = remote.AddrPort()
+	if err := s.ticket.Send(s.ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	return s.line(conn, controlLimit, errControl), nil
 }
 

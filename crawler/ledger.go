@@ -1,0 +1,169 @@
+package crawler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// A Ledger keeps what permitted each request: *ledger.Ledger, and somebody who
+// waits for the disk. One that cannot write for the moment (the disk is full) waits
+// until it can, or until ctx is done: the crawl pauses with it, and what it cannot
+// write down is not sent. Any other error stops the crawl. It is called by many
+// workers at a time.
+type Ledger interface {
+	// Append writes a record so that it outlives the process, and returns its number.
+	Append(ctx context.Context, r *ledger.Record) (int64, error)
+	// HasRobots reports whether the robots.txt with a SHA-256, in hex, is kept.
+	HasRobots(hash string) bool
+	// KeepRobots keeps one, and returns when it is on the disk.
+	KeepRobots(ctx context.Context, hash string, body []byte) error
+}
+
+// keepRules keeps the robots.txt that a clearance or a refusal rests on, before
+// anything is written that names it. It reports whether that is done: the gate may
+// have forgotten a file that was replaced meanwhile.
+func (c *Crawler) keepRules(ctx context.Context, o decorum.Origin, file robots.Snapshot) (bool, error) {
+	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobots(file.SHA256) {
+		return true, nil
+	}
+	body, err := c.Gate.Body(ctx, o, file.SHA256)
+	if err != nil || body == nil {
+		return false, err
+	}
+	if err := c.Ledger.KeepRobots(ctx, file.SHA256, body); err != nil {
+		return false, lost(ctx, err)
+	}
+	return true, nil
+}
+
+// lost returns err as one that stops the crawl, but nil if it only says that the
+// crawl is ending while the ledger waits for the disk.
+func lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("cannot write the ledger: %w", err)
+}
+
+// enter writes down that the request of a ticket is sent now, and what permits it.
+// If that fails nothing is to be sent.
+func (c *Crawler) enter(ctx context.Context, t Ticket) error {
+	if c.Ledger == nil {
+		return nil
+	}
+	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.entryOf(t, time.Now())})
+	if err == nil {
+		t.stub.entered = n
+		return nil
+	}
+	t.stub.unwritten, t.stub.lost = true, lost(ctx, err)
+	if t.isMarked() { // and yet it is not sent
+		err = errors.Join(err, c.Frontier.Mark(afterwards(ctx), t.Lease(), false))
+		t.stub.marked.Store(false)
+	}
+	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
+}
+
+// entryOf returns what a ticket proves.
+func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
+	l, cl := t.Lease(), t.stub.clearance
+	q := &ledger.Request{
+		URL: t.URL().String(), Kind: ledger.Page, Origin: cl.Origin().String(),
+		Source: sourceOf(l).String(), Referrer: l.Referrer,
+		RequiredMS: l.Host.Gap.Milliseconds(), ObservedMS: rested(l.Host, now).Milliseconds(), Slots: t.stub.permit.Slots(),
+	}
+	if r := t.Request(); r != nil {
+		q.Method = r.Method
+	}
+	if addr := t.stub.addr.Load(); addr != nil {
+		q.IP = addr.Unmap().String()
+	}
+	switch {
+	case t.ForRobots():
+		q.Kind, q.Source = ledger.RobotsTXT, storage.Robots.String() // not that of the page whose turn it was
+		if l.For.IsZero() {
+			q.Referrer = ""
+		}
+	case t.Errand():
+		q.Kind = ledger.Sitemap
+	}
+	if !t.ForRobots() {
+		q.Robots = ledger.NewVerdict(cl.Verdict(), cl.File())
+	}
+	if o, ok := c.Policy.Hosts[t.URL().Origin().Host()]; ok && !o.Expired(now) {
+		q.Override = cmp.Or(o.Reason, "no reason given")
+	}
+	return q
+}
+
+// sourceOf returns how a URL came to be visited.
+func sourceOf(l storage.Lease) storage.Source {
+	if l.Page != nil {
+		return storage.Revisit
+	}
+	return l.Source
+}
+
+// rested returns how long a host has rested at now, 0 if it was never visited.
+func rested(h storage.Host, now time.Time) time.Duration {
+	if h.Due.IsZero() {
+		return 0
+	}
+	return now.Sub(h.Due) + h.Gap
+}
+
+// enterAnswer writes down what came of a visit whose request was written down. One
+// of which that cannot be kept is made again.
+func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
+	if t.stub.lost != nil {
+		return t.stub.lost
+	}
+	if t.stub.entered == 0 {
+		return nil
+	}
+	a := &ledger.Answer{Request: t.stub.entered, End: v.End.UTC().Truncate(time.Microsecond), Status: v.Status()}
+	if v.Response != nil {
+		a.Bytes = len(v.Response.Body)
+	}
+	if v.Err != nil {
+		a.Error = ledger.Brief(v.Err.Error())
+	}
+	_, err := c.Ledger.Append(ctx, &ledger.Record{Answer: a})
+	if err != nil {
+		v.brokenOff = true
+		return lost(ctx, err)
+	}
+	return nil
+}
+
+// enterRefusal writes down a URL that robots.txt or the scope closes, if refusals
+// are.
+func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) error {
+	refusal, byRobots := errors.AsType[*robots.Refusal](why)
+	if c.Ledger == nil || !c.Settings.Refusals || !byRobots && !errors.Is(why, decorum.OutOfScope) {
+		return nil
+	}
+	u := target(l.Entry)
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Why: ledger.Brief(why.Error())}
+	if byRobots {
+		kept, err := c.keepRules(ctx, u.Origin(), refusal.File)
+		if err != nil {
+			return err
+		}
+		if kept {
+			q.Robots = ledger.NewVerdict(refusal.Verdict, refusal.File)
+		}
+	}
+	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {
+		return lost(ctx, err)
+	}
+	return nil
+}

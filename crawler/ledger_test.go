@@ -1,0 +1,246 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// notary is a ledger that, for a while, has no room.
+type notary struct {
+	*ledger.Ledger
+	until time.Time
+	err   error // instead of waiting; nil: none
+}
+
+func (n *notary) wait(ctx context.Context) error {
+	if n.err != nil {
+		return n.err
+	}
+	select {
+	case <-time.After(time.Until(n.until)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *notary) Append(ctx context.Context, r *ledger.Record) (int64, error) {
+	if err := n.wait(ctx); err != nil {
+		return 0, err
+	}
+	return n.Ledger.Append(r)
+}
+
+func (n *notary) KeepRobots(_ context.Context, hash string, body []byte) error {
+	return n.Ledger.KeepRobots(hash, body)
+}
+
+// newNotary returns a ledger in a directory, for a crawl of newCrawl.
+func newNotary(t *testing.T, dir string) *notary {
+	t.Helper()
+	l, err := ledger.Open(ledger.Config{Dir: dir,
+		Run: ledger.Run{Software: "test", UserAgent: "testbot/1.0", Agent: "testbot", Dialect: "google", Extensions: true, DelayMS: 1000, Refusals: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &notary{Ledger: l}
+}
+
+// verified checks a ledger, which must be right, and returns its records.
+func verified(t *testing.T, dir string) (records []*ledger.Record, report *ledger.Report) {
+	t.Helper()
+	report, err := ledger.Verify(dir, ledger.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		t.Error(f)
+	}
+	for r, err := range ledger.Records(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	return records, report
+}
+
+// busySite has a bit of everything that makes requests.
+func busySite() crawltest.Site {
+	moved := crawltest.Redirect(http.StatusFound, "/rules.txt")
+	broken := crawltest.Status(http.StatusServiceUnavailable)
+	return crawltest.Site{Host: "a.test",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: moved, Delay: 2 * time.Second,
+			Disallow: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
+		Pages: map[string]crawltest.Page{
+			"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
+			"/map.txt":   crawltest.Always(crawltest.Typed("text/plain", "http://a.test/listed\n")),
+			"/":          crawltest.Always(crawltest.HTML(`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
+			"/open/1":    crawltest.Always(crawltest.HTML("open")),
+			"/listed":    crawltest.Always(crawltest.HTML("listed")),
+			"/moves":     crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "/moved")),
+			"/moved":     crawltest.Always(crawltest.HTML("moved")),
+			"/breaks": func(r crawltest.Request) crawltest.Answer {
+				switch r.Nth {
+				case 1:
+					return broken
+				case 2:
+					return crawltest.Answer{Fault: crawltest.Reset}
+				}
+				return crawltest.HTML("at last")
+			},
+		},
+		Forms: map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))},
+	}
+}
+
+// TestLedger: each request that the servers saw has its record, and no record is of
+// a request that they did not see; each verdict can be derived again, and each rest
+// measured.
+func TestLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(busySite(), crawltest.Site{Host: "b.test", Others: pageOf()})
+		dir := t.TempDir()
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		post := letter(t)
+		if _, err := c.Frontier.Discover(t.Context(), post); err != nil {
+			t.Fatal(err)
+		}
+		book := newNotary(t, dir)
+		c.Ledger, c.Settings.Refusals = book, true
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := book.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records, report := verified(t, dir)
+		inLedger(t, web.Log(), records)
+		if report.Interrupted != 0 || report.Answers != report.Requests || report.Refusals != 1 {
+			t.Errorf("report %+v", *report)
+		}
+		checkEntries(t, records)
+	})
+}
+
+// inLedger compares what servers saw with what is written down, in order.
+func inLedger(t *testing.T, log []crawltest.Exchange, records []*ledger.Record) {
+	t.Helper()
+	var saw, wrote []string
+	for _, x := range log {
+		saw = append(saw, x.Method+" "+x.URL+" "+x.Start.UTC().Format(time.RFC3339Nano))
+	}
+	for _, r := range records {
+		if q := r.Request; q != nil {
+			method := q.Method
+			if method == "" {
+				method = http.MethodGet
+			}
+			wrote = append(wrote, method+" "+q.URL+" "+r.Time.Format(time.RFC3339Nano))
+		}
+	}
+	slices.Sort(saw)
+	slices.Sort(wrote)
+	if !slices.Equal(saw, wrote) {
+		t.Errorf("the servers saw\n%s\nand written down are\n%s", strings.Join(saw, "\n"), strings.Join(wrote, "\n"))
+	}
+}
+
+// checkEntries looks at some of what TestLedger has written down.
+func checkEntries(t *testing.T, records []*ledger.Record) {
+	t.Helper()
+	entry := map[string]*ledger.Request{}
+	for _, r := range records {
+		if r.Request != nil {
+			entry[r.Request.URL] = r.Request
+		}
+	}
+	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.RobotsTXT || q.Referrer != "http://a.test/robots.txt" || q.Robots != nil {
+		t.Errorf("the hop of a robots.txt is written down as %+v", q)
+	}
+	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.Sitemap || q.Robots == nil {
+		t.Errorf("a sitemap is written down as %+v", q)
+	}
+	if q := entry["http://a.test/moved"]; q == nil || q.Source != "redirect" || q.Referrer != "http://a.test/moves" {
+		t.Errorf("the target of a redirect is written down as %+v", q)
+	}
+	if q := entry["http://a.test/box"]; q == nil || q.Method != http.MethodPost {
+		t.Errorf("a POST is written down as %+v", q)
+	}
+	q := entry["http://a.test/open/1"]
+	if q == nil || q.Robots == nil || q.Robots.Rule != "allow: /open" || q.Robots.Line != 3 || q.RequiredMS != 2000 || q.ObservedMS < 2000 || q.Slots != 1 {
+		t.Errorf("a page is written down as %+v, %+v", q, q.Robots)
+	}
+}
+
+// What cannot be written down for the moment is not sent: the crawl pauses.
+func TestLedgerWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+		c := newCrawl(t, web, memory(), "http://a.test/")
+		dir, room := t.TempDir(), time.Now().Add(time.Hour)
+		book := newNotary(t, dir)
+		book.until = room
+		c.Ledger = book
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if log := web.Log(); len(log) != 2 || log[0].Start.Before(room) {
+			t.Errorf("requests %v, want two, after %v", log, room)
+		}
+		if err := book.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records, _ := verified(t, dir)
+		inLedger(t, web.Log(), records)
+	})
+}
+
+// A ledger that fails for good stops the crawl, and nothing is sent: a POST neither,
+// which is sent when the crawl goes on with a ledger that can be written.
+func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory()
+		web := mailbox()
+		c := newCrawl(t, web, store)
+		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil { // its robots.txt is known then
+			t.Fatal(err)
+		}
+		before, again := len(web.Log()), letter(t)
+		again.Request = &storage.Request{Method: http.MethodPost, Body: []byte("another")}
+		if _, err := c.Frontier.Discover(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		broken := errors.New("broken")
+		c.Ledger = &notary{err: broken}
+		if err := c.Run(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("error %v, want that of the ledger", err)
+		}
+		if n := len(web.Log()); n != before {
+			t.Errorf("%d requests were sent that were not written down", n-before)
+		}
+		c.Ledger = nil
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(web.Log()); n != before+1 {
+			t.Errorf("%d requests, want the one that had not been sent", n-before)
+		}
+	})
+}
+
+var _ crawler.Ledger = (*notary)(nil)
