@@ -1,13 +1,18 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
@@ -15,6 +20,9 @@ import (
 
 // testKey signs the samples.
 var testKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+
+// testRunStart is when fuzzed records are of.
+var testRunStart = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // testRun is what the samples are made by.
 func testRun() Run {
@@ -67,8 +75,7 @@ func (w *writer) verdict(host int, path string) (decorum.URL, *Verdict) {
 		return u, NewVerdict(robots.AllowAll().Check(u), robots.Snapshot{Outcome: robots.AllowedAll, Fetched: time.Now()})
 	}
 	body := robotsOf(host)
-	sum := sha256.Sum256(body)
-	hash := hex.EncodeToString(sum[:])
+	hash := sum(body)
 	if !w.l.HasRobots(hash) {
 		if err := w.l.KeepRobots(hash, body); err != nil {
 			w.t.Fatal(err)
@@ -128,7 +135,7 @@ func (w *writer) crawl(pages int) {
 func sample(t *testing.T, dir string, pages int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{Dir: dir, MaxSize: 16 << 10, Key: testKey, Checkpoint: 20 * time.Second, Run: testRun()}
+		cfg := Config{Dir: dir, MaxSize: 8 << 10, Key: testKey, Checkpoint: 20 * time.Second, Run: testRun()}
 		w := &writer{t: t, l: open(t, cfg)}
 		w.crawl(pages)
 		if err := w.l.Close(); err != nil {
@@ -164,4 +171,42 @@ func verify(t *testing.T, dir string) *Report {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// unpack returns what a segment of that name holds.
+func unpack(t *testing.T, name string, text []byte) []byte {
+	t.Helper()
+	if !strings.HasSuffix(name, packedEnding) {
+		return text
+	}
+	z, err := zstd.NewReader(bytes.NewReader(text), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// repack returns the file of a segment of that name, with these lines.
+func repack(t *testing.T, name string, lines [][]byte) []byte {
+	t.Helper()
+	plain := bytes.Join(lines, nil)
+	if !strings.HasSuffix(name, packedEnding) {
+		return plain
+	}
+	var b bytes.Buffer
+	if err := packTo(&b, bytes.NewReader(plain)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// sum returns the SHA-256 of text, in hex.
+func sum(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:])
 }

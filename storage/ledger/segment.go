@@ -67,6 +67,9 @@ func segments(dir string) ([]segment, error) {
 // open returns the records of a segment as they were written.
 func (s segment) open(dir string) (io.ReadCloser, error) {
 	f, err := os.Open(filepath.Join(dir, s.name))
+	if errors.Is(err, fs.ErrNotExist) && !s.packed { // it has just been compressed
+		return segment{s.name + packedEnding, s.serial, true}.open(dir)
+	}
 	if err != nil || !s.packed {
 		return f, err
 	}
@@ -97,11 +100,11 @@ func (s segment) eachLine(dir string, yield func(number int, line []byte) error)
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	r := bufio.NewReaderSize(in, maxLine)
+	r := bufio.NewReaderSize(in, 64<<10)
 	for number := 1; ; number++ {
-		line, err := r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return fmt.Errorf("line %d %w", number, errLong)
+		line, err := readLine(r)
+		if errors.Is(err, errLong) {
+			return fmt.Errorf("line %d %w", number, err)
 		}
 		if len(line) > 0 {
 			if err := yield(number, line); err != nil {
@@ -115,6 +118,21 @@ func (s segment) eachLine(dir string, yield func(number int, line []byte) error)
 			return err
 		}
 	}
+}
+
+// readLine returns the next line, with its line end if it has one, until the next
+// call.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	for long := []byte(nil); errors.Is(err, bufio.ErrBufferFull); {
+		if long = append(long, line...); len(long) > maxLine {
+			return nil, errLong
+		}
+		if line, err = r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
+			return append(long, line...), err
+		}
+	}
+	return line, err
 }
 
 // hashFile returns the SHA-256 of a file, in hex.

@@ -231,6 +231,8 @@ func (v *verifier) end() {
 		v.find("is torn: the process was killed and has not gone on since, or the end was cut off")
 	case !v.report.Closed:
 		v.find("is the last, and no end of a run: the process was killed and has not gone on since, or the end was cut off")
+	case v.key != "" && v.report.Unsigned > 0:
+		v.find("is the last, and no checkpoint signs it: the process was killed, or the end was cut off")
 	}
 }
 

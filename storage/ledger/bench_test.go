@@ -1,0 +1,27 @@
+package ledger
+
+import "testing"
+
+// BenchmarkAppend is a request and its answer, written.
+func BenchmarkAppend(b *testing.B) {
+	l, err := Open(Config{Dir: b.TempDir(), Run: testRun()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := Record{Request: &Request{URL: "http://h0.test/some/page/of/usual/length.html", Kind: Page, Origin: "http://h0.test", IP: "127.0.0.1",
+		Source: "link", Referrer: "http://h0.test/some/other/page/of/usual/length.html", RequiredMS: 1000, ObservedMS: 1002, Slots: 1,
+		Robots: &Verdict{Allowed: true, Outcome: "rules", SHA256: sum(robotsOf(0)), Group: "examplebot", Rule: "allow: /some", Line: 3}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		n, err := l.Append(&q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := l.Append(&Record{Answer: &Answer{Request: n, Status: 200, Bytes: 20_480}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

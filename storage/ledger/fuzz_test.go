@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzSegment: whatever stands in a ledger, reading, checking and opening it end in
+// order; and what can be opened is whole up to its end.
+func FuzzSegment(f *testing.F) {
+	end := origin()
+	var whole []byte
+	for _, body := range []string{
+		`{"run":{"software":"x","user_agent":"x","agent":"x","dialect":"google","extensions":true,"delay_ms":0}}`,
+		`{"request":{"url":"http://a.test/","kind":"page","origin":"http://a.test","source":"seed","slots":1,` +
+			`"robots":{"allowed":true,"outcome":"allow_all","fetched":"2026-11-22T00:00:00Z","group":""}}}`,
+		`{"answer":{"request":2,"end":"2026-11-22T00:00:00Z","status":200,"bytes":0}}`,
+		`{"recovery":{"cut_bytes":1}}`, `{"checkpoint":{"key":"","signature":null}}`, `{"end":{"requests":1}}`,
+	} {
+		line, next := end.line(stamp(testRunStart), []byte(body+"\n"))
+		whole, end = append(whole, line...), next
+		f.Add(whole)
+	}
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, plainName(1)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range Records(dir) {
+		}
+		if _, err := Verify(dir, VerifyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(Config{Dir: dir, Run: testRun()})
+		if err != nil {
+			return
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		end := origin()
+		err = segment{name: plainName(1), serial: 1}.eachLine(dir, func(number int, line []byte) (err error) {
+			_, end, err = end.follows(line)
+			return err
+		})
+		if err != nil {
+			t.Errorf("it could be opened, and %v", err)
+		}
+	})
+}
