@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -16,19 +17,36 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun runs the whole program on a small web of each shape. That every page is
-// visited, and by decorum once, is checked by the program itself.
+// TestRun runs the whole program on a small web of each shape, with wget2 where it is
+// installed. That every page is visited, and by decorum once, is checked by the
+// program itself.
 func TestRun(t *testing.T) {
 	for _, w := range []web{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
-		if err := run(plan{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, 1, &out); err != nil {
+		if err := run(plan{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {
-			if !regexp.MustCompile(`(?m)^ *` + c.name + ` +\d+\.\d+ +\d+\.\d `).MatchString(out.String()) {
+			if c.program != nil {
+				if _, err := c.program(plan{}); errors.Is(err, errMissing) {
+					continue
+				}
+			}
+			if !regexp.MustCompile(`(?m)^ *` + c.name + ` .*\d\.\d\d\d +\d+\.\d `).MatchString(out.String()) {
 				t.Errorf("%+v: no figures of %s in\n%s", w, c.name, &out)
 			}
 		}
+	}
+}
+
+// TestChosen pins that a name that is none is no row less.
+func TestChosen(t *testing.T) {
+	some, err := chosen("decorum,tokenizer loop")
+	if err != nil || len(some) != 2 || some[1].name != "tokenizer loop" {
+		t.Errorf("chosen returns %d crawlers, %v", len(some), err)
+	}
+	if _, err := chosen("decorum,curl"); err == nil {
+		t.Error("a crawler is chosen that there is not")
 	}
 }
 

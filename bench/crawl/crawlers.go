@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"sync"
+	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
@@ -18,23 +19,46 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A crawler visits every page of a web that is served at an address.
+// A crawler visits every page of a web that is served at an address: in a process
+// of ours, or as a program of somebody else.
 type crawler struct {
-	name  string
-	blind bool // it knows the pages, and asks for no robots.txt
-	twice bool // it asks for some pages more than once
-	crawl func(plan) error
+	name    string
+	blind   bool // it does not ask every host for its robots.txt
+	twice   bool // it asks for some pages more than once
+	crawl   func(plan) error
+	program func(plan) (*exec.Cmd, error) // instead of crawl; errMissing: it is not there
+	version func(plan) string
 }
 
 // crawlers are what is compared. The first is what the others are measured by.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", twice: true, crawl: byColly},
-		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "") }},
-		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit") }},
-		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow") }},
-		{name: "net/http", blind: true, crawl: byNetHTTP},
+		{name: "colly", twice: true, crawl: byColly, version: ofModule("github.com/gocolly/colly/v2")},
+		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "") }, version: ofDecorum},
+		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit") }, version: ofDecorum},
+		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow") }, version: ofDecorum},
+		{name: "spider-rs", blind: true, twice: true, program: bySpider, version: ofSpider},
+		{name: "wget2", program: byWget2, version: ofWget2},
+		{name: "tokenizer loop", blind: true, crawl: byTokenizer, version: ofModule("golang.org/x/net")},
+		{name: "net/http", blind: true, crawl: byNetHTTP, version: func(plan) string { return runtime.Version() }},
 	}
+}
+
+// chosen returns the crawlers of that names, all for none.
+func chosen(only string) ([]crawler, error) {
+	all := crawlers()
+	if only == "" {
+		return all, nil
+	}
+	var some []crawler
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(c crawler) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no crawler %q", name)
+		}
+		some = append(some, all[i])
+	}
+	return some, nil
 }
 
 // redirected is the default transport, but that all connections go to address.
@@ -86,7 +110,7 @@ handler: %q
 agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%q]
 scope: {within: any}
-politeness: {delay: 0s, adaptive: 0, concurrency: 1}
+politeness: {delay: 0s, adaptive: 0, concurrency: %d}
 limits: {workers: %d}
 fetch: {allow_private: true, connect_to: ["::%s"]}
 store: {path: %q}
@@ -101,7 +125,8 @@ func byDecorum(p plan, handler string) error {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "project.yaml")
-	text := fmt.Sprintf(project, handler, seed(), p.Workers, p.Address, filepath.Join(dir, "data"))
+	concurrency := max(1, p.Workers/p.Web.Hosts)
+	text := fmt.Sprintf(project, handler, seed(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -109,40 +134,4 @@ func byDecorum(p plan, handler string) error {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}
 	return nil
-}
-
-// byNetHTTP asks for every page, and does nothing with it: what any crawler on
-// net/http pays at least.
-func byNetHTTP(p plan) error {
-	transport := redirected(p.Address)
-	transport.MaxIdleConnsPerHost = p.Workers
-	client := &http.Client{Transport: transport}
-	errs := make([]error, p.Workers)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for worker := range p.Workers {
-		wg.Go(func() {
-			buf := make([]byte, 32<<10)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= p.Web.size() || errs[worker] != nil {
-					return
-				}
-				errs[worker] = read(client, "http://"+hostName(i%p.Web.Hosts)+path(i/p.Web.Hosts), buf)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// read reads a page through buf.
-func read(client *http.Client, url string, buf []byte) error {
-	res, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, res.Body, buf)
-	return err
 }

@@ -1,16 +1,27 @@
-// The program crawl measures whole crawls, decorum's beside colly's:
+// The program crawl measures whole crawls, decorum's beside others':
 //
 //	go run ./bench/crawl -hosts 1 -pages 10000
 //	go run ./bench/crawl -hosts 200 -pages 100
 //
 // A server in a process of its own serves pages of 20,480 bytes with 50 links on
-// loopback, as files are served, with their length, and a robots.txt for each host. In each round every crawler visits all of them, in a
-// process of its own, without a pause: colly as its documentation shows, with
-// OnHTML and Visit; the command decorum crawl, which follows links itself, keeps
-// its state in files and writes a line for each page; the same with colly's
-// callback, OnHTML and Visit, and with collyfetch.Follow in the place of Visit; and
-// a loop on net/http that is told the pages and reads no links: the floor. A run whose server did not see each page
-// asked for once fails, but for colly, which asks for some several times.
+// loopback, as files are served, with their length, and a robots.txt for each host.
+// In each round every crawler visits all of them, in a process of its own, without a
+// pause, up to 16 pages at a time:
+//
+//   - colly as its documentation shows, with OnHTML and Visit;
+//   - the command decorum crawl, with all that it does: it follows links itself, keeps
+//     its state in files and writes a line for each page;
+//   - the same with colly's callback, OnHTML and Visit, and with collyfetch.Follow in
+//     the place of Visit;
+//   - spider-rs, if -spider names a directory where npm install @spider-rs/spider-rs
+//     was run, and wget2, if it is installed: both keep nothing, and have the server
+//     for a proxy;
+//   - a loop on net/http and the tokenizer of x/net/html that follows links, keeps
+//     nothing and asks for no robots.txt; and
+//   - a loop on net/http that is told the pages and reads no links: the floor.
+//
+// A run whose server did not see each page asked for once fails, but for colly and
+// spider-rs, which may ask for some several times.
 //
 // CPU is user and system time of the crawler's process from its start to its
 // end, for 1,000 pages asked; the table has the medians of the rounds. Ratios
@@ -19,6 +30,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -34,12 +46,18 @@ func main() {
 	var p plan
 	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")
 	flag.IntVar(&p.Web.Pages, "pages", 10_000, "how many pages of each host")
-	flag.IntVar(&p.Workers, "workers", 8, "requests at a time; decorum makes one at a time to each host")
+	flag.IntVar(&p.Workers, "workers", 16, "requests at a time; decorum makes a host's share of them at a time to each")
 	rounds := flag.Int("rounds", 5, "how often each crawler crawls")
 	flag.StringVar(&p.Dir, "dir", "", "where crawls keep their files (default: the system's directory for temporary files)")
 	flag.StringVar(&p.Profile, "profile", "", "directory for profiles, of the last round")
+	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
+	only := flag.String("only", "", "names of the crawlers that crawl, with commas between; the first is what others are measured by (default: all)")
 	flag.Parse()
-	end(run(p, *rounds, os.Stdout))
+	some, err := chosen(*only)
+	if err != nil {
+		end(err)
+	}
+	end(run(p, some, *rounds, os.Stdout))
 }
 
 func end(err error) {
@@ -50,8 +68,8 @@ func end(err error) {
 	os.Exit(0)
 }
 
-// run lets all crawlers crawl in turn, round by round, and prints the medians.
-func run(p plan, rounds int, out io.Writer) (err error) {
+// run lets crawlers crawl in turn, round by round, and prints the medians.
+func run(p plan, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
 	}
@@ -60,34 +78,46 @@ func run(p plan, rounds int, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, f.stop()) }()
-	all := crawlers()
-	results := make([][]figures, len(all))
+	rows := make([]row, len(all))
 	for range rounds {
 		for i, c := range all {
 			r, err := c.measure(p, f)
+			if rows[i].missing = errors.Is(err, errMissing); rows[i].missing {
+				fmt.Fprintln(os.Stderr, err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "%-21s %+v\n", c.name, r)
-			results[i] = append(results[i], r)
+			rows[i].rounds = append(rows[i].rounds, r)
 		}
 	}
-	return print(out, all, results)
+	for i, c := range all {
+		rows[i].name, rows[i].version = c.name, c.version(p)
+	}
+	return print(out, slices.DeleteFunc(rows, func(r row) bool { return r.missing }))
 }
 
-// print prints a row for each crawler. The ratio is how many times as many pages
-// as the first it crawls in the same CPU time.
-func print(out io.Writer, all []crawler, results [][]figures) error {
+// A row is what is printed of a crawler.
+type row struct {
+	name, version string
+	missing       bool // nothing, since it is not there
+	rounds        []figures
+}
+
+// print prints rows. The ratio is how many times as many pages as the first the
+// crawler crawls in the same CPU time.
+func print(out io.Writer, rows []row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "crawler\tCPU s/1k pages\tratio\tpages/s\tpeak RSS MiB\trequests/page\t")
+	fmt.Fprintln(table, "crawler\tversion\tCPU s/1k pages\tratio\tpages/s\tpeak RSS MiB\trequests/page\t")
 	cpu := func(f figures) float64 { return f.CPU }
-	first := median(results[0], cpu)
-	for i, c := range all {
-		r := results[i]
-		fmt.Fprintf(table, "%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", c.name, median(r, cpu), first/median(r, cpu),
-			median(r, func(f figures) float64 { return f.Speed }),
-			median(r, func(f figures) float64 { return f.RSS }),
-			median(r, func(f figures) float64 { return f.Asked }))
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
+			median(r.rounds, cpu), median(rows[0].rounds, cpu)/median(r.rounds, cpu),
+			median(r.rounds, func(f figures) float64 { return f.Speed }),
+			median(r.rounds, func(f figures) float64 { return f.RSS }),
+			median(r.rounds, func(f figures) float64 { return f.Asked }))
 	}
 	return table.Flush()
 }

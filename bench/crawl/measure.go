@@ -20,6 +20,7 @@ type plan struct {
 	Address string // of the server
 	Workers int    // requests at a time
 	Dir     string // for what the crawl leaves
+	Spider  string // directory with spider-rs, as npm installs it; "" for none
 	Profile string // file for a CPU profile; "" for none
 }
 
@@ -147,9 +148,13 @@ func (c crawler) measure(p plan, f *farm) (figures, error) {
 	if p.Profile != "" {
 		p.Profile = filepath.Join(p.Profile, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name))
 	}
-	cmd, err := p.start()
+	start := p.start
+	if c.program != nil {
+		start = func() (*exec.Cmd, error) { return c.program(p) }
+	}
+	cmd, err := start()
 	if err != nil {
-		return figures{}, err
+		return figures{}, fmt.Errorf("%s: %w", c.name, err)
 	}
 	begin := time.Now()
 	if err := cmd.Run(); err != nil {
