@@ -128,3 +128,57 @@ func infoNumber(b *testing.B, c *redistest.Cluster, section, field string) (sum 
 	}
 	return sum
 }
+
+// BenchmarkScripts measures the processor time of servers for a call of each script, one
+// host or page at a time: what bench/simulate reckons with.
+func BenchmarkScripts(b *testing.B) {
+	c := redistest.Start(b, 1, 0)
+	s := openTold(b, c, newPrefix(), Options{Durability: None})
+	defer s.Close()
+	own := make([]storage.Entry, 40)
+	for i := range own {
+		own[i] = page(fmt.Sprintf("https://own.example/%d", i))
+	}
+	n := 0
+	now := func() time.Time { return time.Unix(int64(4e9+n), 0) }
+	var leases []storage.Lease
+	for _, tt := range []struct {
+		name string
+		call func() error
+	}{
+		{"add", func() error { // of one URL, which is new
+			_, err := s.Add(b.Context(), []storage.Entry{page(fmt.Sprintf("https://h%d.example/%d", n%1000, n))}, 0)
+			return err
+		}},
+		{"add40", func() error { // of one host, known but the first time
+			_, err := s.Add(b.Context(), own, 0)
+			return err
+		}},
+		{"ask", func() error { return s.askSome(b.Context(), s.partitions[n%64:n%64+1]) }},
+		{"lease", func() error {
+			l, _, err := s.Lease(b.Context(), now(), time.Hour, 1)
+			leases = append(leases, l...)
+			return err
+		}},
+		{"ack", func() error {
+			l := leases[0]
+			leases = leases[1:]
+			return s.Ack(b.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now(), Gap: time.Second}}})
+		}},
+		{"note", func() error {
+			o := own[0].URL.Origin()
+			return s.SetNote(b.Context(), o, "robots", []byte(strings.Repeat("x", 1000)))
+		}},
+	} {
+		const calls = 1000
+		before := serverTime(b, c)
+		for range calls {
+			n++
+			if err := tt.call(); err != nil {
+				b.Fatal(tt.name, err)
+			}
+		}
+		b.ReportMetric(float64((serverTime(b, c)-before).Microseconds())/calls, "us/"+tt.name)
+	}
+	b.ReportMetric(0, "ns/op") // it is all in the others
+}
