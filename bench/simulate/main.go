@@ -1,0 +1,142 @@
+// The program simulate plans a crawl of many processes that no machine at hand could
+// run: workers and hosts are made up, time is virtual, and the state is kept by the
+// verbs of storage.Memory, one for each partition of storage/redis.
+//
+//	go run ./bench/simulate
+//	go run ./bench/simulate -hosts 1000,1000000 -partitions 64,256 -warm 20m -time 20m
+//
+// Each combination is a row of the first table: pages/s; the share of their time for
+// which workers waited; how late hosts were visited after they were due, in seconds,
+// as quantiles of all visits; the fewest and the most pages of a worker; and calls of
+// scripts for a page. The second table has, for each row, what masters would have to do:
+// calls/s of all, the busiest master by the mean one, and how much of a core the busiest
+// would be busy with, by the processor time of each script (see costs).
+//
+// The web: sites of 10 to 100,000 pages by a power law; a rest of 0.2 s to 30 s after each
+// visit, 1 s mostly; answers that take a log-normal time of 0.4 s in the middle; one host
+// in fifty that answers nothing, and is tried three times; one in twenty whose robots.txt
+// must be had first. A page has 40 links to its own site, two of them new as long as
+// there are pages, and four to other sites, of which some are linked to much. All hosts
+// are known from the beginning.
+//
+// What a process knows of partitions, and when it asks, is as in storage/redis, but that
+// calls take no time. Runs are of -seed, and come out the same each time.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A plan is what to simulate; lists make several runs.
+type plan struct {
+	Hosts, Processes, Partitions, Masters string // lists
+
+	Workers int
+	Warm    time.Duration
+	Time    time.Duration
+	Refresh time.Duration
+	Lease   time.Duration
+	Seed    uint64
+}
+
+func main() {
+	var p plan
+	flag.StringVar(&p.Hosts, "hosts", "1000,10000", "how many hosts: a run for each")
+	flag.IntVar(&p.Workers, "workers", 1000, "visits at a time, of all processes together")
+	flag.StringVar(&p.Processes, "processes", "20", "how many processes share the workers: a run for each")
+	flag.StringVar(&p.Partitions, "partitions", "64", "partitions of the store: a run for each")
+	flag.StringVar(&p.Masters, "masters", "3,6,12", "masters over which partitions are spread")
+	flag.DurationVar(&p.Warm, "warm", time.Minute, "how long the crawl goes on before it is counted: in the beginning all hosts are due")
+	flag.DurationVar(&p.Time, "time", 5*time.Minute, "how long it is counted")
+	flag.DurationVar(&p.Refresh, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
+	flag.DurationVar(&p.Lease, "lease", 30*time.Second, "store.redis.lease")
+	flag.Uint64Var(&p.Seed, "seed", 1, "of all that is left to chance")
+	flag.Parse()
+	debug.SetGCPercent(25) // a million hosts are a gigabyte that stays
+	if err := run(p, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/simulate:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes the tables of a plan.
+func run(p plan, out, progress io.Writer) error {
+	var lists [4][]int
+	for i, text := range []string{p.Hosts, p.Processes, p.Partitions, p.Masters} {
+		var err error
+		if lists[i], err = numbers(text); err != nil {
+			return err
+		}
+	}
+	if p.Workers < 1 || p.Warm < 0 || p.Time <= 0 || p.Refresh <= 0 || p.Lease <= 0 {
+		return fmt.Errorf("workers must be at least 1, and times more than nothing")
+	}
+	var results []*result
+	for _, hosts := range lists[0] {
+		for _, processes := range lists[1] {
+			for _, partitions := range lists[2] {
+				if processes > p.Workers || partitions > 1024 {
+					return fmt.Errorf("%d processes have %d workers, and there are at most 1024 partitions", processes, p.Workers)
+				}
+				began := time.Now()
+				r, err := newCrawl(p, hosts, processes, partitions).run()
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(progress, "%d hosts, %d processes, %d partitions: %v\n", hosts, processes, partitions, time.Since(began).Round(time.Second))
+				results = append(results, r)
+			}
+		}
+	}
+	return errorsOf(table(out, header, results, (*result).row), table(out, masterHeader, results, func(r *result, row func(...any)) {
+		for _, m := range lists[3] {
+			r.masterRow(m, row)
+		}
+	}))
+}
+
+// errorsOf returns the first error.
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table writes rows of results.
+func table(out io.Writer, header string, results []*result, rows func(r *result, row func(...any))) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, header)
+	for _, r := range results {
+		rows(r, func(cells ...any) {
+			for _, c := range cells {
+				fmt.Fprintf(w, "%v\t", c)
+			}
+			fmt.Fprintln(w)
+		})
+	}
+	fmt.Fprintln(w)
+	return w.Flush()
+}
+
+// numbers reads a list of numbers.
+func numbers(list string) (all []int, err error) {
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is not a number of at least 1", s)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
