@@ -178,6 +178,7 @@ func checkNumbers(p *Project) *fault {
 		{"fetch.max_request_body", float64(p.Fetch.MaxRequestBody), 1, storage.MaxBody},
 		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
 		{"output.warc_max_size", float64(p.Output.WARCMaxSize), leastFile, mostFile},
+		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), leastFile, mostFile},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
@@ -191,6 +192,7 @@ func checkNumbers(p *Project) *fault {
 		{"politeness.max_crawl_delay", p.Politeness.MaxCrawlDelay == 0},
 		{"fetch.timeout", p.Fetch.Timeout == 0},
 		{"fetch.max_body", p.Fetch.MaxBody == 0},
+		{"output.ledger_checkpoint", p.Output.LedgerCheckpoint == 0},
 	} {
 		if f.zero {
 			return faulty(f.field, "expected more than 0")
@@ -227,6 +229,13 @@ func checkOutput(p *Project) *fault {
 		return faulty("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
 	case size < leastFile || size > mostFile:
 		return faulty("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, leastFile, mostFile)
+	}
+	if !p.Output.Ledger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
+		field := "output.ledger_key"
+		if p.Output.LedgerRefusals {
+			field = "output.ledger_refusals"
+		}
+		return faulty(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
 		return faulty("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")

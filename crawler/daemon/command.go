@@ -86,9 +86,8 @@ func (a *app) root() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
-	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), robots, a.sitemapCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
-	addNotYet(root, "")
-	addNotYet(robots, "robots ")
+	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), a.ledgerCommand(),
+		robots, a.sitemapCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
 	return root
 }
 
@@ -111,18 +110,6 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return usage("%w; see %s --help", err, c.CommandPath())
 		}
 		return nil
-	}
-}
-
-// addNotYet adds the commands that do not work yet: whoever calls one is told.
-func addNotYet(parent *cobra.Command, prefix string) {
-	for _, name := range commandNames(prefix) {
-		parent.AddCommand(&cobra.Command{
-			Use: name, Short: "Not yet supported", Hidden: true, DisableFlagParsing: true,
-			RunE: func(c *cobra.Command, _ []string) error {
-				return usage("%s is not yet supported", c.CommandPath())
-			},
-		})
 	}
 }
 

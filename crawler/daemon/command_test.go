@@ -68,7 +68,6 @@ func TestExitCodes(t *testing.T) {
 		{"unknown flag", []string{"crawl", "--polite"}, ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
 		{"no argument", []string{"robots", "check"}, ExitUsage, "requires at least 1 arg"},
 		{"an argument too many", []string{"version", "x"}, ExitUsage, "unknown command"},
-		{"ledger", []string{"ledger", "--data", "x"}, ExitUsage, "decorum ledger is not yet supported"},
 		{"serve without projects", []string{"serve", data, "--projects=missing"}, ExitUsage, "or name another folder with --projects"},
 		{"log level", []string{"version", "--log-level=loud"}, ExitUsage, `--log-level: "loud" is not one of debug, info, warn, error`},
 		{"log format", []string{"version", "--log-format=xml"}, ExitUsage, `--log-format: "xml" is not one of text, json`},

@@ -88,12 +88,10 @@ func (d *draft) set(field, by string, values ...string) error {
 	return setScalar(v, values[len(values)-1])
 }
 
-// check reports the first field that is impossible or not supported.
+// check reports the first field that is impossible.
 func (d *draft) check() error {
-	for _, find := range []func(*Project) *fault{impossible, unsupported} {
-		if f := find(&d.Project); f != nil {
-			return d.blame(*f)
-		}
+	if f := impossible(&d.Project); f != nil {
+		return d.blame(*f)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (s *supervisor) settle(p *Project) {
 		}
 	}
 	p.SeedFiles, p.Agent.Signature.Keys = s.beside(p.SeedFiles), s.beside(p.Agent.Signature.Keys)
-	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile} {
+	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile, &p.Output.LedgerKey} {
 		if *name != "" {
 			*name = s.beside([]string{*name})[0]
 		}

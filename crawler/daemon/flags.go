@@ -49,7 +49,6 @@ func addProjectFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 			continue
 		}
 		flag := fs.VarPF(&setting{field: f.field}, f.name, "", f.usage)
-		flag.Hidden = neverYet(f.field)
 		if new(Project).field(f.field).Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}

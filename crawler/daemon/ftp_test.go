@@ -63,6 +63,9 @@ func TestFTP(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
+	if wrote, sessions := verifyIn(t, v.data()).Requests, len(server.Told("USER")); wrote != int64(sessions) {
+		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
+	}
 	var before ftptest.Command // the last that the server worked on, of a visit
 	visits := 0
 	for _, c := range server.Log() {

@@ -86,11 +86,15 @@ type sum struct {
 	mu                                            sync.Mutex
 	crawls, kills, pages, requests, repeats, lost int
 	oldest                                        time.Duration
+	proven                                        int64 // verdicts that were derived again from the ledgers
+	unseen                                        int   // records of requests that a kill cut off before they were sent
 }
 
 // TestKill: crawls that are killed at random moments and go on, several at a
 // time. The output of all runs of a crawl together, in many small files of whole
-// lines, covers every page, and so do its WARC files, all of which can be read; the
+// lines, covers every page, and so do its WARC files, all of which can be read; every
+// request that the server saw is in the ledger, and every verdict there can be
+// derived again; the
 // server sees no gap that is too short and no page that is closed, across the
 // restarts too; and no page is asked for again but those that were in hand or
 // had been visited in the moment that the store had not written yet.
@@ -115,8 +119,8 @@ func TestKill(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were asked for in the last moment",
-		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldest, total.lost)
+	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were asked for in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
+		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldest, total.lost, total.proven, total.unseen)
 }
 
 // A victim is a crawl that is killed time and again.
@@ -133,7 +137,7 @@ type victim struct {
 // and returns how many times it did.
 func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error) {
 	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data"),
-		project: write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB}\n", killFile))}
+		project: write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killFile, 8*killFile))}
 	server, err := v.web.Start("")
 	if err != nil {
 		return 0, err
@@ -206,6 +210,10 @@ func (v *victim) examine(total *sum) {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
 	inArchive(v.t, v.archive(), got)
+	proven, unseen := verifyIn(v.t, v.data), inLedger(v.t, v.data, v.web.Log())
+	if limit := int64(len(v.kills) * killHosts); proven.Interrupted > limit || unseen > int(proven.Interrupted) {
+		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", proven.Interrupted, unseen)
+	}
 	report := v.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum",
 		Restarts: v.starts[1:], Unflushed: unflushed})
 	if !report.OK() {
@@ -226,4 +234,6 @@ func (v *victim) examine(total *sum) {
 	total.requests += report.Requests
 	total.repeats += len(again)
 	total.lost += report.Lost
+	total.proven += proven.Verdicts
+	total.unseen += unseen
 }

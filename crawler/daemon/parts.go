@@ -197,6 +197,7 @@ func (p *Project) settings() (crawler.Settings, error) {
 		ReservationTTL:  time.Duration(p.Robots.MaxTTL),
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
 		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, Sitemaps: p.Discover.MaxSitemaps,
+		Refusals: p.Output.LedgerRefusals,
 		Revisit: frontier.Revisit{
 			Mode: mode, Every: time.Duration(p.Revisit.Every),
 			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),

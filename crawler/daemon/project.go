@@ -8,6 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage/ledger"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
@@ -175,7 +176,12 @@ type Output struct {
 	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
 	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
 	Bodies       bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
-	Ledger       bool   `yaml:"ledger"`
+	Ledger       bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
+
+	LedgerRefusals   bool     `yaml:"ledger_refusals"`   // of URLs, too
+	LedgerMaxSize    Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
+	LedgerKey        string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
+	LedgerCheckpoint Duration `yaml:"ledger_checkpoint"` // the time between two of them
 }
 
 // judgesAs reports whether p decides as q does which URLs may be visited: scope
@@ -211,7 +217,8 @@ func DefaultProject() Project {
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},
-		Store:  Store{Path: "decorum-data", Redis: defaultRedis()},
-		Output: Output{WARCMaxSize: warc.DefaultMaxSize},
+		Store: Store{Path: "decorum-data", Redis: defaultRedis()},
+		Output: Output{WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
+			LedgerMaxSize: ledger.DefaultMaxSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpoint)},
 	}
 }

@@ -283,10 +283,10 @@ p.yaml:5:27: politeness.hosts.a.example.adaptive: -1 is out of range: expected 0
 p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write it as 2027-01-31
   5 |     a.example: {expires: 31.1.2027}
     |                          ^`},
-		{"not yet supported", least + "output:\n  jsonl: p.jsonl\n  ledger: true\n", `
-p.yaml:5:11: output.ledger is not yet supported: visits are written to output.jsonl
-  5 |   ledger: true
-    |           ^`},
+		{"a key without a ledger", least + "output: {ledger: false, ledger_key: k.pem}\n", `
+p.yaml:3:37: output.ledger_key: says something of the ledger, and there is none; leave it out, or output.ledger: false
+  3 | output: {ledger: false, ledger_key: k.pem}
+    |                                     ^`},
 		{"files of lines too small", least + "output: {jsonl_max_size: 1B}\n", `
 p.yaml:3:26: output.jsonl_max_size: 1 is out of range: expected 0, for one file without end, or 1024 to 1099511627776
   3 | output: {jsonl_max_size: 1B}
@@ -324,7 +324,7 @@ func TestReadProjectRefusesAHugeFile(t *testing.T) {
 	}
 }
 
-// supported are the fields that do what they say. The others must be in notYet.
+// supported are the fields that do what they say.
 var supported = []string{
 	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
 	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_url_length",
@@ -338,10 +338,10 @@ var supported = []string{
 	"fetch.cookies", "fetch.proxy", "fetch.dns_ttl", "fetch.connect_to", "fetch.allow_private", "fetch.ftp",
 	"discover", "revisit", "store.path", "store.redis",
 	"output.jsonl", "output.jsonl_max_size", "output.warc", "output.warc_max_size", "output.bodies",
+	"output.ledger", "output.ledger_refusals", "output.ledger_max_size", "output.ledger_key", "output.ledger_checkpoint",
 }
 
-// The sample of the documentation has every field: each is read, and either
-// works or is named as one that does not yet.
+// The sample of the documentation has every field: each is read, and works.
 func TestSampleIsCovered(t *testing.T) {
 	d, err := readDraft("testdata/project.yaml")
 	if err != nil {
@@ -350,12 +350,6 @@ func TestSampleIsCovered(t *testing.T) {
 	covered := map[string]bool{}
 	for _, field := range supported {
 		covered[field] = true
-	}
-	for _, f := range notYet {
-		if covered[f.field] {
-			t.Errorf("%s is supported and not yet supported", f.field)
-		}
-		covered[f.field] = true
 	}
 	rooms := map[string]bool{"": true}
 	for path := range d.at {
@@ -367,37 +361,8 @@ func TestSampleIsCovered(t *testing.T) {
 			above = parent(above)
 		}
 		if above == "" && !rooms[path] {
-			t.Errorf("%s is neither supported nor in notYet", path)
+			t.Errorf("%s is not supported", path)
 		}
-	}
-}
-
-// Every field that does nothing yet is refused by name.
-func TestNotYet(t *testing.T) {
-	set := map[string]string{
-		"output.ledger": "output: {ledger: true}",
-	}
-	for _, f := range notYet {
-		t.Run(f.field, func(t *testing.T) {
-			_, err := ReadProject(write(t, "p.yaml", least+set[f.field]+"\n"))
-			if err == nil || !strings.Contains(err.Error(), ": "+f.field+" is not yet supported: "+f.why) {
-				t.Errorf("error %v, want one that names %s", err, f.field)
-			}
-		})
-	}
-}
-
-// What is off may be said to be off.
-func TestNotYetAcceptsDefaults(t *testing.T) {
-	if _, err := ReadProject(write(t, "p.yaml", least+`
-robots: {dialect: google}
-politeness: {hosts: {}}
-limits: {bytes: 0}
-fetch: {headers: {}, cookies: false, proxy: ""}
-revisit: {mode: none}
-output: {warc: "", bodies: false, ledger: false}
-`)); err != nil {
-		t.Error(err)
 	}
 }
 

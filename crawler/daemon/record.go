@@ -12,7 +12,6 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // A Record is one line of output: one visit to a page. Every line has every
@@ -65,7 +64,7 @@ func newRecord(v *crawler.Visit, token string) Record {
 	r := Record{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
-		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: sourceOf(v).String(), Links: v.Links,
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), Links: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
 	}
@@ -88,15 +87,6 @@ func newRecord(v *crawler.Visit, token string) Record {
 		r.MetaRobots = doc.Directives(token, v.Response.Header).String()
 	}
 	return r
-}
-
-// sourceOf returns how the page came to be visited. A feed remains one in the
-// frontier, though it is visited again.
-func sourceOf(v *crawler.Visit) storage.Source {
-	if v.Revisits() {
-		return storage.Revisit
-	}
-	return v.Lease.Source
 }
 
 // answer notes what the server said.

@@ -11,23 +11,29 @@ type recordings struct {
 	mu      sync.Mutex
 	out     *output
 	archive *archive
+	proof   *proof
 	lost    error // why lines may be missing on the disk
 }
 
-// open opens the output and the archive of a project.
-func (r *recordings) open(a *app, p Project) (*output, *archive, error) {
+// open opens the output, the archive and the ledger of a project, for its ground.
+func (r *recordings) open(a *app, p Project, g *ground) error {
 	out, err := a.openOutput(stateDir(p.Store.Path), p, start{resume: true})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	arc, err := a.openArchive(p)
 	if err != nil {
-		return nil, nil, errors.Join(err, out.Close())
+		return errors.Join(err, out.Close())
+	}
+	proof, err := a.openProof(p)
+	if err != nil {
+		return errors.Join(err, out.Close(), arc.Close())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.out, r.archive = out, arc
-	return out, arc, nil
+	r.out, r.archive, r.proof = out, arc, proof
+	g.out, g.archive, g.proof = out, arc, proof
+	return nil
 }
 
 // sync returns when all that was written down is on the disk: see
@@ -42,7 +48,7 @@ func (r *recordings) sync() error {
 	case r.out == nil:
 		return nil
 	}
-	return errors.Join(r.out.Sync(), r.archive.Sync())
+	return errors.Join(r.out.Sync(), r.archive.Sync(), r.proof.Sync())
 }
 
 // close closes what is open.
@@ -54,8 +60,8 @@ func (r *recordings) close() error {
 		return nil
 	}
 	r.lost = err
-	err = errors.Join(err, r.out.Close(), r.archive.Close())
-	r.out, r.archive = nil, nil
+	err = errors.Join(err, r.out.Close(), r.archive.Close(), r.proof.Close())
+	r.out, r.archive, r.proof = nil, nil, nil
 	return err
 }
 

@@ -20,6 +20,7 @@ type ground struct {
 	files    stores
 	out      *output
 	archive  *archive // nil: none
+	proof    *proof   // nil: none
 	handlers Handlers
 	hooks    crawler.Hooks
 	// Discovered and refused are told of URLs that are queued, and that are not;
@@ -118,6 +119,9 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	}
 	r.leave = web.CloseIdleConnections
 	g.handlers.attach(r.crawler, p, web)
+	if g.proof != nil {
+		r.crawler.Ledger = g.proof
+	}
 	if g.archive != nil {
 		g.archive.notes, g.archive.revisits = r.frontier, settings.Revisit.Wanted()
 		r.crawler.Archive = g.archive

@@ -244,13 +244,11 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, left.duration, errTime)
 		defer cancel()
 	}
-	out, arc, err := r.records.open(r.app, ed.project)
-	if err != nil {
+	g := r.ground()
+	if err := r.records.open(r.app, ed.project, &g); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(r.records.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	g := r.ground()
-	g.out, g.archive = out, arc
 	rooms, err := g.furnish(ed.project, ed.roots)
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (s *Signing) keys() ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.Keys))
 	known := map[string]string{}
 	for i, name := range s.Keys {
-		k, err := readKey(name)
+		k, err := readKey(name, botauth.ReadKey)
 		if err != nil {
 			return nil, usage("%s: %w", item("agent.signature.keys", i), err)
 		}
@@ -90,24 +90,23 @@ func (s *Signing) signer() (*botauth.Signer, error) {
 // mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.
 const mostKey = 64 << 10
 
-// readKey reads a key that nobody else may read.
-func readKey(name string) (*botauth.Key, error) {
+// readKey reads a private key, in a file that nobody else may read.
+func readKey[K any](name string, parse func([]byte) (K, error)) (k K, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return k, err
 	case !info.Mode().IsRegular() || info.Size() > mostKey:
-		return nil, fmt.Errorf("%s is not the file of a key", name)
+		return k, fmt.Errorf("%s is not the file of a key", name)
 	case readableByOthers(info):
-		return nil, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
+		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	k, err := botauth.ReadKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if k, err = parse(text); err != nil {
+		return k, fmt.Errorf("%s: %w", name, err)
 	}
 	return k, nil
 }

@@ -24,6 +24,7 @@ const (
 	projectFile = "crawl.yaml"  // the project as it was started last: --resume needs no more
 	outputFile  = "pages.jsonl" // the output, if no other place is named
 	bodiesDir   = "bodies"      // the bodies of pages, if they are wanted
+	ledgerDir   = "ledger"      // what permitted each request
 	lockFile    = "lock"        // held by the process that crawls from here
 )
 
@@ -57,6 +58,17 @@ func holdFile(name, what, flag string) (*os.File, error) {
 	}
 	noteHolder(f)
 	return f, nil
+}
+
+// inUse reports whether a process crawls from the directory, as far as can be seen.
+func (d stateDir) inUse() bool {
+	f, err := os.OpenFile(d.path(lockFile), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := tryLock(f)
+	return err == nil && !free
 }
 
 // noteHolder notes in a lock file who holds it. It is a help, no more: where it
@@ -139,7 +151,7 @@ func (d stateDir) moveAside(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	files := []string{storeFile, robotsFile, redisFile, projectFile, outputFile, bodiesDir}
+	files := []string{storeFile, robotsFile, redisFile, projectFile, outputFile, bodiesDir, ledgerDir}
 	for _, f := range full {
 		files = append(files, filepath.Base(f.name))
 	}
@@ -173,6 +185,7 @@ func (d stateDir) save(p Project) error {
 		return full
 	}
 	p.Store.Path, p.Output.JSONL, p.Output.WARC = abs(p.Store.Path), abs(p.Output.JSONL), abs(p.Output.WARC)
+	p.Output.LedgerKey = abs(p.Output.LedgerKey)
 	files := make([]string, len(p.SeedFiles))
 	for i, name := range p.SeedFiles {
 		files[i] = abs(name)

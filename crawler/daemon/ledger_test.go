@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// verifyIn checks the ledger of a crawl, in which nothing may be wrong.
+func verifyIn(t *testing.T, data string) *ledger.Report {
+	t.Helper()
+	report, err := ledger.Verify(stateDir(data).path(ledgerDir), ledger.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		t.Error("the ledger: ", f)
+	}
+	return report
+}
+
+// inLedger compares the records of a crawl with what its servers saw. It returns how
+// many records are of requests that they did not see: those may only be of requests
+// which a kill has cut off, between the record and the first byte.
+func inLedger(t *testing.T, data string, log []crawltest.Exchange) (unseen int) {
+	t.Helper()
+	saw, wrote, answered := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, x := range log {
+		saw[x.Method+" "+x.URL]++
+	}
+	open := map[int64]string{}
+	for r, err := range ledger.Records(stateDir(data).path(ledgerDir)) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case r.Request != nil:
+			what := strings.TrimSpace(r.Request.Method + " " + r.Request.URL)
+			if r.Request.Method == "" {
+				what = "GET " + what
+			}
+			open[r.N] = what
+			wrote[what]++
+		case r.Answer != nil:
+			answered[open[r.Answer.Request]]++
+		}
+	}
+	for what, n := range saw {
+		if wrote[what] < n {
+			t.Errorf("%s was asked for %d times, and is written down %d times", what, n, wrote[what])
+		}
+	}
+	for what, n := range wrote {
+		if answered[what] > saw[what] {
+			t.Errorf("%s is written down as answered %d times, and was asked for %d times", what, answered[what], saw[what])
+		}
+		unseen += n - saw[what]
+	}
+	return unseen
+}
+
+// keyFiles writes a new key and its public half, as openssl does.
+func keyFiles(t *testing.T) (private, public string) {
+	t.Helper()
+	pub, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pubDER, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private = write(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	if err := os.Chmod(private, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return private, write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
+}
+
+// TestLedgerCommands: what a crawl has written down can be checked and shown, and
+// what is wrong with it is named.
+func TestLedgerCommands(t *testing.T) {
+	v := visitTo(t, shop())
+	key, public := keyFiles(t)
+	_, other := keyFiles(t)
+	project := write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
+	data := filepath.Join(v.dir, "data")
+	call(t, v.args("-c", project, "--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	if report := verifyIn(t, data); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
+		report.Verdicts == 0 || !report.Closed || report.Checkpoints == 0 {
+		t.Errorf("report %+v", *report)
+	}
+	if unseen := inLedger(t, data, v.web.Log()); unseen != 0 {
+		t.Errorf("%d requests are written down that the server did not see", unseen)
+	}
+	home := filepath.Join(data, ledgerDir)
+	call(t, "ledger", "verify", "--data", data, "--key", public).want(t, ExitDone, "")
+	call(t, "ledger", "verify", "--data", home, "--format", "json").want(t, ExitDone, "")
+	call(t, "ledger", "verify", "--data", data, "--key", other).want(t, ExitNo, "")
+	call(t, "ledger", "verify", "--data", data, "--key", key).want(t, ExitUsage, "no PUBLIC KEY")
+	call(t, "ledger", "verify", "--data", t.TempDir()).want(t, ExitUsage, "holds no ledger")
+	call(t, "ledger", "show", "--data", data, "--host", "shop.example").want(t, ExitDone, "")
+	call(t, "ledger", "show", "--data", data, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")
+	call(t, "ledger", "show", "--data", data, "--host", "else.example").want(t, ExitNo, "nothing of else.example")
+
+	file := filepath.Join(home, "ledger-000001.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"slots":1`, `"slots":2`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "ledger", "verify", "--data", data).want(t, ExitNo, "")
+	call(t, v.args("--resume", "--data", data)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+}
+
+// TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
+func TestLedgerOfCallbacks(t *testing.T) {
+	site := shop()
+	site.Forms = map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))}
+	v := visitTo(t, site)
+	post := func(c *collyfetch.Collector) {
+		c.OnHTML("title", func(e *colly.HTMLElement) {
+			_ = e.Request.Post("http://shop.example/box", map[string]string{"a": "b"})
+			_ = c.Head("http://shop.example/a")
+			_ = e.Request.Visit("/b?x=1&y=2")
+		})
+	}
+	project := write(t, "p.yaml", "handler: post\n")
+	a := &app{stdout: io.Discard, screen: newScreen(io.Discard), handlers: Handlers{"post": post}}
+	if code := a.main(v.args("-c", project, "http://shop.example/")); code != ExitDone {
+		t.Errorf("exit code %d", code)
+	}
+	report := verifyIn(t, v.data())
+	if unseen := inLedger(t, v.data(), v.web.Log()); unseen != 0 || report.Requests < 5 {
+		t.Errorf("%d requests are written down that the server did not see, of %+v", unseen, *report)
+	}
+}

@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+const ledgerHelp = `Check and show the ledger of a crawl: what permitted each request, in files
+whose records are chained by hashes. docs/ledger.md tells what it proves.
+
+--data names the directory of a crawl, or one that holds a ledger alone.`
+
+func (a *app) ledgerCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
+		Args: noCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.ledgerVerifyCommand(), a.ledgerShowCommand())
+	return c
+}
+
+const ledgerVerifyHelp = `Check a ledger: that no record was changed, left out, added or moved; that each
+robots.txt beside it has its hash; that each verdict is the one which that file
+gives; that each host had the rest that it was owed, by the times of the records;
+and, with --key, that the checkpoints are signed with that key.
+
+A crawl that goes on meanwhile is checked as far as it has come.
+
+Exit codes: 0 all is right, 3 something is not, 1 it cannot be read, 2 wrong usage.`
+
+const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
+  decorum ledger verify --data evidence --key public.pem`
+
+func (a *app) ledgerVerifyCommand() *cobra.Command {
+	var data, key, format string
+	c := &cobra.Command{
+		Use: "verify [--data DIR] [--key FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
+		Example: ledgerVerifyExample, Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(data, key, format) },
+	}
+	fs := c.Flags()
+	dataFlag(fs, &data)
+	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
+	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
+	return c
+}
+
+// ledgerIn returns the directory of a crawl's ledger, and whether the crawl goes on.
+// Where there is none, name itself may be the ledger.
+func ledgerIn(name string) (dir string, open bool, err error) {
+	d := stateDir(name)
+	dir = d.path(ledgerDir)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if found, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(found) == 0 {
+			return "", false, usage("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
+		}
+		return name, false, nil
+	} else if err != nil {
+		return "", false, err
+	}
+	return dir, d.inUse(), nil
+}
+
+// verifyLedger checks a ledger, and says what is wrong with it.
+func (a *app) verifyLedger(data, key, format string) error {
+	if err := checkFormat(format, "text", "json"); err != nil {
+		return err
+	}
+	dir, open, err := ledgerIn(data)
+	if err != nil {
+		return err
+	}
+	opts := ledger.VerifyOptions{Open: open}
+	if key != "" {
+		text, err := os.ReadFile(key)
+		if err == nil {
+			opts.Key, err = ledger.ParsePublicKey(text)
+		}
+		if err != nil {
+			return usage("--key: %w", err)
+		}
+	}
+	report, err := ledger.Verify(dir, opts)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = writeJSON(a.stdout, report)
+	} else {
+		err = a.printVerified(report, opts)
+	}
+	if err == nil && !report.OK() {
+		err = &exit{code: ExitNo}
+	}
+	return err
+}
+
+// printVerified prints what was found.
+func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintln(a.stdout, printable(f.String())); err != nil {
+			return err
+		}
+	}
+	signatures := "not checked: --key names the key"
+	if opts.Key != nil {
+		signatures = "checked"
+	}
+	end := "it is closed"
+	if !r.Closed {
+		end = "it is not closed"
+	}
+	if opts.Open {
+		end = "the crawl goes on"
+	}
+	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
+%d requests: %d answers, %d interrupted; %d refusals
+%d verdicts derived again, from %d robots.txt files
+%d rests measured
+%d checkpoints, signatures %s; %d records after the last
+%s
+`, r.Records, r.Segments, r.Runs, end, r.Requests, r.Answers, r.Interrupted, r.Refusals,
+		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, conclusion(r))
+	return err
+}
+
+// conclusion says in a line whether a ledger is right.
+func conclusion(r *ledger.Report) string {
+	if n := int64(len(r.Findings)) + r.More; n > 0 {
+		return fmt.Sprintf("NOT RIGHT: %d findings", n)
+	}
+	return "all is right"
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// A proof is the crawl's Ledger. A record is with the operating system before its
+// request is sent, and on the disk before what came of it is acked (see
+// bolt.Options.Before). While there is no room for one, all wait.
+type proof struct {
+	ledger  *ledger.Ledger
+	log     *slog.Logger
+	waiting sync.Mutex
+}
+
+// openProof opens the ledger of a project, nil if it has none. The project's
+// directory is locked.
+func (a *app) openProof(p Project) (*proof, error) {
+	if !p.Output.Ledger {
+		return nil, nil
+	}
+	cfg := ledger.Config{
+		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSize: int64(p.Output.LedgerMaxSize),
+		Checkpoint: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(),
+		Recovered: func(cut int64) {
+			a.log.Info("the ledger that was left open has been closed", "bytes_cut", cut)
+		},
+	}
+	if name := p.Output.LedgerKey; name != "" {
+		var err error
+		if cfg.Key, err = readKey(name, ledger.ParseKey); err != nil {
+			return nil, usage("output.ledger_key: %w", err)
+		}
+	}
+	l, err := ledger.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &proof{ledger: l, log: a.log}, nil
+}
+
+// ledgerRun returns what the project's records are made by.
+func (p *Project) ledgerRun() ledger.Run {
+	run := ledger.Run{
+		Software: "decorum/" + Version(), Project: p.Name, UserAgent: p.userAgent(), Agent: p.Agent.Product,
+		Dialect: p.Robots.Dialect, Extensions: p.Robots.Extensions, Purposes: p.Robots.Purpose,
+		DelayMS: time.Duration(p.Politeness.Delay).Milliseconds(), Refusals: p.Output.LedgerRefusals,
+		Hosts: make(map[string]ledger.Override, len(p.Politeness.Hosts)),
+	}
+	for name, h := range p.Politeness.Hosts {
+		host, _ := hostName(name)
+		o := ledger.Override{Reason: ledger.Brief(h.Reason), Expires: h.Expires.end()}
+		if h.Delay != nil {
+			o.DelayMS = new(time.Duration(*h.Delay).Milliseconds())
+		}
+		run.Hosts[host] = o
+	}
+	return run
+}
+
+// Append implements crawler.Ledger.
+func (p *proof) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
+	err = p.whenPossible(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
+	return n, err
+}
+
+// HasRobots implements crawler.Ledger.
+func (p *proof) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
+
+// KeepRobots implements crawler.Ledger.
+func (p *proof) KeepRobots(ctx context.Context, hash string, body []byte) error {
+	return p.whenPossible(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
+}
+
+// whenPossible writes, and while there is no room for that waits, one for all.
+func (p *proof) whenPossible(ctx context.Context, write func() error) error {
+	err := write()
+	if !passing(err) {
+		return err
+	}
+	p.waiting.Lock()
+	defer p.waiting.Unlock()
+	return whenPossible(ctx, p.log, write)
+}
+
+// Sync returns when all records that were written before are on the disk.
+func (p *proof) Sync() error {
+	if p == nil {
+		return nil
+	}
+	return p.ledger.Sync()
+}
+
+// Close ends the run in the ledger. It comes after the state has been closed, which
+// has it synced.
+func (p *proof) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.ledger.Close()
+}
