@@ -1,6 +1,13 @@
 package ledger
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,5 +25,44 @@ func TestVerify(t *testing.T) {
 	if got.Requests != visits+1 || got.Answers != visits || got.Interrupted != 1 || got.Refusals != refusals ||
 		got.Verdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 || got.Segments < 3 || got.Unsigned != 0 {
 		t.Errorf("found %+v", *got)
+	}
+}
+
+// TestDocumentedCheck: the program in docs/ledger.md, which shares nothing with
+// this package, finds the chain right, and an edit to it.
+func TestDocumentedCheck(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	docs, err := os.ReadFile("../../docs/ledger.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(docs), "```python\n")
+	program, _, found := strings.Cut(program, "```")
+	if !found {
+		t.Fatal("docs/ledger.md has no program")
+	}
+	dir := t.TempDir()
+	sample(t, dir, 2)
+	files := readAll(t, dir)
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(name, "ledger-") {
+			text = append(text, unpack(t, name, files[name])...)
+		}
+	}
+	check := func(text []byte) (string, error) {
+		c := exec.Command(python, "-c", program)
+		c.Stdin = bytes.NewReader(text)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := check(text); err != nil || out != fmt.Sprintf("%d records\n", bytes.Count(text, []byte("\n"))) {
+		t.Errorf("it says %q, %v", out, err)
+	}
+	if out, err := check(bytes.Replace(text, []byte(`"status":200`), []byte(`"status":404`), 1)); err == nil {
+		t.Errorf("it says %q of an edit", out)
 	}
 }
