@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := plan{Clusters: "1+0", Callers: "1,20", Memory: "50", Workers: "2", URLs: 500, Hosts: 50, Dir: t.TempDir(),
-		Fleet: fleet{Hosts: 40, InHand: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, Time: time.Second}}
+		Fleet: fleet{Hosts: 40, InHand: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, Time: 500 * time.Millisecond}}
 	if err := run(p, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
