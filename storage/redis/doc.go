@@ -56,6 +56,7 @@
 // Scripts are in lua/, and say what they take and return.
 //
 //	m            hash        sums; the server that served last, its fence
+//	b            hash        the board: values by name (of the first partition)
 //	a            list        origins that were met
 //	d            sorted set  hosts to be leased                    → when they are due
 //	o            sorted set  tokens of leases                      → when they run out

@@ -211,6 +211,7 @@ func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration
 	}
 	began, sent := s.calls.Load(), time.Now()
 	var all []taken
+	defer s.loose.Add(1)
 	for i, a := range s.tryAll(ctx, leaseScript, calls) {
 		more, e := s.leased(ctx, shares[i].partition, began, sent, a)
 		all, err = append(all, more...), errors.Join(err, e)

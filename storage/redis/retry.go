@@ -99,6 +99,9 @@ func (s *Store) call(ctx context.Context, p *partition, safe bool, sc *script, a
 		}
 		return err
 	})
+	if !safe {
+		s.loose.Add(1)
+	}
 	return rest, again, err
 }
 
@@ -110,6 +113,8 @@ func (s *Store) callAll(ctx context.Context, safe bool, sc *script, calls []call
 	try := s.tryAll
 	if safe {
 		try = s.trySafelyAll
+	} else {
+		defer s.loose.Add(1)
 	}
 	var failed []int
 	for i, a := range try(ctx, sc, calls) {

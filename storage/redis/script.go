@@ -38,6 +38,8 @@ var (
 	linesScript   = load("lines")
 	lineScript    = load("line")
 	importScript  = load("import")
+	postScript    = load("post")
+	boardScript   = load("board")
 )
 
 // load puts a verb together with what all verbs share.

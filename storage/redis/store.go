@@ -26,6 +26,8 @@ type Store struct {
 	barrier    barrier
 	routes     routes
 	calls      atomic.Uint64 // answers that were kept
+	loose      atomic.Uint64 // calls that changed something, and did not wait until it is safe
+	flushed    atomic.Uint64 // so many of them have been waited for since
 	stalled    atomic.Bool   // as Options.Stalled was told
 
 	life   context.Context // done with ErrClosed
@@ -210,12 +212,21 @@ func (s *Store) Flush(ctx context.Context) error {
 	return s.flush(ctx)
 }
 
-// flush has a replica confirm a change of each partition, and so all before it.
+// flush has a replica confirm a change of each partition, and so all before it, if
+// anything was changed since that was not waited for.
 func (s *Store) flush(ctx context.Context) error {
 	if s.opts.Durability == None {
 		return nil
 	}
-	return s.callAll(ctx, true, noteScript, callsTo(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
+	loose := s.loose.Load()
+	if s.flushed.Load() == loose {
+		return nil
+	}
+	err := s.callAll(ctx, true, noteScript, callsTo(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
+	if err == nil {
+		s.flushed.Store(loose)
+	}
+	return err
 }
 
 // Close implements storage.Store. If the servers cannot be reached, leases that are
