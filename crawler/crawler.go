@@ -29,6 +29,7 @@ type Crawler struct {
 	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
 	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
 	Rests    *Rests             // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
+	Company  Company            // the other processes that work on it; nil: it is alone
 	Fetcher  Fetcher
 	Handler  Handler  // nil: FollowLinks
 	Recorder Recorder // of visits to pages, when they have been read; nil: none

@@ -30,6 +30,9 @@ const longestShut = 10 * time.Minute
 // the ack, or it is for other hours), the host rests for that first.
 func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
 	origin, now := cl.URL().Origin(), time.Now()
+	if err := c.may(now); err != nil {
+		return politeness.Permit{}, err
+	}
 	policy := c.policyOf(origin.Host(), now)
 	delay, opens, err := c.pace(ctx, origin, now)
 	if err != nil {

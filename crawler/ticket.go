@@ -30,6 +30,7 @@ type stub struct {
 	modified  string
 	used      atomic.Bool
 	brakes    *politeness.Brakes
+	may       func(time.Time) error       // whether others may have said that it must not; nil: nobody
 	connected atomic.Bool                 // a connection was found fit for the request
 	refused   atomic.Bool                 // a brake was put on before
 	mark      func(context.Context) error // notes that a request that is not safe is sent
@@ -74,6 +75,7 @@ func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.P
 	t.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
 	t.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
 	t.stub.held = func() bool { return c.hand.holds(l) }
+	t.stub.may = c.may
 	t.stub.enter = func(ctx context.Context) error { return c.enter(ctx, t) }
 	condition(t, l, cl)
 	return t, nil
@@ -172,7 +174,13 @@ func (t Ticket) Connect(addr netip.Addr) error {
 		t.stub.refused.Store(!t.stub.connected.Load())
 		return err
 	}
-	err := t.stub.permit.Bind(now, addr)
+	var err error
+	if t.stub.may != nil {
+		err = t.stub.may(now)
+	}
+	if err == nil {
+		err = t.stub.permit.Bind(now, addr)
+	}
 	if err == nil {
 		t.stub.connected.Store(true)
 		t.stub.addr.Store(&addr)

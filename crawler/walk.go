@@ -237,6 +237,9 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	ctx, end := c.hand.begin(ctx, l, cl)
 	defer end()
 	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
+		v.Err = c.may(v.Start)
+	}
+	if v.Err == nil {
 		v.Response, v.Err = c.ask(ctx, t)
 	}
 	v.End, v.Exchange, v.marked = time.Now(), t.stub.exchange, t.isMarked()

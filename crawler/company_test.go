@@ -1,0 +1,60 @@
+package crawler_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// An absentee is a company that cannot be asked in a span of time.
+type absentee struct{ from, to time.Time }
+
+func (a absentee) May(now time.Time) error {
+	if now.Before(a.from) || !now.Before(a.to) {
+		return nil
+	}
+	return &politeness.Busy{What: "what others say", Until: now.Add(time.Second)}
+}
+
+// While its company cannot be asked, a crawl begins no visit, finishes those under
+// way, and holds nothing against the hosts; then it goes on.
+func TestCompanyThatCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 10
+		sites := []crawltest.Site{}
+		for _, host := range []string{"a.test", "b.test"} {
+			sites = append(sites, crawltest.Site{Host: host, Others: pageOf(), Latency: crawltest.Latency{Base: 3 * time.Second}})
+		}
+		web, begin := crawltest.New(sites...), time.Now()
+		c := braked(t, web, append(seedsOf(pages, "a.test", "x"), seedsOf(pages, "b.test", "x")...)...)
+		away := absentee{begin.Add(20 * time.Second), begin.Add(time.Hour)}
+		c.Company = away
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		visits := map[string]int{}
+		for _, x := range web.Log() {
+			if !x.Start.Before(away.from) && x.Start.Before(away.to) {
+				t.Errorf("%s was asked for %v after the beginning", x.URL, x.Start.Sub(begin))
+			}
+			if x.Broken {
+				t.Errorf("%s was broken off", x.URL)
+			}
+			if strings.Contains(x.URL, "/x/") {
+				visits[x.URL]++
+			}
+		}
+		if len(visits) != 2*pages {
+			t.Errorf("%d pages were visited, want %d", len(visits), 2*pages)
+		}
+		for u, n := range visits {
+			if n != 1 {
+				t.Errorf("%s was visited %d times", u, n)
+			}
+		}
+	})
+}
