@@ -23,7 +23,7 @@ func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
 
 // SetBrake puts a brake on, in all projects. It holds before it is kept: should
 // that fail, it stays on, and the error says that it may not survive the daemon.
-func (s *supervisor) SetBrake(_ context.Context, b api.Brake) error {
+func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	host, ok := hostName(b.Host)
 	if !ok {
 		return api.Invalid("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
@@ -48,11 +48,15 @@ func (s *supervisor) SetBrake(_ context.Context, b api.Brake) error {
 	if err := s.keepBrakes(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
+	if err := s.postBrake(ctx, host, lineOf(shownBrake(brake)), ""); err != nil {
+		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
+	}
 	return nil
 }
 
 // LiftBrake takes a brake off, when that is kept.
-func (s *supervisor) LiftBrake(_ context.Context, name string) error {
+// So is it in other processes: while they cannot be told, it stays on.
+func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
 	host, _ := hostName(name)
 	s.braking.Lock()
 	defer s.braking.Unlock()
@@ -62,6 +66,9 @@ func (s *supervisor) LiftBrake(_ context.Context, name string) error {
 		return api.NotFound("there is no brake on %q", name)
 	}
 	b := shownBrake(all[i])
+	if err := s.postBrake(ctx, host, "", ""); err != nil {
+		return api.Unavailable("the brake is not lifted, for other processes cannot be told: %w", err)
+	}
 	if err := s.writeBrakes(slices.Delete(all, i, i+1)); err != nil {
 		return err
 	}
@@ -81,6 +88,7 @@ func (s *supervisor) dropExpired(now time.Time) {
 	for _, b := range s.brakes.All() {
 		if b.Expired(now) && s.brakes.Lift(b.Host) {
 			s.tellBrake(shownBrake(b), "expired")
+			_ = s.postBrake(context.Background(), b.Host, "", lineOf(shownBrake(b))) // others do it as well
 		}
 	}
 	if err := s.keepBrakes(); err != nil {

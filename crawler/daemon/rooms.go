@@ -41,6 +41,7 @@ type shared struct {
 	brakes *politeness.Brakes // nil: there are none
 	rests  *crawler.Rests     // nil: one crawl is all there is
 	memory *bolt.Share        // of the frontiers; nil: there is one
+	common *commons           // with other processes; nil: there are none
 }
 
 // Rooms are the house, put together for a project.
@@ -108,7 +109,11 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 		return nil, err
 	}
 	limits := g.hosts.Limits(p.limits(g.restarted))
-	r, err := g.open(p, roots, limits)
+	var budget frontier.Budget = limits
+	if g.common != nil {
+		budget = fleetBudget{limits, g.common}
+	}
+	r, err := g.open(p, roots, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +121,9 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits, Brakes: g.brakes, Rests: g.rests,
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log,
+	}
+	if g.common != nil {
+		r.crawler.Company = g.common
 	}
 	r.leave = web.CloseIdleConnections
 	g.handlers.attach(r.crawler, p, web)

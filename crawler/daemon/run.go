@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -25,6 +26,7 @@ var (
 type job struct {
 	*rooms
 	files  stores
+	common *commons
 	hosts  hostSet
 	goesOn bool // an earlier run has left something
 	start  time.Time
@@ -63,11 +65,38 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 	if s.resume {
 		g.restarted = j.start
 	}
-	if j.rooms, err = g.furnish(p, roots); err != nil {
-		return nil, errors.Join(err, j.files.Close())
+	if p.Store.Redis.isUsed() {
+		err = j.join(p.Store.Redis, &g)
+	}
+	if err == nil {
+		j.rooms, err = g.furnish(p, roots)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
 }
+
+// join joins the commons of the crawl's project: the crawl keeps to the brakes that
+// daemons put on.
+func (j *job) join(r Redis, g *ground) (err error) {
+	g.brakes = &politeness.Brakes{}
+	j.common = startCommons(r, func(board map[string]string) map[string]string {
+		if board != nil {
+			replaceBrakes(g.brakes, board, g.log)
+		}
+		return nil
+	}, g.log)
+	g.common = j.common
+	ctx, cancel := context.WithTimeoutCause(context.Background(), redisPatience, storage.ErrStalled)
+	defer cancel()
+	g.rests = &crawler.Rests{} // of short rests, before a restart too, the frontier knows
+	g.rests.Store, err = j.common.shared(ctx)
+	return err
+}
+
+// Close closes the crawl's state.
+func (j *job) Close() error { return errors.Join(j.files.Close(), j.common.Close()) }
 
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.Before).
@@ -138,12 +167,12 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	}
 	if s.resume {
 		if err := j.takeOver(ctx, dir, before); err != nil {
-			return errors.Join(err, j.files.Close())
+			return errors.Join(err, j.Close())
 		}
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
-	return j.ending(errors.Join(end, j.files.Close()))
+	return j.ending(errors.Join(end, j.Close()))
 }
 
 // openOutput opens the output, and moves what is in the way of a crawl that

@@ -25,6 +25,7 @@ type runner struct {
 	wishes *wishes
 	robots store // of all projects
 	shared
+	commons func(Redis) *commons
 	metrics *metrics.Metrics
 	vault   *vault
 
@@ -53,7 +54,7 @@ func (s *supervisor) newRunner(name string) *runner {
 	a := *s.app
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
-		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, metrics: s.metrics,
+		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, commons: s.commonsOf, metrics: s.metrics,
 		state: api.Stopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
@@ -244,7 +245,10 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, left.duration, errTime)
 		defer cancel()
 	}
-	g := r.ground()
+	g, err := r.ground(ctx, ed.project)
+	if err != nil {
+		return err
+	}
 	if err := r.records.open(r.app, ed.project, &g); err != nil {
 		return err
 	}
@@ -265,16 +269,22 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 }
 
 // ground returns what the project's rooms stand on, while its state is open.
-func (r *runner) ground() ground {
+func (r *runner) ground(ctx context.Context, p Project) (g ground, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	counted := hooks.Visited
 	hooks.Visited = func(v *crawler.Visit) { counted(v); r.visited(v) }
 	hooks.Acked = r.acked
-	return ground{
+	g = ground{
 		files: *r.vault.files, handlers: r.app.handlers, log: r.app.log,
 		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
 		restarted: r.rests.Restarted, waits: true,
 	}
+	if g.common = r.commons(p.Store.Redis); g.common != nil {
+		rests := *r.rests
+		rests.Store, err = g.common.shared(ctx)
+		g.rests = &rests
+	}
+	return g, err
 }
 
 // prepare makes the state that of an edition of the project. What is cut short is

@@ -228,6 +228,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	away := time.Now()
 	for i := range s.clients {
 		await(t, "it is said that Redis is away", func() bool {
 			p := s.show(i)
@@ -241,10 +242,10 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 			t.Errorf("hosts of daemon %d: %v, want a problem of status 503", i, err)
 		}
 	}
-	quiet := len(s.web.Log())
-	time.Sleep(10 * fleetDelay) // in which there would be visits
-	if n := len(s.web.Log()); n != quiet {
-		t.Errorf("%d requests were made while Redis was away", n-quiet)
+	for _, x := range s.web.Log() {
+		if late := x.Start.Sub(away); late > boardTrust {
+			t.Errorf("%s was asked for when Redis was away for %v", x.URL, late)
+		}
 	}
 	if err := c.Nodes()[0].Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -253,4 +254,114 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 		before := s.show(i).Stats.Pages
 		await(t, "it goes on", func() bool { p := s.show(i); return p.Why == "" && p.Stats.Pages > before && s.ready(i) == 200 })
 	}
+}
+
+// slowWeb is hosts of which the answers take so long that there is always one under
+// way, and others.
+func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for h := range hosts {
+		for _, domain := range []string{"braked.example", "free.example"} {
+			site := crawltest.Site{Host: fmt.Sprintf("h%d.%s", h, domain), Others: crawltest.Always(crawltest.HTML("a page"))}
+			if domain == "braked.example" {
+				site.Latency.Base = latency
+			}
+			sites = append(sites, site)
+			for i := range 200 {
+				seeds = append(seeds, fmt.Sprintf("http://%s/%d", site.Host, i))
+			}
+		}
+	}
+	web := crawltest.New(sites...)
+	web.Plan.Seeds = seeds
+	return web
+}
+
+// A brake that is put on one daemon holds in all, and in a crawl in the foreground:
+// what is under way is broken off, and after boardTrust nobody begins a request.
+// Lifted, or expired, it holds nowhere any more.
+func TestServeFleetBrakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemons are processes of their own")
+	}
+	t.Parallel() // it mostly waits
+	const latency, brakedHosts = 3 * time.Second, 6
+	c := redistest.Start(t, 1, 1)
+	s := squadOf(t, 3, slowWeb(brakedHosts, latency), c, "")
+	s.project = filepath.Join(s.folder, "shop.yaml")
+	crawl, stderr, err := s.start(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		crawl.Process.Signal(syscall.SIGINT)
+		if err := crawl.Wait(); err == nil || crawl.ProcessState.ExitCode() != ExitStopped {
+			t.Errorf("the crawl ended with %v:\n%s", err, stderr)
+		}
+	})
+	await(t, "all hosts are visited", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
+	order := api.BrakeOrder{Domain: true, Stop: true, Reason: "its owner asked"}
+	if _, err := s.clients[0].Brake(t.Context(), "braked.example", order); err != nil {
+		t.Fatal(err)
+	}
+	on := time.Now()
+	await(t, "all requests are broken off", func() bool { return len(s.underWay("braked.example")) == 0 })
+	broken := time.Since(on)
+	if broken > latency/2 {
+		t.Errorf("requests were broken off after %v", broken)
+	}
+	for i := range s.clients {
+		await(t, "the brake is on everywhere", func() bool { return len(s.brakes(i)) == 1 })
+	}
+	s.more(50) // of other hosts
+	for _, x := range s.web.Log() {
+		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > boardTrust {
+			t.Errorf("%s was asked for %v after the brake was put on", x.URL, late)
+		}
+	}
+	t.Logf("requests were broken off within %v", broken)
+	if err := s.clients[1].LiftBrake(t.Context(), "braked.example", "it may be visited"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.clients {
+		await(t, "the brake is lifted everywhere", func() bool { return len(s.brakes(i)) == 0 })
+	}
+	await(t, "all hosts are visited again", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
+
+	order.Expires = time.Now().Add(2 * time.Second)
+	if _, err := s.clients[2].Brake(t.Context(), "braked.example", order); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all requests are broken off", func() bool { return len(s.underWay("braked.example")) == 0 })
+	await(t, "all hosts are visited again", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
+	for i := range s.clients {
+		await(t, "the brake has expired everywhere", func() bool { return len(s.brakes(i)) == 0 })
+	}
+}
+
+// underWay returns the requests to a domain that are under way.
+func (s *squad) underWay(domain string) (urls []string) {
+	for _, x := range s.web.Log() {
+		if x.End.IsZero() && strings.Contains(x.URL, domain) && !strings.HasSuffix(x.URL, "/robots.txt") {
+			urls = append(urls, x.URL)
+		}
+	}
+	return urls
+}
+
+func (s *squad) brakes(i int) []api.Brake {
+	s.t.Helper()
+	all, err := s.clients[i].Brakes(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// more waits until so many more requests were made.
+func (s *squad) more(n int) {
+	s.t.Helper()
+	before := len(s.web.Log())
+	await(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
 }

@@ -44,6 +44,7 @@ type supervisor struct {
 	scanning sync.Mutex // held by who reads project files, or changes them
 	mu       sync.Mutex // guards what follows
 	runners  map[string]*runner
+	commons  map[string]*commons
 	trouble  string            // why the folder cannot be read; empty: it can
 	strange  map[string]string // files that are no project's, and why; guarded by scanning
 	closed   bool              // likewise
@@ -65,7 +66,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (*supervisor, er
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: startNew, rosters: newRosters(),
 		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}},
-		runners: map[string]*runner{}, strange: map[string]string{},
+		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)
 	if s.lock, err = s.data.lock(); err != nil {
@@ -160,6 +161,7 @@ func (s *supervisor) run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			s.dropExpired(now)
+			s.tendCommons()
 			s.sample(ctx, now)
 		case <-ctx.Done():
 			return
@@ -202,6 +204,9 @@ func (s *supervisor) Close() (err error) {
 		if e := r.vault.shut(); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", r.name, e))
 		}
+	}
+	for _, c := range s.allCommons() {
+		s.closeCommons(c)
 	}
 	if s.robots != nil {
 		err = errors.Join(err, s.robots.Close())

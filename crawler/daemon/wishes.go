@@ -31,7 +31,10 @@ type wishes struct {
 type told struct {
 	Projects map[string]wish `json:"projects"`
 	Brakes   []api.Brake     `json:"brakes"`
-	Ended    time.Time       `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	// Shared are the brakes that were on each board when it was seen last: one that is
+	// not there any more was lifted elsewhere.
+	Shared map[string]map[string]string `json:"shared,omitempty"`
+	Ended  time.Time                    `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openWishes reads what a daemon was told before.
@@ -72,7 +75,7 @@ func (w *wishes) change(change func(*told)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.told
-	next.Projects, next.Brakes = maps.Clone(next.Projects), slices.Clone(next.Brakes)
+	next.Projects, next.Brakes, next.Shared = maps.Clone(next.Projects), slices.Clone(next.Brakes), maps.Clone(next.Shared)
 	change(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
@@ -118,6 +121,13 @@ func (w *wishes) projects() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.told.Projects))
+}
+
+// shared returns the brakes that were on a board when it was seen last.
+func (w *wishes) shared(board string) map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.told.Shared[board]
 }
 
 // brakes returns the brakes that are on.

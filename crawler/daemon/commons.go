@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis"
+)
+
+// How well processes know each other's brakes: they look boardPoll after they did
+// last, and who has not seen the board for boardTrust begins no visit. So a brake that
+// was put on keeps all from their next visit within boardTrust, whatever happens.
+const (
+	boardPoll  = 200 * time.Millisecond
+	boardTrust = time.Second
+)
+
+// Commons are what processes share whose projects are under one prefix in Redis,
+// beyond the projects: the brakes, and long rests of hosts. They are the
+// crawler.Company of these projects' crawls.
+type commons struct {
+	key  string // which they are
+	open func() (*redis.Store, error)
+	heed func(board map[string]string) (missing map[string]string) // told of the brakes; says which are to be put on it
+	log  *slog.Logger
+
+	opened chan struct{} // closed when store is there
+	store  *redis.Store
+	known  atomic.Int64 // until then the brakes are known, as Unix nanoseconds
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// commonsName ends the prefix of commons: no project has a name like it.
+const commonsName = ":COMMONS"
+
+// key says which commons a project belongs to.
+func (r *Redis) commonsKey() string {
+	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
+}
+
+// startCommons makes the commons of a project's processes, and keeps an eye on them
+// until Close is called.
+func startCommons(r Redis, heed func(map[string]string) map[string]string, log *slog.Logger) *commons {
+	c := &commons{key: r.commonsKey(), heed: heed, log: log, opened: make(chan struct{})}
+	c.open = func() (*redis.Store, error) {
+		opts, err := r.options()
+		if err != nil {
+			return nil, err
+		}
+		opts.Partitions = 0 // of a project's own it says nothing
+		ctx, cancel := context.WithTimeout(context.Background(), redisPatience)
+		defer cancel()
+		opts.Prefix = r.Prefix + commonsName
+		return redis.Open(ctx, opts)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.running.Go(func() { c.watch(ctx) })
+	return c
+}
+
+// Close ends the watch.
+func (c *commons) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.stop()
+	c.running.Wait()
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Close()
+}
+
+// watch opens the store, and looks at the board, until ctx is done.
+func (c *commons) watch(ctx context.Context) {
+	for wait := time.Duration(0); ; wait = retryServers {
+		if !sleep(ctx, wait) {
+			return
+		}
+		store, err := c.open()
+		if err == nil {
+			c.store = store
+			close(c.opened)
+			break
+		}
+		if wait == 0 {
+			c.log.Error("the brakes of other processes cannot be read; until they can, nothing is visited of projects in Redis", "redis", c.key, "error", err)
+		}
+	}
+	version := ""
+	for sleep(ctx, boardPoll) {
+		began := time.Now()
+		newest, err := c.look(ctx, version)
+		if err != nil {
+			continue // what was known lasts for boardTrust
+		}
+		version = newest
+		c.known.Store(began.Add(boardTrust).UnixNano())
+	}
+}
+
+// look looks at the board, and puts on it what is missing there.
+func (c *commons) look(ctx context.Context, version string) (newest string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, boardTrust)
+	defer cancel()
+	board, newest, err := c.store.Board(ctx, version)
+	if err != nil {
+		return version, err
+	}
+	for host, brake := range c.heed(board) {
+		if _, err := c.store.Post(ctx, host, brake, ""); err != nil {
+			return version, err
+		}
+	}
+	return newest, nil
+}
+
+// May implements crawler.Company.
+func (c *commons) May(now time.Time) error {
+	if now.UnixNano() < c.known.Load() {
+		return nil
+	}
+	return &politeness.Busy{What: "what other processes say of brakes", Until: now.Add(boardPoll)}
+}
+
+// post puts a value on the board, or takes it off, if it is was, or was is empty. It
+// does not wait long.
+func (c *commons) post(ctx context.Context, host, brake, was string) error {
+	select {
+	case <-c.opened:
+	default:
+		return fmt.Errorf("%s: %w", c.key, storage.ErrStalled)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, boardTrust, storage.ErrStalled)
+	defer cancel()
+	if _, err := c.store.Post(ctx, host, brake, was); err != nil {
+		return fmt.Errorf("%s: %w", c.key, err)
+	}
+	return nil
+}
+
+// shared returns the store of the commons, when it is open.
+func (c *commons) shared(ctx context.Context) (storage.Store, error) {
+	select {
+	case <-c.opened:
+		return c.store, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// sleep waits, and returns false when ctx is done.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// A fleetBudget is the budget of a crawl that begins no visit while it does not know
+// what its company says: so nothing is leased that would be given back.
+type fleetBudget struct {
+	*politeness.Limits
+	company interface{ May(time.Time) error }
+}
+
+// Ready implements frontier.Budget.
+func (b fleetBudget) Ready(now time.Time, want int) (grant int, wait time.Duration) {
+	var busy *politeness.Busy
+	if errors.As(b.company.May(now), &busy) {
+		return 0, busy.Until.Sub(now)
+	}
+	return b.Limits.Ready(now, want)
+}
