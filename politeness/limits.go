@@ -57,6 +57,20 @@ func newLimits(h *Hosts, cfg LimitsConfig) *Limits {
 	return l
 }
 
+// SetShare has the crawl keep to a part of its limits of requests and bytes a second,
+// from 0 to 1: the rest is for other processes that work on it.
+func (l *Limits) SetShare(now time.Time, share float64) {
+	l.lock()
+	defer l.unlock()
+	if l.requests != nil {
+		l.requests.SetLimitAt(now, rate.Limit(l.cfg.RequestsPerSecond*share))
+	}
+	if l.bytes != nil {
+		l.bytes.SetLimitAt(now, rate.Limit(l.cfg.BytesPerSecond*share))
+		l.bytes.SetBurstAt(now, max(1, int(l.cfg.BytesPerSecond*share)))
+	}
+}
+
 // lock begins a call.
 func (l *Limits) lock() { l.hosts.mu.Lock() }
 

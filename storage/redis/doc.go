@@ -56,6 +56,9 @@
 // Scripts are in lua/, and say what they take and return.
 //
 //	m            hash        sums; the server that served last, its fence
+//	u            hash        what all workers have done together (of the first partition)
+//	w            sorted set  workers                              → when they were heard of (likewise)
+//	w:WORKER     hash        what a worker has done (likewise)
 //	b            hash        the board: values by name (of the first partition)
 //	a            list        origins that were met
 //	d            sorted set  hosts to be leased                    → when they are due

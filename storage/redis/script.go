@@ -40,6 +40,7 @@ var (
 	importScript  = load("import")
 	postScript    = load("post")
 	boardScript   = load("board")
+	musterScript  = load("muster")
 )
 
 // load puts a verb together with what all verbs share.
