@@ -20,6 +20,10 @@ func (a absentee) May(now time.Time) error {
 	return &politeness.Busy{What: "what others say", Until: now.Add(time.Second)}
 }
 
+func (absentee) Page() error   { return nil }
+func (absentee) Unpage()       {}
+func (absentee) Receive(int64) {}
+
 // While its company cannot be asked, a crawl begins no visit, finishes those under
 // way, and holds nothing against the hosts; then it goes on.
 func TestCompanyThatCannotBeAsked(t *testing.T) {

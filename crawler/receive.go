@@ -32,7 +32,7 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 		ack, err = c.receivePage(ctx, v)
 	}
 	if v.Response != nil {
-		c.bytes.Add(int64(len(v.Response.Body)))
+		c.received(len(v.Response.Body))
 	}
 	var restErr error
 	ack.Host, restErr = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay

@@ -155,9 +155,7 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 	case c.Settings.MaxBytes > 0 && c.bytes.Load() >= c.Settings.MaxBytes:
 		return ErrBytes
 	case isPage(l, cl):
-		if n := c.pages.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
-			return ErrPages
-		}
+		return c.page()
 	}
 	return nil
 }
@@ -165,7 +163,7 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 // untake takes back the counting of a visit that was not made.
 func (c *Crawler) untake(l storage.Lease, cl robots.Clearance) {
 	if isPage(l, cl) {
-		c.pages.Add(-1)
+		c.unpage()
 	}
 }
 

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -24,8 +23,7 @@ const (
 )
 
 // Commons are what processes share whose projects are under one prefix in Redis,
-// beyond the projects: the brakes, and long rests of hosts. They are the
-// crawler.Company of these projects' crawls.
+// beyond the projects: the brakes, and long rests of hosts.
 type commons struct {
 	key  string // which they are
 	open func() (*redis.Store, error)
@@ -126,7 +124,7 @@ func (c *commons) look(ctx context.Context, version string) (newest string, err 
 	return newest, nil
 }
 
-// May implements crawler.Company.
+// May returns nil while the brakes are known.
 func (c *commons) May(now time.Time) error {
 	if now.UnixNano() < c.known.Load() {
 		return nil
@@ -170,20 +168,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// A fleetBudget is the budget of a crawl that begins no visit while it does not know
-// what its company says: so nothing is leased that would be given back.
-type fleetBudget struct {
-	*politeness.Limits
-	company interface{ May(time.Time) error }
-}
-
-// Ready implements frontier.Budget.
-func (b fleetBudget) Ready(now time.Time, want int) (grant int, wait time.Duration) {
-	var busy *politeness.Busy
-	if errors.As(b.company.May(now), &busy) {
-		return 0, busy.Until.Sub(now)
-	}
-	return b.Limits.Ready(now, want)
 }

@@ -32,6 +32,7 @@ type ground struct {
 	restarted time.Time // when an earlier run was gone on with; zero if the crawl begins
 	waits     bool      // for revisits and dormant origins, as a daemon does
 	brisk     bool      // retry soon: see hurryGate
+	renews    bool      // limits of all processes that are reached count anew
 }
 
 // What crawls of one process share, so that together they are as polite as one,
@@ -53,6 +54,7 @@ type rooms struct {
 	frontier *frontier.Frontier
 	crawler  *crawler.Crawler // nil: nobody crawls
 	outside  *outside
+	crew     *crew  // who else crawls; nil: nobody
 	leave    func() // when nobody crawls any more; nil: nobody did
 }
 
@@ -110,8 +112,9 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	}
 	limits := g.hosts.Limits(p.limits(g.restarted))
 	var budget frontier.Budget = limits
-	if g.common != nil {
-		budget = fleetBudget{limits, g.common}
+	crew := newCrew(g.common, p, g.files, limits, g.renews, g.log)
+	if crew != nil { // whose limits these are
+		budget, settings.MaxPages, settings.MaxBytes = crew, 0, 0
 	}
 	r, err := g.open(p, roots, budget)
 	if err != nil {
@@ -122,8 +125,8 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log,
 	}
-	if g.common != nil {
-		r.crawler.Company = g.common
+	if crew != nil {
+		r.crawler.Company, r.crew = crew, crew
 	}
 	r.leave = web.CloseIdleConnections
 	g.handlers.attach(r.crawler, p, web)

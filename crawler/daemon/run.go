@@ -87,7 +87,7 @@ func (j *job) join(r Redis, g *ground) (err error) {
 		}
 		return nil
 	}, g.log)
-	g.common = j.common
+	g.common, g.renews = j.common, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), redisPatience, storage.ErrStalled)
 	defer cancel()
 	g.rests = &crawler.Rests{} // of short rests, before a restart too, the frontier knows
@@ -213,7 +213,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 func (a *app) runJob(ctx context.Context, j *job, how string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if limit := time.Duration(j.project.Limits.Duration); limit > 0 {
+	if limit := time.Duration(j.project.Limits.Duration); limit > 0 && j.crew == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTime)
 		defer cancel()
@@ -224,6 +224,7 @@ func (a *app) runJob(ctx context.Context, j *job, how string) error {
 	defer close(over)
 	beside.Go(func() { a.heed(j, stop, over) })
 	beside.Go(func() { a.watch(j, how, over) })
+	defer j.crew.begin(stop)()
 	if err := j.prepare(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

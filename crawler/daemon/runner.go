@@ -45,6 +45,7 @@ type runner struct {
 	rooms     *rooms   // see consult; nil: there are none
 	roomsOf   *edition // that they are of
 	reach     reach
+	renews    bool // limits of all processes that are reached count anew
 	meter     meter
 	ended     chan struct{} // closed when live has returned
 }
@@ -236,7 +237,11 @@ func (r *runner) pauseAt(version int, limit error) {
 
 // crawl crawls as an edition of the project says. Its state is open.
 func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
-	left, err := r.meter.left(ed.project.Limits)
+	limits := ed.project.Limits
+	if ed.project.Store.Redis.isUsed() {
+		limits = Limits{} // they are the crew's
+	}
+	left, err := r.meter.left(limits)
 	if err != nil {
 		return err
 	}
@@ -262,6 +267,9 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 	r.occupy(rooms, ed)
 	r.meter.begin(rooms.crawler)
 	defer r.meter.end()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer rooms.crew.begin(stop)()
 	if err := r.prepare(ctx, rooms, ed); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
@@ -283,6 +291,9 @@ func (r *runner) ground(ctx context.Context, p Project) (g ground, err error) {
 		rests := *r.rests
 		rests.Store, err = g.common.shared(ctx)
 		g.rests = &rests
+		r.mu.Lock()
+		g.renews, r.renews = r.renews, false
+		r.mu.Unlock()
 	}
 	return g, err
 }

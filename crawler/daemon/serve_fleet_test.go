@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -364,4 +365,57 @@ func (s *squad) more(n int) {
 	s.t.Helper()
 	before := len(s.web.Log())
 	await(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
+}
+
+// Limits are of all daemons together: pages exactly, and each time that the project
+// is told to go on again.
+func TestServeFleetLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the daemons are processes of their own")
+	}
+	t.Parallel() // it mostly waits
+	c := redistest.Start(t, 1, 1)
+	const limit = 151
+	s := squadOf(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: 100}", limit))
+	s.become(api.Paused)
+	if n := len(pagesOf(s.web.Log())); n != limit {
+		t.Errorf("%d pages were asked for, want %d", n, limit)
+	}
+	times, shares := s.shares()
+	for i, n := range shares {
+		if n < limit/len(shares)/3 {
+			t.Errorf("daemon %d visited %d of %d pages", i, n, limit)
+		}
+	}
+	if len(times) != limit {
+		t.Errorf("%d pages are recorded, want %d", len(times), limit)
+	}
+	s.inTime(100)
+	if p := s.show(2); !strings.Contains(p.Why, "limit of pages") {
+		t.Errorf("it pauses for %q", p.Why)
+	}
+	s.do(api.Resume)
+	await(t, "it goes on", func() bool { return len(pagesOf(s.web.Log())) > limit })
+	s.become(api.Paused)
+	if n := len(pagesOf(s.web.Log())); n != 2*limit {
+		t.Errorf("%d pages were asked for, want %d", n, 2*limit)
+	}
+	t.Logf("by daemon: %v", shares)
+}
+
+// inTime wants no more requests in any time than all daemons together may make at a
+// rate a second, and one more each.
+func (s *squad) inTime(rate float64) {
+	s.t.Helper()
+	log := s.web.Log()
+	slices.SortFunc(log, func(a, b crawltest.Exchange) int { return a.Start.Compare(b.Start) })
+	for i, first := range log {
+		for j := i; j < len(log); j++ {
+			most := rate*log[j].Start.Sub(first.Start).Seconds() + float64(2*len(s.clients))
+			if n := j - i + 1; float64(n) > most {
+				s.t.Errorf("%d requests were made in %v, at most %.1f a second are allowed", n, log[j].Start.Sub(first.Start), rate)
+				return
+			}
+		}
+	}
 }

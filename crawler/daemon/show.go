@@ -37,6 +37,7 @@ func (r *runner) demand(s api.State) error {
 	r.command(func(o *orders) { o.wish = wish{State: s} })
 	if s == api.Running {
 		r.meter.renew()
+		r.renews = true
 		r.enter(s, "")
 	}
 	return err
