@@ -92,6 +92,8 @@ func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
 		if l.For.IsZero() {
 			q.Referrer = ""
 		}
+	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
+		q.Kind = ledger.TDMRep
 	case t.Errand():
 		q.Kind = ledger.Sitemap
 	}
@@ -148,12 +150,13 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 // are.
 func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) error {
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
-	if c.Ledger == nil || !c.Settings.Refusals || !byRobots && !errors.Is(why, decorum.OutOfScope) {
+	closes := byRobots || errors.Is(why, decorum.OutOfScope)
+	if c.Ledger == nil || !c.Settings.Refusals || !closes {
 		return nil
 	}
 	u := target(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Why: ledger.Brief(why.Error())}
-	if byRobots {
+	if byRobots && refusal.TDMRep == "" { // else robots.txt does not say so
 		kept, err := c.keepRules(ctx, u.Origin(), refusal.File)
 		if err != nil {
 			return err

@@ -57,13 +57,14 @@ const (
 	Page      = "page"
 	Sitemap   = "sitemap"
 	RobotsTXT = "robots.txt"
+	TDMRep    = "tdmrep.json"
 )
 
 // A Request is about to be sent: its robots.txt allows it, and its host is due.
 type Request struct {
 	URL      string   `json:"url"`
 	Method   string   `json:"method,omitempty"` // empty: GET
-	Kind     string   `json:"kind"`             // Page, Sitemap or RobotsTXT
+	Kind     string   `json:"kind"`             // Page, Sitemap, RobotsTXT or TDMRep
 	Origin   string   `json:"origin"`           // whose robots.txt cleared it, or is asked for
 	IP       string   `json:"ip,omitempty"`     // of the server; empty if it is not known
 	Source   string   `json:"source"`
