@@ -34,9 +34,10 @@ type crawler struct {
 func crawlers() []crawler {
 	return []crawler{
 		{name: "colly", twice: true, crawl: byColly, version: ofModule("github.com/gocolly/colly/v2")},
-		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "") }, version: ofDecorum},
-		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit") }, version: ofDecorum},
-		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow") }, version: ofDecorum},
+		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "", true) }, version: ofDecorum},
+		{name: "decorum, no ledger", crawl: func(p plan) error { return byDecorum(p, "", false) }, version: ofDecorum},
+		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit", true) }, version: ofDecorum},
+		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow", true) }, version: ofDecorum},
 		{name: "spider-rs", blind: true, twice: true, program: bySpider, version: ofSpider},
 		{name: "wget2", program: byWget2, version: ofWget2},
 		{name: "tokenizer loop", blind: true, crawl: byTokenizer, version: ofModule("golang.org/x/net")},
@@ -114,11 +115,13 @@ politeness: {delay: 0s, adaptive: 0, concurrency: %d}
 limits: {workers: %d}
 fetch: {allow_private: true, connect_to: ["::%s"]}
 store: {path: %q}
+output: {ledger: %t}
 `
 
 // byDecorum is the command decorum crawl, with all that it does beside: the state
-// in files that survive a crash, and a line of output for each page.
-func byDecorum(p plan, handler string) error {
+// in files that survive a crash, a line of output for each page, and a ledger of
+// what permitted each request, unless that is not wanted.
+func byDecorum(p plan, handler string, ledger bool) error {
 	dir, err := os.MkdirTemp(p.Dir, "decorum-")
 	if err != nil {
 		return err
@@ -126,7 +129,7 @@ func byDecorum(p plan, handler string) error {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "project.yaml")
 	concurrency := max(1, p.Workers/p.Web.Hosts)
-	text := fmt.Sprintf(project, handler, seed(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"))
+	text := fmt.Sprintf(project, handler, seed(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"), ledger)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}

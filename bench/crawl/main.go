@@ -10,7 +10,8 @@
 //
 //   - colly as its documentation shows, with OnHTML and Visit;
 //   - the command decorum crawl, with all that it does: it follows links itself, keeps
-//     its state in files and writes a line for each page;
+//     its state in files and writes a line for each page, and what permitted it into a
+//     ledger; the same without that ledger;
 //   - the same with colly's callback, OnHTML and Visit, and with collyfetch.Follow in
 //     the place of Visit;
 //   - spider-rs, if -spider names a directory where npm install @spider-rs/spider-rs
