@@ -53,9 +53,7 @@ var (
 // requests fetcher sends. It must be made the Fetcher of the Crawler, and its
 // Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
-	engine := newEngine(fetcher.cfg.UserAgent, nil)
-	engine.ParseHTTPErrorResponse, engine.AllowURLRevisit = false, false // errors are for OnError
-	c, err := newCollector(engine, f, fetcher, slog.Default())
+	c, err := newCollector(newEngine(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
 	}
@@ -66,6 +64,21 @@ func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetche
 	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(), id: rand.Text(),
 		members: map[string]*member{}, readings: map[uint64]*reading{}}
 	return c, c.join("", engine)
+}
+
+// newEngine returns a collector with everything off that decorum decides, and that
+// configure leaves alone. Fields are set after NewCollector, so that no COLLY_
+// environment variable has the last word.
+func newEngine(userAgent string) *colly.Collector {
+	c := colly.NewCollector()
+	c.UserAgent = userAgent
+	c.AllowURLRevisit = false        // join warns of it
+	c.ParseHTTPErrorResponse = false // errors are for OnError
+	c.DetectCharset = false
+	c.CacheDir = ""
+	c.MaxDepth, c.MaxBodySize = 0, 0 // the fetcher's bound holds, which can tell that it cut
+	c.AllowedDomains, c.DisallowedDomains = nil, nil
+	return c
 }
 
 // Join makes the requests of another collector, such as a Clone, go the same

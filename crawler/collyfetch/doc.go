@@ -11,8 +11,9 @@
 // daemon.Main from a project file. docs/colly.md tells what becomes of each of
 // colly's methods and settings.
 //
-// Fetcher is the crawl's Fetcher, with colly as its engine. colly's own
-// robots.txt, revisit check, cookies and redirects are off: decorum decides.
+// Fetcher is the crawl's Fetcher, on net/http. A crawl without callbacks goes by it
+// alone, and needs nothing of colly. Under callbacks colly's own robots.txt, revisit
+// check, cookies and redirects are off: decorum decides.
 //
 // # How a page goes through colly
 //
@@ -27,8 +28,8 @@
 // # No ticket, no request
 //
 // A request that is for no page in hand is refused by the door, as one of a
-// Clone is that did not Join. Below the Fetcher the turnstile refuses every request
-// that does not carry a valid ticket for exactly its URL, whoever made it. And
+// Clone is that did not Join. In the Fetcher the turnstile makes each request itself,
+// for the URL of the ticket that pays for it, and none without. And
 // where a program replaces the door, by SetClient or WithTransport, the requests
 // of the collector have a context that is done, and a header that is no HTTP:
 // another transport sends nothing.

@@ -41,7 +41,7 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
-	res, err := d.collector.fetcher.relay(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
+	res, err := d.collector.fetcher.fetch(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
 	switch {
 	case errors.Is(err, decorum.NotDue) || err != nil && r.ctx.Err() != nil:
 		r.err = err

@@ -66,10 +66,15 @@ var (
 
 // explain returns why a request brought no answer.
 func (t *turnstile) explain(err error) error {
-	var certificate *tls.CertificateVerificationError
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+	)
 	switch {
 	case errors.As(err, &certificate):
 		return certificateError(certificate)
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
+		return http.ErrSchemeMismatch
 	case isHeaderLimit(err):
 		return &told{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeader), decorum.Malformed, nil}
 	case isWireError(err):

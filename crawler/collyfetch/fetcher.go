@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
@@ -88,12 +86,11 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Fetcher is a crawler.Fetcher on colly. Its methods may be called at the
+// A Fetcher is a crawler.Fetcher on net/http. Its methods may be called at the
 // same time.
 type Fetcher struct {
 	cfg     Config
-	engine  *colly.Collector
-	way     *turnstile // under the engine
+	way     *turnstile
 	network *network
 }
 
@@ -120,7 +117,7 @@ func newFetcher(cfg Config, n *network) *Fetcher {
 	if way.next == nil {
 		way.next, way.network = newTransport(n), n
 	}
-	return &Fetcher{cfg: cfg, engine: newEngine(cfg.UserAgent, way), way: way, network: n}
+	return &Fetcher{cfg: cfg, way: way, network: n}
 }
 
 // CloseIdleConnections closes the connections that are kept open for a next visit.
@@ -129,62 +126,15 @@ func (f *Fetcher) CloseIdleConnections() {
 	(&http.Client{Transport: f.way.next}).CloseIdleConnections()
 }
 
-// newEngine returns a collector with everything off that decorum decides.
-// Fields are set after NewCollector, so that no COLLY_ environment variable
-// has the last word.
-func newEngine(userAgent string, transport http.RoundTripper) *colly.Collector {
-	c := colly.NewCollector()
-	c.UserAgent = userAgent
-	c.IgnoreRobotsTxt = true // decorum's own gate has been asked
-	c.AllowURLRevisit = true // decorum's seen set has been asked
-	c.ParseHTTPErrorResponse = true
-	c.Async = false
-	c.CacheDir = ""
-	c.DetectCharset = false
-	c.MaxDepth, c.MaxRequests = 0, 0
-	c.MaxBodySize = 0 // bounded by the turnstile, which can tell that it cut
-	c.AllowedDomains, c.DisallowedDomains = nil, nil
-	c.DisableCookies()
-	c.SetRequestTimeout(0) // the visit's context has the timeout
-	c.SetRedirectHandler(func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse })
-	c.WithTransport(transport)
-	return c
-}
-
 // Fetch makes one request, which the ticket pays for.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	return f.visit(ctx, t, func(ctx context.Context) error {
-		c := f.engine.Clone()
-		c.Context = ctx
-		return c.Request(t.Request().Name(), t.URL().String(), reader(t.Request()), nil, f.header(nil))
-	})
+	return f.fetch(ctx, t, nil)
 }
 
-// relay is Fetch for a page that a colly is asking for already, that of the callbacks:
-// a second one would do all again. extra are headers that the callbacks have set.
-func (f *Fetcher) relay(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
-	return f.visit(ctx, t, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, t.Request().Name(), t.URL().String(), reader(t.Request()))
-		if err != nil {
-			return err
-		}
-		req.Header = f.header(extra)
-		req.Header["User-Agent"] = []string{f.cfg.UserAgent}
-		if req.Header["Accept"] == nil {
-			req.Header["Accept"] = []string{"*/*"}
-		}
-		_, err = f.way.RoundTrip(req)
-		return err
-	})
-}
-
-// visit makes the visit that the ticket pays for, by ask.
-func (f *Fetcher) visit(ctx context.Context, t crawler.Ticket, ask func(context.Context) error) (*decorum.Response, error) {
+// fetch is Fetch with headers that callbacks have set.
+func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Use("") // refused: it is for no URL
-	}
-	if err := sendable(t.URL()); err != nil {
-		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slow{"whole answer", f.cfg.Timeout})
 	defer cancel()
@@ -192,47 +142,44 @@ func (f *Fetcher) visit(ctx context.Context, t crawler.Ticket, ask func(context.
 	if f.cfg.Capture {
 		visit.tape = newTape(t.Limit(f.cfg.MaxBody))
 	}
-	err := ask(context.WithValue(ctx, passageKey{}, visit))
+	ctx, visit.breakOff = context.WithCancelCause(ctx)
+	defer visit.breakOff(nil)
+	req, err := visit.request(ctx)
+	if err != nil {
+		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
+	}
+	req.Header = f.header(t, extra)
+	err = f.way.pass(req, visit)
 	if visit.tape != nil {
 		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
 	}
-	if visit.response != nil {
-		return visit.response, nil // colly's own view of it does not matter
-	}
 	if err == nil {
-		err = errNoAnswer
+		return visit.response, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if outer := new(url.Error); errors.As(err, &outer) {
-		err = outer.Err // it says the URL, as ours does
-	}
 	return nil, crawler.NoAnswer(t, err)
 }
 
-// header returns the header of a request, with what a callback has set; colly adds
-// to it.
-func (f *Fetcher) header(extra http.Header) http.Header {
-	h := make(http.Header, len(f.cfg.Headers)+len(extra)+4)
+// header returns the header of a request, with what a callback has set. It asks for
+// the page only if that is no longer as it was at the last visit.
+func (f *Fetcher) header(t crawler.Ticket, extra http.Header) http.Header {
+	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
+	h["Accept"] = []string{"*/*"}
 	maps.Copy(h, f.cfg.Headers)
 	maps.Copy(h, extra)
+	h["User-Agent"] = []string{f.cfg.UserAgent}
 	h["Accept-Encoding"] = []string{acceptEncoding}
 	if f.cfg.From != "" {
 		h["From"] = []string{f.cfg.From}
 	}
-	return h
-}
-
-// errScheme refuses what there is no fetcher for (LOC-18).
-var errScheme = errors.New("only http and https are fetched")
-
-// sendable returns why net/http cannot send a request for u, if it cannot: its
-// scheme, or a stray percent sign in the path, which hardly a server would take.
-func sendable(u decorum.URL) error {
-	if !u.Origin().IsHTTP() {
-		return errScheme
+	etag, modified := t.Validators()
+	if etag != "" {
+		h["If-None-Match"] = []string{etag}
 	}
-	_, err := url.Parse(u.String())
-	return err
+	if modified != "" {
+		h["If-Modified-Since"] = []string{modified}
+	}
+	return h
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"net/url"
 	"sync"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// A passage is one visit on its way through colly: the ticket going in, the
-// response coming out.
+// A passage is one visit on its way out: the ticket going in, the response coming
+// back.
 type passage struct {
 	ticket   crawler.Ticket
 	response *decorum.Response
@@ -32,10 +31,9 @@ type passage struct {
 
 type passageKey struct{}
 
-// A turnstile is the one way out: an http.RoundTripper that lets a request
-// pass only with a ticket for exactly its URL. It reads the body itself, so
-// that the response has the true end of the transfer, says whether it was cut,
-// and holds the bytes as they came.
+// A turnstile is the one way out: it lets a request pass only with a ticket, for
+// the ticket's URL. It reads the body itself, so that the response has the true end
+// of the transfer, says whether it was cut, and holds the bytes as they came.
 type turnstile struct {
 	next     http.RoundTripper
 	network  *network // of next; nil: it is not ours
@@ -44,66 +42,41 @@ type turnstile struct {
 	spare    sync.Pool // of buffers, for bodies whose length is not known before
 }
 
-// RoundTrip implements http.RoundTripper. What it returns to colly has no
-// body: the passage has it.
-func (t *turnstile) RoundTrip(req *http.Request) (*http.Response, error) {
-	p, _ := req.Context().Value(passageKey{}).(*passage)
-	if p == nil {
-		p = &passage{} // its zero ticket is refused
+// pass makes the visit that the ticket pays for, by req, which is the passage's own.
+func (t *turnstile) pass(req *http.Request, p *passage) (err error) {
+	if err := p.ticket.Use(p.ticket.URL().String()); err != nil {
+		return err
 	}
-	own, err := url.Parse(p.ticket.URL().String())
-	if err != nil {
-		return nil, err
-	}
-	shown := req.URL.String()
-	if shown == own.String() {
-		shown = p.ticket.URL().String() // net/url writes some characters otherwise
-	}
-	if err := p.ticket.Use(shown); err != nil {
-		return nil, err
-	}
-	res, err := t.pass(req, own, p)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status: res.Status, StatusCode: res.StatusCode, Proto: res.Proto, Header: res.Header,
-		Body: http.NoBody, Request: req, Uncompressed: true, // or colly would unpack it again
-	}, nil
-}
-
-// pass makes the visit that the ticket has paid for, a request to u.
-func (t *turnstile) pass(req *http.Request, u *url.URL, p *passage) (res *http.Response, err error) {
-	ctx, breakOff := context.WithCancelCause(req.Context())
-	defer breakOff(nil)
-	p.breakOff = breakOff
+	ctx := req.Context()
 	if p.proxied = t.network != nil && t.cfg.Proxy != nil; p.proxied {
-		if p.addr, err = t.network.admit(ctx, p.ticket, u); err != nil {
-			return nil, err
+		if p.addr, err = t.network.admit(ctx, p.ticket, req.URL); err != nil {
+			return err
 		}
 	}
-	req = outgoing(req.WithContext(ctx), u, p)
-	if t.cfg.Cookies != nil && !p.ticket.Errand() {
-		if err := t.cfg.Cookies.show(ctx, req); err != nil {
-			return nil, err
+	cookies := t.cfg.Cookies
+	if p.ticket.Errand() {
+		cookies = nil
+	}
+	if cookies != nil {
+		if err := cookies.show(ctx, req); err != nil {
+			return err
 		}
 	}
 	if t.cfg.Signer != nil {
-		req.Header = req.Header.Clone()
-		t.cfg.Signer.Sign(req.Header, u.Host)
+		t.cfg.Signer.Sign(req.Header, req.URL.Host)
 	}
-	res, err = t.exchange(req, p)
+	res, err := t.exchange(req, p)
 	if err != nil {
 		if err = t.explain(err); context.Cause(ctx) != nil {
 			err = context.Cause(ctx)
 		}
 		p.hangUp(err)
-		return nil, err
+		return err
 	}
-	if t.cfg.Cookies != nil && !p.ticket.Errand() {
-		t.cfg.Cookies.take(ctx, u, res)
+	if cookies != nil {
+		cookies.take(ctx, req.URL, res)
 	}
-	return res, nil
+	return nil
 }
 
 // exchange sends the request and reads the answer into p.
@@ -149,8 +122,12 @@ func (t *turnstile) awaitHead(p *passage) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// outgoing returns the request to u, the ticket's URL, with the server's
-// address noted in p.
+// errScheme refuses what there is no fetcher for (LOC-18).
+var errScheme = errors.New("only http and https are fetched")
+
+// request returns the request for the ticket's URL, with the server's address noted
+// in p. It is an error if net/http cannot send one: of a scheme that is not http, or
+// with a stray percent sign in the path, which hardly a server would take.
 //
 // On its own net/http repeats a GET when a connection that was kept open
 // breaks, and over HTTP/2 when the server refuses the stream or goes away,
@@ -159,7 +136,11 @@ func (t *turnstile) awaitHead(p *passage) (stop func()) {
 // sent. And a connection to an address that must not be visited now is refused
 // as well: the dialler lets none through, but one that was kept open did not
 // come by it.
-func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
+func (p *passage) request(ctx context.Context) (*http.Request, error) {
+	u, how := p.ticket.URL(), p.ticket.Request()
+	if !u.Origin().IsHTTP() {
+		return nil, errScheme
+	}
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if p.conn != nil {
 			p.refuse(info.Conn, errBroken)
@@ -167,16 +148,14 @@ func outgoing(req *http.Request, u *url.URL, p *passage) *http.Request {
 		}
 		err := p.connect(info.Conn)
 		if err == nil {
-			err = p.ticket.Send(req.Context())
+			err = p.ticket.Send(ctx)
 		}
 		if err != nil {
 			p.refuse(info.Conn, err)
 		}
 	}}
-	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
-	req.URL, req.Host = u, u.Host
-	req.Header = conditional(req.Header, p.ticket)
-	return req
+	ctx = httptrace.WithClientTrace(context.WithValue(ctx, passageKey{}, p), trace)
+	return http.NewRequestWithContext(ctx, how.Name(), u.String(), reader(how))
 }
 
 // connect notes the connection of the passage, and returns why nothing may be sent
@@ -213,23 +192,6 @@ func (p *passage) hangUp(why error) {
 	if p.conn != nil && (errors.As(why, &late) || errors.Is(why, decorum.Malformed)) && overHTTP2(p.conn) {
 		p.conn.Close()
 	}
-}
-
-// conditional returns the header of a request that asks for the page only if it
-// is no longer as it was at the last visit.
-func conditional(h http.Header, t crawler.Ticket) http.Header {
-	etag, modified := t.Validators()
-	if etag == "" && modified == "" {
-		return h
-	}
-	h = h.Clone()
-	if etag != "" {
-		h.Set("If-None-Match", etag)
-	}
-	if modified != "" {
-		h.Set("If-Modified-Since", modified)
-	}
-	return h
 }
 
 func overHTTP2(c net.Conn) bool {
