@@ -31,8 +31,10 @@ func (o Origin) IsHTTP() bool {
 // HostPort returns the host, with :port if the port is not the scheme's own:
 // what a Host header says.
 func (o Origin) HostPort() string {
-	_, host, _ := strings.Cut(o.s, "://")
-	return host
+	if end := strings.IndexByte(o.s, ':'); end >= 0 { // of the scheme
+		return o.s[end+len("://"):]
+	}
+	return ""
 }
 
 // Host returns the host without its port: to whom politeness is owed. http

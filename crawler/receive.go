@@ -162,7 +162,7 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue
 		}
-		if l.URL != l.URL.Origin().RobotsURL() { // the gate asks for it, and knows when
+		if l.URL.Path() != "/robots.txt" { // the gate asks for it, and knows when
 			entries = append(entries, found)
 		}
 	}

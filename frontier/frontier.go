@@ -122,20 +122,22 @@ func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (adde
 func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
 	var free []storage.Entry
 	crowd := make([]storage.Entry, 0, len(entries))
-	for _, e := range entries {
-		refusal, err := f.admit(ctx, &e)
-		switch {
-		case err != nil:
+	for i := range entries {
+		crowd = append(crowd, entries[i]) // there it is worked on, and needs no place of its own
+		e := &crowd[len(crowd)-1]
+		refusal, err := f.admit(ctx, e)
+		if err != nil {
 			return 0, err
-		case refusal != nil:
-			if refused != nil {
-				refused(e, refusal)
-			}
-		case f.crowded(&e):
-			crowd = append(crowd, e)
-		default:
-			free = append(free, e)
 		}
+		if refusal == nil && f.crowded(e) {
+			continue
+		}
+		if refusal == nil {
+			free = append(free, *e)
+		} else if refused != nil {
+			refused(*e, refusal)
+		}
+		crowd = crowd[:len(crowd)-1]
 	}
 	if len(free) > 0 {
 		if added, err = f.addFree(ctx, free...); err != nil {
