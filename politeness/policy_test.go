@@ -157,7 +157,7 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 		p := politeness.Policy{Seed: seed, MaxBackoff: 1000 * time.Hour}
 		return p.Next(politeness.Visit{Host: host, Start: noon, End: noon, Status: 503, Strikes: strikes}).Gap
 	}
-	if gap(1, "a.test", 0) != gap(1, "a.test", 0) {
+	if first := gap(1, "a.test", 0); gap(1, "a.test", 0) != first {
 		t.Error("chance is not the same for the same")
 	}
 	seen := map[time.Duration]bool{}
