@@ -30,12 +30,13 @@ type crew struct {
 	rates  *politeness.Limits
 	log    *slog.Logger
 
-	mu     sync.Mutex
-	report redis.Report // what is told next
-	used   int64        // pages, a musterPoll ago: as many may be wanted in the next
-	known  time.Time    // until then what was told last is so
-	joined time.Time
-	over   bool // no more pages
+	mu      sync.Mutex
+	report  redis.Report // what is told next
+	permits int64        // pages that are permitted, of those that the report counts
+	used    int64        // pages, a musterPoll ago: as many may be wanted in the next
+	known   time.Time    // until then what was told last is so
+	joined  time.Time
+	over    bool // no more pages
 }
 
 // newCrew returns the crew of a project's crawl; nil if it has none. renews: limits
@@ -61,7 +62,7 @@ func newCrew(common *commons, p Project, files stores, rates *politeness.Limits,
 // join has the next report be the first of a worker.
 func (c *crew) join() {
 	c.report.Worker, c.report.Joins = rand.Text(), true
-	c.report.Permits, c.report.Used, c.report.Received, c.used = 0, 0, 0, 0
+	c.report.Permits, c.report.Used, c.report.Received, c.permits, c.used = 0, 0, 0, 0, 0
 }
 
 // begin reports until end is called, when all that was in hand has ended. A limit that
@@ -109,7 +110,8 @@ func (c *crew) call(ctx context.Context) error {
 	if c.report.Limits.Pages > 0 {
 		lately := c.report.Used - c.used
 		c.used = c.report.Used
-		c.report.Permits = c.report.Used + max(1, 2*lately) // what is not wanted goes back
+		c.report.Permits = c.report.Used + max(1, 2*lately)
+		c.permits = min(c.permits, c.report.Permits) // what is not wanted goes back now; what is, has to be granted
 	}
 	r := c.report
 	c.mu.Unlock()
@@ -132,7 +134,7 @@ func (c *crew) learn(began time.Time, m redis.Muster) error {
 		c.joined = began
 	}
 	c.report.Joins, c.report.Renews = false, false
-	c.report.Permits, c.known = m.Permits, began.Add(boardTrust)
+	c.permits, c.known = m.Permits, began.Add(boardTrust)
 	c.rates.SetShare(began, 1/float64(max(1, m.Workers)))
 	switch {
 	case m.Pages:
@@ -173,7 +175,7 @@ func (c *crew) Page() error {
 	switch limited := c.report.Limits.Pages > 0; {
 	case c.over:
 		return crawler.ErrPages
-	case limited && c.report.Used >= c.report.Permits:
+	case limited && c.report.Used >= c.permits:
 		return busyUntil(time.Now())
 	}
 	c.report.Used++
@@ -203,7 +205,7 @@ func (c *crew) Ready(now time.Time, want int) (grant int, wait time.Duration) {
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	left := c.report.Permits - c.report.Used
+	left := c.permits - c.report.Used
 	limited := c.report.Limits.Pages > 0
 	c.mu.Unlock()
 	if limited {
