@@ -42,7 +42,7 @@ func (o Origin) HostPort() string {
 // brackets, a name loses the dot at its end: with and without it is one server.
 func (o Origin) Host() string {
 	host := o.HostPort()
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && i > strings.LastIndexByte(host, ']') {
 		host = host[:i]
 	}
 	return strings.TrimSuffix(host, ".")

@@ -104,13 +104,13 @@ func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 // with a *Refusal. How many URLs there are already is for Frontier.Discover to
 // judge.
 func (s *Scope) Check(e storage.Entry) error {
-	if why := s.refuse(e); why != nil {
+	if why := s.refuse(&e); why != nil {
 		return outOfScope(e.URL, why)
 	}
 	return nil
 }
 
-func (s *Scope) refuse(e storage.Entry) *Refusal {
+func (s *Scope) refuse(e *storage.Entry) *Refusal {
 	u := e.URL.String()
 	switch {
 	case !s.ftp && !e.URL.Origin().IsHTTP():

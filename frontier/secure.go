@@ -53,7 +53,9 @@ func mayHaveTwin(u decorum.URL) bool {
 
 // hasPort reports whether an origin is on a port of its own.
 func hasPort(o decorum.Origin) bool {
-	return strings.Contains(o.HostPort()[len(o.Host()):], ":")
+	host := o.HostPort()
+	i := strings.LastIndexByte(host, ':')
+	return i >= 0 && i > strings.LastIndexByte(host, ']') // and not in an IPv6 address
 }
 
 // PlainTwin returns the URL on http whose Twin u is, and false if there is none.

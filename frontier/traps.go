@@ -24,7 +24,7 @@ func (c *ScopeConfig) trap(path string) *Refusal {
 	if !hasYear || c.Year == 0 {
 		return nil
 	}
-	if year, kind := calendarYear(path, query, segments); kind != noYear && c.farYear(year, kind) {
+	if year, kind := calendarYear(query, segments); kind != noYear && c.farYear(year, kind) {
 		return refusalOf(FarCalendar, "a calendar of the year %d", year)
 	}
 	return nil
@@ -114,27 +114,22 @@ func repeats(segments []string, most int) bool {
 // calendarYear returns the year of which a page of a calendar is, and noYear if
 // the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
 // 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
-func calendarYear(path, query string, segments []string) (year int, kind yearKind) {
-	named, calendar, kind := isCalendar(path), false, datedYear
+func calendarYear(query string, segments []string) (year int, kind yearKind) {
 	for i, s := range segments {
-		if y, ok := yearOf(s); ok && len(segments) > i+1 && between(segments[i+1], 1, 12) &&
-			(calendar || len(segments) > i+2 && between(segments[i+2], 1, 31)) {
-			return y, kind
+		if y, ok := yearOf(s); ok && len(segments) > i+1 && between(segments[i+1], 1, 12) {
+			named := calendarKind(segments[:i])
+			if named != noYear || len(segments) > i+2 && between(segments[i+2], 1, 31) {
+				return y, max(named, datedYear)
+			}
 		}
 		if y, ok := dashedYear(s); ok {
-			return y, kind
-		}
-		if named && isCalendar(s) {
-			calendar = true
-			if strings.Contains(s, "calendar") || strings.Contains(s, "kalender") {
-				kind = namedYear
-			}
+			return y, max(calendarKind(segments[:i]), datedYear)
 		}
 	}
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
 		if y, ok := dashedYear(value); ok {
-			return y, kind
+			return y, max(calendarKind(segments), datedYear)
 		}
 		if y, ok := yearOf(value); ok && name == "year" {
 			return y, namedYear
@@ -143,14 +138,18 @@ func calendarYear(path, query string, segments []string) (year int, kind yearKin
 	return 0, noYear
 }
 
-// isCalendar reports whether what follows a segment may be a month.
-func isCalendar(s string) bool {
-	for _, word := range [...]string{"calendar", "kalender", "agenda", "event"} {
-		if strings.Contains(s, word) {
-			return true
+// calendarKind returns how sure it is that a number which stands behind these
+// segments is the year of a calendar; noYear if they say nothing of one.
+func calendarKind(segments []string) (kind yearKind) {
+	for _, s := range segments {
+		switch {
+		case strings.Contains(s, "calendar"), strings.Contains(s, "kalender"):
+			return namedYear
+		case strings.Contains(s, "agenda"), strings.Contains(s, "event"):
+			kind = datedYear
 		}
 	}
-	return false
+	return kind
 }
 
 // yearOf reads four digits.
