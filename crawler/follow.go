@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
@@ -40,10 +41,11 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 		return nil, nil
 	}
 	var found []extract.Link
-	for _, says := range []*extract.Document{v.Header(), page} {
-		if says != nil {
-			found = append(found, says.Links...)
-		}
+	if page != nil {
+		found = page.Links
+	}
+	if header := v.Header(); header != nil && len(header.Links) > 0 { // seldom
+		found = slices.Concat(header.Links, found)
 	}
 	follow, canonical := c.Settings.Follow, v.Canonical()
 	follow.Images = follow.Images && !c.sparesImages(v)

@@ -167,7 +167,7 @@ func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
 		}
 	}
 	if len(entries) > 0 {
-		if _, err := c.Frontier.Discover(ctx, entries...); err != nil {
+		if _, err := c.Frontier.Offer(ctx, nil, entries); err != nil {
 			return err
 		}
 	}

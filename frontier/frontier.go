@@ -114,30 +114,30 @@ func New(store storage.Store, cfg Config) *Frontier {
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	return f.Offer(ctx, nil, entries...)
+	return f.Offer(ctx, nil, slices.Clone(entries))
 }
 
 // Offer is Discover for who wants to know what becomes of these entries: refused,
-// if it is not nil, is called with each that is out of scope, and why.
-func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
+// if it is not nil, is called with each that is out of scope, and why. The slice is
+// worked in, and of no use to its owner from then on.
+func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	var free []storage.Entry
-	crowd := make([]storage.Entry, 0, len(entries))
+	crowd := entries[:0]
 	for i := range entries {
-		crowd = append(crowd, entries[i]) // there it is worked on, and needs no place of its own
-		e := &crowd[len(crowd)-1]
+		e := &entries[i]
 		refusal, err := f.admit(ctx, e)
-		if err != nil {
+		switch {
+		case err != nil:
 			return 0, err
-		}
-		if refusal == nil && f.crowded(e) {
-			continue
-		}
-		if refusal == nil {
+		case refusal != nil:
+			if refused != nil {
+				refused(*e, refusal)
+			}
+		case f.crowded(e):
+			crowd = append(crowd, *e)
+		default:
 			free = append(free, *e)
-		} else if refused != nil {
-			refused(*e, refusal)
 		}
-		crowd = crowd[:len(crowd)-1]
 	}
 	if len(free) > 0 {
 		if added, err = f.addFree(ctx, free...); err != nil {

@@ -51,8 +51,8 @@ func TestOffer(t *testing.T) {
 		Refused: func(storage.Entry, error) { crawl++ },
 	})
 	added, err := f.Offer(t.Context(), func(e storage.Entry, err error) { told[e.URL.String()] = frontier.ReasonOf(err) },
-		storage.Entry{URL: mustURL(t, "http://a.test/x")}, storage.Entry{URL: mustURL(t, "http://a.test/x")},
-		storage.Entry{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, storage.Entry{URL: mustURL(t, "http://b.test/")})
+		[]storage.Entry{{URL: mustURL(t, "http://a.test/x")}, {URL: mustURL(t, "http://a.test/x")},
+			{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, {URL: mustURL(t, "http://b.test/")}})
 	if err != nil || added != 1 || crawl != 2 {
 		t.Errorf("added %d, %v; the crawl was told of %d", added, err, crawl)
 	}

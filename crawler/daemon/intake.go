@@ -16,13 +16,13 @@ import (
 // becomes of them. It holds a batch, and what frontier.Frontier.Offer has not
 // taken yet has to wait.
 type intake struct {
-	offer    func(context.Context, func(storage.Entry, error), ...storage.Entry) (int, error)
+	offer    func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
 	counts   api.Intake
 	refusals refusals
 	batch    []storage.Entry
 }
 
-func newIntake(offer func(context.Context, func(storage.Entry, error), ...storage.Entry) (int, error)) *intake {
+func newIntake(offer func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *intake {
 	return &intake{offer: offer, refusals: refusals{}}
 }
 
@@ -68,7 +68,7 @@ func (in *intake) take(ctx context.Context, line string) error {
 // flush adds the batch.
 func (in *intake) flush(ctx context.Context) error {
 	refused := in.counts.Refused
-	added, err := in.offer(ctx, in.refuse, in.batch...)
+	added, err := in.offer(ctx, in.refuse, in.batch)
 	if err == nil {
 		in.counts.Added += added
 		in.counts.Known += len(in.batch) - added - (in.counts.Refused - refused)

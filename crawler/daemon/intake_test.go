@@ -14,7 +14,7 @@ func TestIntakeWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		room, read := make(chan struct{}), 0
-		in := newIntake(func(_ context.Context, _ func(storage.Entry, error), batch ...storage.Entry) (int, error) {
+		in := newIntake(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
 			<-room // as a store does that cannot write
 			return len(batch), nil
 		})

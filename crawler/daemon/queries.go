@@ -213,9 +213,9 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 
 // offer queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
-func (r *runner) offer(ctx context.Context, refused func(storage.Entry, error), entries ...storage.Entry) (added int, err error) {
+func (r *runner) offer(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	err = r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error {
-		added, err = rooms.frontier.Offer(ctx, refused, entries...)
+		added, err = rooms.frontier.Offer(ctx, refused, entries)
 		if added > 0 {
 			r.stir(rooms)
 		}
