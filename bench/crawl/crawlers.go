@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func crawlers() []crawler {
 	return []crawler{
 		{name: "colly", twice: true, crawl: byColly, version: ofModule("github.com/gocolly/colly/v2")},
 		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "", true) }, version: ofDecorum},
-		{name: "decorum, no ledger", crawl: func(p plan) error { return byDecorum(p, "", false) }, version: ofDecorum},
+		{name: "decorum without ledger", crawl: func(p plan) error { return byDecorum(p, "", false) }, version: ofDecorum},
 		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit", true) }, version: ofDecorum},
 		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow", true) }, version: ofDecorum},
 		{name: "spider-rs", blind: true, twice: true, program: bySpider, version: ofSpider},
@@ -133,6 +134,7 @@ func byDecorum(p plan, handler string, ledger bool) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
+	debug.SetGCPercent(daemon.GCPercent) // as Main does
 	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -14,7 +15,18 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h Handlers) { os.Exit(run(h, true, os.Args[1:])) }
+func Main(h Handlers) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(GCPercent)
+	}
+	os.Exit(run(h, true, os.Args[1:]))
+}
+
+// GCPercent is what Main sets GOGC to, where the environment does not. A crawl keeps
+// little in memory and makes garbage of every page: with Go's own 100 the collector
+// runs more than ten times in a second of processor time, which costs 6 to 9 % of it
+// and spares a small crawl 8 MiB. Where much is kept, GOMEMLIMIT bounds it.
+const GCPercent = 200
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
