@@ -15,11 +15,11 @@ import (
 // A Project is one crawl as its owner describes it: the project file, field by
 // field. A field that the file leaves out keeps its value of DefaultProject.
 type Project struct {
-	Name       string     `yaml:"project"`
+	Name       string     `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
 	Agent      Agent      `yaml:"agent"`
-	Seeds      []string   `yaml:"seeds"`
-	SeedFiles  []string   `yaml:"seed_files"` // one URL a line; # begins a comment
-	Handler    string     `yaml:"handler"`    // name of the Go callbacks
+	Seeds      []string   `yaml:"seeds"`      // URLs to begin with; here or in seed_files there must be one
+	SeedFiles  []string   `yaml:"seed_files"` // files with one URL a line; # begins a comment
+	Handler    string     `yaml:"handler"`    // name of the Go callbacks; empty: pages are recorded and links followed
 	Scope      Scope      `yaml:"scope"`
 	Robots     Robots     `yaml:"robots"`
 	Politeness Politeness `yaml:"politeness"`
@@ -40,22 +40,22 @@ type Agent struct {
 	Signature Signing `yaml:"signature"`
 }
 
-// Scope says which URLs belong to the crawl.
+// Scope says which URLs belong to the crawl. The limits from max_params on are
+// against sites that make up URLs without end; for them 0 is the default.
 type Scope struct {
-	Within          string   `yaml:"within"` // origin, host, domain or any, relative to the seeds
-	Include         []string `yaml:"include"`
-	Exclude         []string `yaml:"exclude"`
-	MaxDepth        int      `yaml:"max_depth"`
-	MaxPagesPerHost int      `yaml:"max_pages_per_host"` // 0: no limit
-	MaxURLLength    int      `yaml:"max_url_length"`
-	// Limits against sites that make up URLs without end; 0 is the default.
-	MaxParams         int    `yaml:"max_params"`           // parameters of a query
-	MaxPathDepth      int    `yaml:"max_path_depth"`       // segments of a path
-	MaxRepeat         int    `yaml:"max_repeat"`           // times that the same segments stand in a row
-	MaxRedirects      int    `yaml:"max_redirects"`        // in a row
-	MaxURLsPerPattern int    `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
-	MaxURLsPerHost    int    `yaml:"max_urls_per_host"`    // ever queued
-	Params            Params `yaml:"params"`
+	Within            string   `yaml:"within"`               // origin, host, domain or any, relative to the seeds
+	Include           []string `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
+	Exclude           []string `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
+	MaxDepth          int      `yaml:"max_depth"`            // links from a seed; 0: seeds only
+	MaxPagesPerHost   int      `yaml:"max_pages_per_host"`   // over all runs together; 0: no limit
+	MaxURLLength      int      `yaml:"max_url_length"`       // bytes of a URL
+	MaxParams         int      `yaml:"max_params"`           // parameters of a query
+	MaxPathDepth      int      `yaml:"max_path_depth"`       // segments of a path
+	MaxRepeat         int      `yaml:"max_repeat"`           // times that the same segments stand in a row
+	MaxRedirects      int      `yaml:"max_redirects"`        // in a row
+	MaxURLsPerPattern int      `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
+	MaxURLsPerHost    int      `yaml:"max_urls_per_host"`    // ever queued
+	Params            Params   `yaml:"params"`
 }
 
 // Params says which parameters of queries do not matter, on top of what
@@ -68,10 +68,10 @@ type Params struct {
 
 // Robots says how robots.txt and its relatives are read.
 type Robots struct {
-	Dialect    string   `yaml:"dialect"`
+	Dialect    string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
 	Extensions bool     `yaml:"extensions"` // Crawl-delay, Clean-param, Host
-	MaxTTL     Duration `yaml:"max_ttl"`
-	Meta       bool     `yaml:"meta"` // robots meta elements, X-Robots-Tag, rel=nofollow
+	MaxTTL     Duration `yaml:"max_ttl"`    // a robots.txt is asked for again after so long, or earlier if its Cache-Control says so
+	Meta       bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purpose is what the crawl is for: search, ai-input, ai-train, archive. Pages
 	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
 	// of those that ask so themselves the content is not kept. Empty: not stated.
@@ -80,31 +80,32 @@ type Robots struct {
 
 // Politeness says how gently hosts are visited.
 type Politeness struct {
-	Delay         Duration                  `yaml:"delay"`
-	Adaptive      float64                   `yaml:"adaptive"` // times the last visit's duration; 0: off
-	Concurrency   int                       `yaml:"concurrency"`
-	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"`
+	Delay         Duration                  `yaml:"delay"`           // least rest of a host, from the end of an answer to the next request; what is longer of this, Crawl-delay, Retry-After and back-off holds
+	Adaptive      float64                   `yaml:"adaptive"`        // the rest is at least so many times as long as the last visit took; 0: off
+	Concurrency   int                       `yaml:"concurrency"`     // visits at a time to one host
+	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"` // hosts that ask for a longer one are set aside, and reported
 	IP            IPPoliteness              `yaml:"ip"`
 	Window        Window                    `yaml:"window"`
 	Hosts         map[string]HostPoliteness `yaml:"hosts"`
 }
 
 // IPPoliteness is the pace of one address, of all its hosts together. What is
-// nil is 2 at a time, and no delay. If both are, loopback addresses are left
-// out: the services of the machine are the operator's own.
+// left out is 2 at a time, and no delay. If both are, loopback addresses are not
+// counted: the services of the machine are the operator's own.
 type IPPoliteness struct {
-	Concurrency *int      `yaml:"concurrency,omitempty"`
-	Delay       *Duration `yaml:"delay,omitempty"`
+	Concurrency *int      `yaml:"concurrency,omitempty"` // visits at a time
+	Delay       *Duration `yaml:"delay,omitempty"`       // least rest between two
 }
 
-// HostPoliteness is what is otherwise for one host. What is nil is as for all.
+// HostPoliteness is what is otherwise for the host of that name. What is left out is
+// as for all hosts. It sets the project's own pace only: a longer Crawl-delay holds.
 type HostPoliteness struct {
-	Delay       *Duration `yaml:"delay,omitempty"`
-	Adaptive    *float64  `yaml:"adaptive,omitempty"`
-	Concurrency *int      `yaml:"concurrency,omitempty"`
-	Window      *Window   `yaml:"window,omitempty"`
-	Reason      string    `yaml:"reason,omitempty"`  // told in the log
-	Expires     Date      `yaml:"expires,omitempty"` // the last day, in UTC, on which this holds; none: for good
+	Delay       *Duration `yaml:"delay,omitempty"`       // as politeness.delay
+	Adaptive    *float64  `yaml:"adaptive,omitempty"`    // as politeness.adaptive
+	Concurrency *int      `yaml:"concurrency,omitempty"` // as politeness.concurrency
+	Window      *Window   `yaml:"window,omitempty"`      // as politeness.window
+	Reason      string    `yaml:"reason,omitempty"`      // told in the log
+	Expires     Date      `yaml:"expires,omitempty"`     // the last day, in UTC, on which this holds; none: for good
 }
 
 // A Window is the hours of a day in which hosts are visited; none: always.
@@ -113,39 +114,39 @@ type Window struct {
 	Zone  string `yaml:"zone"`  // IANA name, as Europe/Prague; empty: UTC
 }
 
-// Limits bound the crawl as a whole; 0 is no limit.
+// Limits says what bounds the crawl as a whole; 0 is no limit.
 type Limits struct {
-	Workers           int      `yaml:"workers"`
-	Pages             int      `yaml:"pages"`
-	Bytes             Size     `yaml:"bytes"`
-	Duration          Duration `yaml:"duration"`
-	RequestsPerSecond float64  `yaml:"requests_per_second"`
-	BytesPerSecond    Size     `yaml:"bytes_per_second"`
+	Workers           int      `yaml:"workers"`             // visits at a time, over all hosts
+	Pages             int      `yaml:"pages"`               // visited by a run
+	Bytes             Size     `yaml:"bytes"`               // of bodies, received by a run
+	Duration          Duration `yaml:"duration"`            // of a run
+	RequestsPerSecond float64  `yaml:"requests_per_second"` // over all hosts
+	BytesPerSecond    Size     `yaml:"bytes_per_second"`    // over all hosts
 }
 
 // Fetch says how pages are requested.
 type Fetch struct {
-	Timeout        Duration          `yaml:"timeout"`    // of a visit
-	FirstByte      Duration          `yaml:"first_byte"` // of it, until the answer begins; 0: timeout
-	MaxHeader      Size              `yaml:"max_header"`
-	MaxBody        Size              `yaml:"max_body"`         // as decoded
-	MaxRequestBody Size              `yaml:"max_request_body"` // of what callbacks post
+	Timeout        Duration          `yaml:"timeout"`          // of a visit
+	FirstByte      Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
+	MaxHeader      Size              `yaml:"max_header"`       // of an answer; a longer one fails
+	MaxBody        Size              `yaml:"max_body"`         // as decoded; a longer one is cut
+	MaxRequestBody Size              `yaml:"max_request_body"` // of what callbacks post; more is refused
 	ContentTypes   []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
 	Headers        map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
-	Cookies        bool              `yaml:"cookies"`          // keep them, by site
+	Cookies        bool              `yaml:"cookies"`          // keep them, by site, for pages only
 	Proxy          string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
 	DNSTTL         Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
-	ConnectTo      []string          `yaml:"connect_to"`
-	AllowPrivate   bool              `yaml:"allow_private"`
-	FTP            bool              `yaml:"ftp"` // ftp URLs within the scope are visited, too; they are wherever a seed is one
+	ConnectTo      []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any
+	AllowPrivate   bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public
+	FTP            bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 
 // Discover says what leads to further URLs.
 type Discover struct {
-	Links     bool `yaml:"links"`
-	Sitemaps  bool `yaml:"sitemaps"`
-	Feeds     bool `yaml:"feeds"`
-	Canonical bool `yaml:"canonical"`
+	Links     bool `yaml:"links"`     // of pages and headers, but not where they ask robots not to follow
+	Sitemaps  bool `yaml:"sitemaps"`  // that robots.txt names
+	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and what they list
+	Canonical bool `yaml:"canonical"` // the URL that a page names as its canonical one
 	Images    bool `yaml:"images"`    // of pages; fetch.content_types says which bodies are read
 	MaxLinks  int  `yaml:"max_links"` // taken from one page, or feed
 	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in a
@@ -154,18 +155,18 @@ type Discover struct {
 }
 
 // Revisit says when pages are visited again: never (none), always after the same
-// time (interval: Every), or by how often each has been found changed (adaptive:
-// from Min to Max).
+// time (interval: every), or by how often each has been found changed (adaptive:
+// from min to max).
 type Revisit struct {
-	Mode  string   `yaml:"mode"`
-	Every Duration `yaml:"every"`
-	Min   Duration `yaml:"min"`
-	Max   Duration `yaml:"max"`
+	Mode  string   `yaml:"mode"`  // none, interval or adaptive
+	Every Duration `yaml:"every"` // with mode: interval
+	Min   Duration `yaml:"min"`   // with mode: adaptive
+	Max   Duration `yaml:"max"`   // with mode: adaptive
 }
 
 // Store says where the state of the crawl is kept.
 type Store struct {
-	Path  string `yaml:"path"`
+	Path  string `yaml:"path"` // directory of the state; not to be set in a daemon
 	Redis Redis  `yaml:"redis"`
 }
 

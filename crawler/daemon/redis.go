@@ -23,12 +23,12 @@ type Redis struct {
 	Addresses    []string `yaml:"addresses"`     // servers, host:port; the others are found by them
 	Username     string   `yaml:"username"`      // of the ACL; empty: the default user
 	PasswordFile string   `yaml:"password_file"` // its first line is the password
-	TLS          bool     `yaml:"tls"`
-	CAFile       string   `yaml:"ca_file"`    // certificates (PEM) by which servers are known; empty: the system's
-	Prefix       string   `yaml:"prefix"`     // begins all keys, before the project's name
-	Partitions   int      `yaml:"partitions"` // in which hosts are cut, fixed when the store is made
-	Durability   string   `yaml:"durability"` // what a link that was found must have reached: replica, disk or none
-	Lease        Duration `yaml:"lease"`      // how long a URL stays with a process that gives no sign of life
+	TLS          bool     `yaml:"tls"`           // speak TLS to the servers
+	CAFile       string   `yaml:"ca_file"`       // certificates (PEM) by which servers are known; empty: the system's
+	Prefix       string   `yaml:"prefix"`        // begins all keys, before the project's name
+	Partitions   int      `yaml:"partitions"`    // in which hosts are cut, fixed when the store is made
+	Durability   string   `yaml:"durability"`    // what a link that was found must have reached: replica, disk or none
+	Lease        Duration `yaml:"lease"`         // how long a URL stays with a process that gives no sign of life
 }
 
 func defaultRedis() Redis {

@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documents are the documents of the project, by the path from its root.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*.md"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[strings.TrimPrefix(filepath.ToSlash(file), "../../")] = string(text)
+		}
+	}
+	if texts["README.md"] == "" || texts["docs/project-file.md"] == "" {
+		t.Fatal("README.md or docs/project-file.md is not where it was")
+	}
+	return texts
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// blocks returns the texts of a page that are in fences of a language.
+func blocks(page, language string) []string {
+	var texts []string
+	for _, m := range fence.FindAllStringSubmatch(page, -1) {
+		if m[1] == language {
+			texts = append(texts, m[2])
+		}
+	}
+	return texts
+}
+
+// TestDocumentedFields: whatever the documents say may stand in a project file, may.
+func TestDocumentedFields(t *testing.T) {
+	read := 0
+	for name, page := range documents(t) {
+		for _, block := range blocks(page, "yaml") {
+			if strings.HasPrefix(block, "scrape_configs:") || strings.HasPrefix(block, "- ") {
+				continue // of Prometheus; of --tokens
+			}
+			if _, err := parseDraft(name, []byte(block)); err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+			read++
+		}
+	}
+	if read < 6 {
+		t.Errorf("%d blocks were read: where are the others?", read)
+	}
+}
+
+var decorumCall = regexp.MustCompile(`(?m)^(?:sudo |curl .* \| |go run \./cmd/)?decorum ((?:[^\\\n]|\\\n)*)`)
+
+// TestDocumentedCommands: there are the commands and flags that the documents name.
+func TestDocumentedCommands(t *testing.T) {
+	read := 0
+	for name, page := range documents(t) {
+		for _, block := range blocks(page, "sh") {
+			for _, m := range decorumCall.FindAllStringSubmatch(block, -1) {
+				line := words(m[1])
+				c, rest, err := (&app{}).root().Find(line)
+				if err == nil {
+					err = c.ParseFlags(rest)
+				}
+				if err != nil {
+					t.Errorf("%s: decorum %s: %v", name, strings.Join(line, " "), err)
+				}
+				read++
+			}
+		}
+	}
+	if read < 30 {
+		t.Errorf("%d commands were read: where are the others?", read)
+	}
+}
+
+var word = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+
+// words are those of a line of shell, up to where a comment, or another command,
+// begins.
+func words(line string) []string {
+	var all []string
+	for _, w := range word.FindAllString(strings.ReplaceAll(line, "\\\n", " "), -1) {
+		if strings.ContainsAny(w[:1], "#|><&;") {
+			break
+		}
+		all = append(all, strings.Trim(w, `'"`))
+	}
+	return all
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestDocumentedLinks: what the documents link to within the project is there, the
+// heading too.
+func TestDocumentedLinks(t *testing.T) {
+	texts := documents(t)
+	for name, page := range texts {
+		for _, m := range link.FindAllStringSubmatch(page, -1) {
+			to, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(to, ":") {
+				continue // elsewhere
+			}
+			target := name
+			if to != "" {
+				target = filepath.ToSlash(filepath.Join(filepath.Dir(name), to))
+			}
+			if _, err := os.Stat(filepath.Join("..", "..", target)); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			} else if heading != "" && !headings(texts[target])[heading] {
+				t.Errorf("%s links to %s: there is no such heading", name, m[1])
+			}
+		}
+	}
+}
+
+var (
+	title   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// headings are what the headings of a page are linked by.
+func headings(page string) map[string]bool {
+	anchors := map[string]bool{}
+	for _, m := range title.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		anchors[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return anchors
+}
