@@ -73,7 +73,7 @@ func TestBrowser(t *testing.T) {
 	}
 	f := farmOf(t, sites...)
 	for _, w := range widths {
-		f.put(fmt.Sprintf("p%d", w), f.file(fmt.Sprintf("http://%s/0, http://%s/0", braked(w), spared(w)),
+		f.put(project(w), f.file(fmt.Sprintf("http://%s/0, http://%s/0", braked(w), spared(w)),
 			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
 	}
 	f.start(false)
@@ -92,7 +92,7 @@ func TestBrowser(t *testing.T) {
 				defer end()
 				ctx, end = context.WithTimeout(ctx, 2*time.Minute)
 				defer end()
-				o := &operator{t: t, ctx: ctx, base: base, width: w, project: fmt.Sprintf("p%d", w)}
+				o := &operator{t: t, ctx: ctx, base: base, width: w, project: project(w)}
 				o.operate(f)
 			})
 		}
@@ -117,9 +117,17 @@ func (o *operator) operate(f *farm) {
 	}
 }
 
-// Each width has hosts of its own: one that is braked, and one that goes on.
-func braked(width int) string { return fmt.Sprintf("braked-%d.example", width) }
-func spared(width int) string { return fmt.Sprintf("spared-%d.example", width) }
+// Each width has a project of its own, and hosts: one that is braked, and one that
+// goes on.
+func braked(width int) string { return project(width) + ".example" }
+func spared(width int) string { return project(width) + "-archive.example" }
+
+func project(width int) string {
+	if width > 1000 {
+		return "books"
+	}
+	return "news"
+}
 
 const browserToken = "the token of the browser's test"
 
@@ -300,8 +308,8 @@ func (o *operator) reads() {
 	o.await(`!document.getElementById("keys").open`)
 	o.run(chromedp.KeyEvent("/"))
 	o.await(`document.activeElement.matches("[data-search]")`)
-	o.types("[data-search]", "braked\r") // and not the / that chromedp types besides pressing the key
-	o.await(`location.search.includes("q=braked") && document.querySelectorAll(".hosts tbody tr").length == 1`)
+	o.types("[data-search]", braked(o.width)+"\r") // and not the / that chromedp types besides pressing the key
+	o.await(fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`, braked(o.width)))
 	o.run(chromedp.KeyEvent("j"))
 	o.await(fmt.Sprintf(`document.activeElement.innerText == %q`, braked(o.width)))
 	o.leaves(chromedp.KeyEvent("\r"))
