@@ -17,34 +17,34 @@ import (
 // A Record is one line of output: one visit to a page. Every line has every
 // field but method and ai_use; what is not known is empty, 0 or null.
 type Record struct {
-	URL             string        `json:"url"`
-	Method          string        `json:"method,omitempty"` // how it was asked for, if not by GET
-	Status          int           `json:"status"`           // 0: no whole answer came
-	Error           string        `json:"error"`
-	FetchedAt       time.Time     `json:"fetched_at"`
-	DurationMS      int64         `json:"duration_ms"`
-	IP              string        `json:"ip"`
-	ContentType     string        `json:"content_type"`
-	Bytes           int           `json:"bytes"`  // of the body, as decoded
-	SHA256          string        `json:"sha256"` // of the same; empty if the body was cut or not read, and for 304
-	Depth           int           `json:"depth"`
-	Referrer        string        `json:"referrer"`
-	Source          string        `json:"source"`
-	Title           string        `json:"title"`
-	Links           int           `json:"links"`
-	RedirectTo      string        `json:"redirect_to"`
-	Canonical       string        `json:"canonical"`
-	Robots          RobotsVerdict `json:"robots"`
-	DelayRequiredMS int64         `json:"delay_required_ms"`
-	DelayObservedMS int64         `json:"delay_observed_ms"`
-	MetaRobots      string        `json:"meta_robots"`
-	AIUse           *AIUse        `json:"ai_use,omitempty"`
+	URL             string        `json:"url"`               // in canonical form
+	Method          string        `json:"method,omitempty"`  // how it was asked for, where not by GET
+	Status          int           `json:"status"`            // of the answer; 0: no whole one came
+	Error           string        `json:"error"`             // why there was no whole answer, or the content was not kept
+	FetchedAt       time.Time     `json:"fetched_at"`        // when the request began, in UTC (RFC 3339)
+	DurationMS      int64         `json:"duration_ms"`       // to the end of the answer, in milliseconds
+	IP              string        `json:"ip"`                // of the server
+	ContentType     string        `json:"content_type"`      // as the header says
+	Bytes           int           `json:"bytes"`             // of the body, as decoded
+	SHA256          string        `json:"sha256"`            // of the same; empty if the body was cut or not read, and for 304
+	Depth           int           `json:"depth"`             // links from the seed
+	Referrer        string        `json:"referrer"`          // the page that led to it
+	Source          string        `json:"source"`            // what led to it: seed, link, redirect, sitemap, feed or revisit
+	Title           string        `json:"title"`             // of an HTML page
+	Links           int           `json:"links"`             // that the page, or its callbacks, led on to
+	RedirectTo      string        `json:"redirect_to"`       // the target, which is a visit of its own
+	Canonical       string        `json:"canonical"`         // the URL that the page names as its canonical one
+	Robots          RobotsVerdict `json:"robots"`            // what allowed the visit
+	DelayRequiredMS int64         `json:"delay_required_ms"` // the rest that the host was owed, in milliseconds; 0 for its first visit
+	DelayObservedMS int64         `json:"delay_observed_ms"` // the rest that it had
+	MetaRobots      string        `json:"meta_robots"`       // what X-Robots-Tag and robots meta elements say to this crawl
+	AIUse           *AIUse        `json:"ai_use,omitempty"`  // what the site asks of the use of the content
 }
 
 // AIUse is what the site asks of the use of the page's content, if it asks
 // anything.
 type AIUse struct {
-	Stated robots.Signals `json:"stated"`
+	Stated robots.Signals `json:"stated"` // each wish, with where it stands
 	// Refused is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
 	Refused *robots.Objection `json:"refused,omitempty"`
@@ -52,9 +52,9 @@ type AIUse struct {
 
 // A RobotsVerdict is why robots.txt allowed the visit.
 type RobotsVerdict struct {
-	FileSHA256 string `json:"file_sha256"`
-	Rule       string `json:"rule"` // empty: no rule spoke of the URL
-	Line       int    `json:"line"`
+	FileSHA256 string `json:"file_sha256"` // of the robots.txt; empty: there was none
+	Rule       string `json:"rule"`        // that decides, as the file has it; empty: no rule spoke of the URL
+	Line       int    `json:"line"`        // of the rule, from 1; 0: none
 }
 
 // newRecord returns the record of a visit. token is the crawl's own, for meta

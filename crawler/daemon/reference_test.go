@@ -22,7 +22,7 @@ import (
 // it is written anew.
 func TestReference(t *testing.T) {
 	for name, write := range map[string]func(*testing.T, *bytes.Buffer){
-		"commands.md": writeCommands, "project-file.md": writeProjectFile,
+		"commands.md": writeCommands, "project-file.md": writeProjectFile, "output.md": writeOutput,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
@@ -111,6 +111,38 @@ or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins
 		f.flags[p.field] = "--" + p.name
 	}
 	f.room(t, "", reflect.ValueOf(defaults))
+}
+
+// writeOutput writes the fields of a line of output.
+func writeOutput(t *testing.T, w *bytes.Buffer) {
+	w.WriteString("# Lines of output\n\n" + generated + `One visit to a page is one line of JSON. Every line has every field but those that are
+marked as left out; what is not known is empty, 0 or null.
+
+| field | |
+|---|---|
+`)
+	writeLine(t, w, readTypes(t), "", reflect.TypeFor[Record]())
+}
+
+func writeLine(t *testing.T, w *bytes.Buffer, types map[string]typeText, path string, v reflect.Type) {
+	for field := range v.Fields() {
+		name, more, _ := strings.Cut(field.Tag.Get("json"), ",")
+		says := types[v.Name()].fields[field.Name]
+		if says == "" {
+			t.Errorf("the field %s of %s has no comment", field.Name, v)
+		}
+		if more == "omitempty" {
+			says = strings.TrimSuffix(says, ".") + "; left out if there is none"
+		}
+		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.ReplaceAll(says, field.Name+" is", "`"+name+"` is"))
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.PkgPath() == v.PkgPath() && isRoom(inner) {
+			writeLine(t, w, types, path+name+".", inner)
+		}
+	}
 }
 
 // A typeText is what the code says of a struct and of its fields.
