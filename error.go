@@ -14,17 +14,17 @@ func (k Kind) Error() string { return string(k) }
 
 // The kinds of errors.
 const (
-	Invalid     Kind = "invalid"
-	OutOfScope  Kind = "out of scope"
-	Disallowed  Kind = "disallowed by robots.txt"
-	Pending     Kind = "robots.txt is being fetched"
-	Unreachable Kind = "unreachable"
-	Malformed   Kind = "malformed answer"
-	NotDue      Kind = "not due"
-	Unticketed  Kind = "request without a ticket"
-	Forbidden   Kind = "forbidden address"
-	Dropped     Kind = "dropped"
-	Panicked    Kind = "callback panicked"
+	Invalid     Kind = "invalid"                     // what is no URL, or a setting that makes no sense
+	OutOfScope  Kind = "out of scope"                // a URL that does not belong to the crawl
+	Disallowed  Kind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
+	Pending     Kind = "robots.txt is being fetched" // nobody knows yet: ask again
+	Unreachable Kind = "unreachable"                 // no answer, or none that is whole
+	Malformed   Kind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit
+	NotDue      Kind = "not due"                     // the host, or what it shares, has to rest: ask again
+	Unticketed  Kind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
+	Forbidden   Kind = "forbidden address"           // not public, and so never connected to
+	Dropped     Kind = "dropped"                     // given up by its handler
+	Panicked    Kind = "callback panicked"           // by a callback, whose stack is in the log
 	// InDoubt is of a request that must not be made twice (RFC 9110, section
 	// 9.2.2): it was sent, and no whole answer came.
 	InDoubt Kind = "sent, and its outcome is not known"
@@ -34,8 +34,8 @@ const (
 type Error struct {
 	Op   string // what was being done: "parse", "fetch"
 	URL  string // to what; may be empty
-	Kind Kind
-	Err  error // the cause, if something else is to blame
+	Kind Kind   // the class of what went wrong; errors.Is finds it
+	Err  error  // the cause, if something else is to blame
 }
 
 // Error returns op, URL, kind and cause, as far as they are known.

@@ -8,7 +8,7 @@ import (
 // An Exchange is one request and its answer, byte for byte as they went over
 // the connection (inside of TLS, if there was any). It is HTTP/1.1.
 type Exchange struct {
-	Request  []byte
+	Request  []byte         // header and body
 	Response []byte         // as far as it was read; interim answers (1xx) and more may surround it
 	Addr     netip.AddrPort // of the server
 	Cut      Cut            // why Response may end early

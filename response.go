@@ -9,9 +9,9 @@ import (
 // A Response is what came back for one URL. Redirects are not followed, so a
 // 3xx is a Response like any other.
 type Response struct {
-	URL       URL
-	Status    int
-	Header    http.Header
+	URL       URL            // what was asked for
+	Status    int            // of HTTP; ftp is answered as HTTP would be
+	Header    http.Header    // as it came, Content-Encoding included
 	Body      []byte         // without Content-Encoding, at most the fetcher's limit
 	Truncated bool           // the body went on past the limit and was cut
 	Addr      netip.AddrPort // the server's address; zero if the fetcher has none

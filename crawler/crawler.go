@@ -23,21 +23,21 @@ var errGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as
 
 // A Crawler is one crawl: fill in its parts, then Run.
 type Crawler struct {
-	Frontier *frontier.Frontier
-	Gate     *robots.Gate
-	Policy   politeness.Policy
+	Frontier *frontier.Frontier // which URL is next
+	Gate     *robots.Gate       // whether it is allowed
+	Policy   politeness.Policy  // how long its host rests
 	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
 	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
 	Rests    *Rests             // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
 	Company  Company            // the other processes that work on it; nil: it is alone
-	Fetcher  Fetcher
-	Handler  Handler  // nil: FollowLinks
-	Recorder Recorder // of visits to pages, when they have been read; nil: none
-	Archive  Recorder // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
-	Ledger   Ledger   // of every request, before it is sent, and of what came of it; nil: none
-	Hooks    Hooks
-	Settings Settings
-	Log      *slog.Logger // nil: slog.Default
+	Fetcher  Fetcher            // makes the requests
+	Handler  Handler            // nil: FollowLinks
+	Recorder Recorder           // of visits to pages, when they have been read; nil: none
+	Archive  Recorder           // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
+	Ledger   Ledger             // of every request, before it is sent, and of what came of it; nil: none
+	Hooks    Hooks              // look on
+	Settings Settings           // numbers and switches
+	Log      *slog.Logger       // nil: slog.Default
 
 	tally        tally
 	pages        atomic.Int64 // page visits begun in this run
@@ -83,10 +83,10 @@ type Settings struct {
 	// Sitemaps is how many sitemaps the robots.txt of a host may lead to in this
 	// run, by itself and by indexes; default DefaultSitemaps.
 	Sitemaps   int
-	NoSitemaps bool // do not read the sitemaps that robots.txt names
-	Follow     Follow
-	IgnoreMeta bool // do not read nofollow in pages and headers
-	Refusals   bool // of URLs that were leased go into the Ledger, too
+	NoSitemaps bool   // do not read the sitemaps that robots.txt names
+	Follow     Follow // what leads on from a page
+	IgnoreMeta bool   // do not read nofollow in pages and headers
+	Refusals   bool   // of URLs that were leased go into the Ledger, too
 	// Scout makes a run that only finds out what there is to visit: robots.txt and
 	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
 	// frontier is not that of a crawl.

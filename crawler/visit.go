@@ -20,10 +20,10 @@ type Finisher interface {
 
 // A Visit is one request and what came of it.
 type Visit struct {
-	Lease     storage.Lease
-	Clearance robots.Clearance
-	Start     time.Time
-	End       time.Time
+	Lease     storage.Lease     // the URL that was in hand: for a robots.txt, the one that needs it
+	Clearance robots.Clearance  // what allowed the request
+	Start     time.Time         // of the request
+	End       time.Time         // of the answer; the host rests from here
 	Response  *decorum.Response // nil if no whole answer came
 	Err       error             // why not; or what the handler returned
 	Links     int               // how many links the handler returned
@@ -120,7 +120,7 @@ func (v *Visit) Canonical() decorum.URL {
 
 // A Link is a URL that a handler wants visited.
 type Link struct {
-	URL     decorum.URL
+	URL     decorum.URL      // where to
 	Context []byte           // travels with the URL to its own visit; at most 64 KiB
 	Request *storage.Request // how it is asked for; nil: by GET
 

@@ -40,7 +40,7 @@ func (w Within) String() string { return withinNames[w] }
 // ScopeConfig says which URLs belong to a crawl. The limits from MaxParams on
 // end what a site makes up without end; 0 is the default of each.
 type ScopeConfig struct {
-	Within       Within
+	Within       Within           // how far from the seeds
 	FTP          bool             // URLs of ftp belong to it, too; they do wherever a seed is one
 	Include      []*regexp.Regexp // a URL must match one of them, if there are any
 	Exclude      []*regexp.Regexp // and none of these

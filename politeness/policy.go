@@ -86,8 +86,8 @@ func (p Policy) WithDefaults() Policy {
 
 // A Visit is what one request to a host was like.
 type Visit struct {
-	Host       string
-	Start, End time.Time
+	Host       string        // as decorum.Origin.Host spells it
+	Start, End time.Time     // of the request, and of its answer
 	Status     int           // 0: no answer came (refused, reset, timed out)
 	RetryAfter time.Duration // what the answer's Retry-After asked for, from End
 	CrawlDelay time.Duration // what robots.txt asks for; 0: nothing

@@ -23,11 +23,11 @@ type Importer interface {
 
 // A Parcel is what a Store held of an origin, or some of it.
 type Parcel struct {
-	Origin  decorum.Origin
-	Host    *Host // the clock of the host; nil leaves it, and the hold, as they are
-	Hold    time.Time
-	Dormant bool
-	URLs    []Kept
+	Origin  decorum.Origin // whose it was
+	Host    *Host          // the clock of the host; nil leaves it, and the hold, as they are
+	Hold    time.Time      // as OriginInfo.Hold
+	Dormant bool           // as OriginInfo.Dormant
+	URLs    []Kept         // in the order of their queues
 	// Seen are Fingerprints of entries that were queued once. Those of URLs that are
 	// kept must come after these, or they would be taken for known.
 	Seen []uint64
@@ -36,7 +36,7 @@ type Parcel struct {
 // A Kept is a URL and where a Store keeps it.
 type Kept struct {
 	Entry
-	In State
+	In State     // where it is kept
 	At time.Time // InQueue: until when it is put off, zero if it is not; InRest: when its revisit is due
 }
 

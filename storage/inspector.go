@@ -67,15 +67,15 @@ const (
 
 // An OriginInfo is what a Store holds of one origin.
 type OriginInfo struct {
-	Origin  decorum.Origin
-	Host    Host // the clock, shared by all origins of the host
-	Hold    time.Time
-	Dormant bool
-	Queued  int // put off ones included
-	Leased  int
-	Resting int
-	Parked  int
-	Seen    int // URLs ever queued
+	Origin  decorum.Origin // whose URLs these are
+	Host    Host           // the clock, shared by all origins of the host
+	Hold    time.Time      // its queue is shut until then; zero: it is not
+	Dormant bool           // the hold is one that nobody waits for
+	Queued  int            // put off ones included
+	Leased  int            // in hand
+	Resting int            // wait for their revisit, or it has come
+	Parked  int            // kept aside until Revive
+	Seen    int            // URLs ever queued
 	// Next is when its next URL can be handed out, were there a slot: zero if
 	// there is none, and at any time that has passed if it waits for nothing.
 	Next time.Time

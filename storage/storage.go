@@ -164,9 +164,9 @@ const (
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL       decorum.URL
-	Source    Source
-	Class     Class
+	URL       decorum.URL    // what is to be visited
+	Source    Source         // what it was found in
+	Class     Class          // of an origin's URLs, First goes first
 	Rank      uint16         // within the class: lower first
 	Depth     int            // links from the seed
 	Referrer  string         // the page it was found on
@@ -186,8 +186,8 @@ type Entry struct {
 type Page struct {
 	Visited      time.Time     // end of the last visit
 	Status       int           // of the last visit
-	ETag         string        // validators of the last answer, as they came
-	LastModified string        //
+	ETag         string        // of the last answer, as it came
+	LastModified string        // of the same
 	Hash         uint64        // of the body; 0 if it is not known
 	Visits       int           // visits that could be compared with the one before; old ones fade
 	Changes      int           // how many of them found the page changed
@@ -198,8 +198,8 @@ type Page struct {
 
 // A Sighting is word, from a sitemap, of when a page was modified.
 type Sighting struct {
-	URL      decorum.URL
-	Modified time.Time
+	URL      decorum.URL // the page
+	Modified time.Time   // as the sitemap says
 }
 
 // A Host is the clock of one host and what politeness remembers of it.
@@ -234,9 +234,9 @@ func CountAdded(fates []Fate) (n int) {
 // A Lease is one URL taken from its queue until Expires.
 type Lease struct {
 	Entry
-	Host    Host   // as it was when the lease was made
-	Token   uint64 // fences the lease: unique within a store's life
-	Expires time.Time
+	Host    Host      // as it was when the lease was made
+	Token   uint64    // fences the lease: unique within a store's life
+	Expires time.Time // from then on others may have it
 }
 
 // An Outcome is what became of a leased URL.
@@ -254,8 +254,8 @@ const (
 
 // An Ack ends a lease.
 type Ack struct {
-	Lease   Lease // Again, Later, Parked and Rest keep its Entry as it is here, but for Sent: count Attempt before
-	Outcome Outcome
+	Lease   Lease     // Again, Later, Parked and Rest keep its Entry as it is here, but for Sent: count Attempt before
+	Outcome Outcome   // what became of the URL
 	At      time.Time // Later, Rest: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
@@ -275,7 +275,7 @@ const (
 
 // A Next tells who got no lease when to ask again.
 type Next struct {
-	Left Left
+	Left Left // what there is to wait for
 	// At is when the next URL comes due or the next lease runs out, whichever
 	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
 	At time.Time
@@ -289,9 +289,9 @@ type Counts struct {
 	Hosts   int // with at least one URL queued, leased or put off
 	Due     int // of them, with a URL that could be leased now
 	Queued  int // URLs in queues, put off ones included, leased ones not
-	Leased  int
-	Parked  int
-	Seen    int
+	Leased  int // in hand
+	Parked  int // kept aside: disallowed, or out of scope
+	Seen    int // in the seen set: ever queued
 	Dormant int // of Queued, under a dormant hold
 	Resting int // pages that wait for their revisit, or whose revisit has come
 }

@@ -1,0 +1,51 @@
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+)
+
+// A program with callbacks of its own is the decorum command with them in it.
+// Mostly it calls Main; Run returns where Main ends the process.
+func ExampleRun() {
+	web := crawltest.New(crawltest.Site{Host: "books.example", Pages: map[string]crawltest.Page{
+		"/":  crawltest.Always(crawltest.HTML(`<h1>Books</h1><a class=next href=/2>more</a>`)),
+		"/2": crawltest.Always(crawltest.HTML(`<h1>More books</h1>`)),
+	}})
+	server, err := web.Start("127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	dir, err := os.MkdirTemp("", "books-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	books := func(c *collyfetch.Collector) {
+		c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Request.URL, e.Text) })
+		c.OnHTML("a.next", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	}
+	project := dir + "/books.yaml"
+	text := "handler: books\nagent: {contact: mailto:you@example.com}\nseeds: [http://books.example/]\n"
+	if err := os.WriteFile(project, []byte(text), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	code := daemon.Run(daemon.Handlers{"books": books}, "crawl", "-c", project, "--data", dir+"/data", "--delay=10ms",
+		"--allow-private", "--connect-to=::"+server.Addr, "--progress=none", "--log-level=error")
+	fmt.Println("exit code", code)
+	// Output:
+	// http://books.example/ Books
+	// http://books.example/2 More books
+	// exit code 0
+}
