@@ -40,7 +40,7 @@ func (c *Crawler) setHostAside(ctx context.Context, o decorum.Origin, until time
 // StillAside reports whether an origin that an earlier run has set aside is of a
 // host that is not due, and asks for a longer rest than this run waits for.
 func (c *Crawler) StillAside(o storage.OriginInfo) bool {
-	now := time.Now()
+	now := c.now()
 	policy := c.Policy.For(o.Origin.Host(), now)
 	return o.Host.Due.After(now) &&
 		(o.Host.Gap > policy.MaxRetryAfter || ReadHostMemo(o.Host.Memo).Declared > policy.MaxCrawlDelay)

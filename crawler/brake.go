@@ -38,20 +38,20 @@ func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *pol
 	origin := l.URL.Origin()
 	c.braked.add(origin)
 	if braked.Brake.Stop {
-		ack, err = c.putOff(ctx, l, stoppedUntil(braked.Brake), true)
+		ack, err = c.putOff(ctx, l, c.stoppedUntil(braked.Brake), true)
 	} else {
 		ack, err = c.queueUp(ctx, l, &politeness.Busy{Until: earlierSet(braked.Until, braked.Brake.Until)})
 	}
-	if b, _ := c.Brakes.For(origin.Host(), time.Now()); b != braked.Brake && err == nil { // before it was put off
+	if b, _ := c.Brakes.For(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(afterwards(ctx), origin, time.Time{}, false)
 	}
 	return ack, err
 }
 
 // stoppedUntil returns until when a brake stops its host.
-func stoppedUntil(b politeness.Brake) time.Time {
+func (c *Crawler) stoppedUntil(b politeness.Brake) time.Time {
 	if b.Until.IsZero() {
-		return time.Now().Add(forGood)
+		return c.now().Add(forGood)
 	}
 	return b.Until
 }
@@ -67,7 +67,7 @@ func earlierSet(a, b time.Time) time.Time {
 // heedBrakes breaks off the requests to hosts that are stopped now. It is called
 // when the brakes have changed, before who changed them goes on.
 func (c *Crawler) heedBrakes() {
-	now := time.Now()
+	now := c.now()
 	c.hand.breakOff(func(host string) error { return c.Brakes.Stopped(host, now) })
 	select {
 	case c.rebraked <- struct{}{}:
@@ -80,8 +80,8 @@ func (c *Crawler) heedBrakes() {
 func (c *Crawler) release(ctx context.Context) error {
 	for _, host := range c.braked.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
-		if b, _ = c.Brakes.For(host, time.Now()); b.Stop {
-			until = stoppedUntil(b)
+		if b, _ = c.Brakes.For(host, c.now()); b.Stop {
+			until = c.stoppedUntil(b)
 		}
 		for _, o := range c.braked.take(host) {
 			if b.Stop {

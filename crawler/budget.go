@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -30,7 +29,7 @@ func (c *Crawler) begin(l storage.Lease, cl robots.Clearance) bool {
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
 func (c *Crawler) setAside(ctx context.Context, l storage.Lease) (storage.Ack, error) {
-	now := time.Now()
+	now := c.now()
 	until := now.Add(asideFor)
 	if c.Hooks.Refused != nil {
 		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true,

@@ -38,6 +38,9 @@ type Crawler struct {
 	Hooks    Hooks              // look on
 	Settings Settings           // numbers and switches
 	Log      *slog.Logger       // nil: slog.Default
+	// Now is the clock by which is decided and recorded; that of the frontier must be
+	// the same. Leases run by the clock of the machine. Nil: time.Now.
+	Now func() time.Time
 
 	tally        tally
 	pages        atomic.Int64 // page visits begun in this run
@@ -122,21 +125,10 @@ func (s Settings) withDefaults() Settings {
 // was done is in the store when it returns, and flushed. Then it may be run again:
 // it goes on, and Stats count on; what is limited by run counts anew.
 func (c *Crawler) Run(ctx context.Context) error {
-	if err := c.Policy.Validate(); err != nil {
+	if err := c.Prepare(); err != nil {
 		return err
 	}
-	c.Settings = c.Settings.withDefaults()
-	c.Limits.SetWorkers(c.Settings.Workers)
-	c.pages.Store(0)
-	c.quotas = quotas{}
-	c.bytes.Store(0)
-	if c.Handler == nil {
-		c.Handler, c.follows = c.FollowLinks, true
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	c.announce(time.Now())
+	c.announce(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	work, done := c.workContext(ctx, stop)
@@ -169,6 +161,38 @@ func (c *Crawler) Run(ctx context.Context) error {
 	return c.end(context.Cause(ctx))
 }
 
+// Prepare begins a run that is not Run's: whoever takes URLs through the house one
+// by one calls it before the first Step.
+func (c *Crawler) Prepare() error {
+	if err := c.Policy.Validate(); err != nil {
+		return err
+	}
+	c.Settings = c.Settings.withDefaults()
+	c.Limits.SetWorkers(c.Settings.Workers)
+	c.pages.Store(0)
+	c.quotas = quotas{}
+	c.bytes.Store(0)
+	if c.Handler == nil {
+		c.Handler, c.follows = c.FollowLinks, true
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return nil
+}
+
+// Step takes the next URL through the house, and returns when it is acked. Several
+// may be under way at a time. Nobody renews their leases.
+func (c *Crawler) Step(ctx context.Context) error { return c.step(ctx, ctx) }
+
+// now returns the time.
+func (c *Crawler) now() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
 // keepSightings makes durable every minute what the frontier has refused and cleaned, until
 // ctx is done. What cannot be kept now is kept later.
 func (c *Crawler) keepSightings(ctx context.Context) {
@@ -198,7 +222,7 @@ func (c *Crawler) Halt() {
 func (c *Crawler) end(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
-	c.Limits.Withdraw(time.Now())
+	c.Limits.Withdraw(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
 	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))

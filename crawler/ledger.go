@@ -59,7 +59,7 @@ func (c *Crawler) enter(ctx context.Context, t Ticket) error {
 	if c.Ledger == nil {
 		return nil
 	}
-	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.entryOf(t, time.Now())})
+	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.entryOf(t, c.now())})
 	if err == nil {
 		t.stub.entered = n
 		return nil

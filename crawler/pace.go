@@ -29,7 +29,7 @@ const longestShut = 10 * time.Minute
 // that is known now (another crawl learnt it, a crash came between learning it and
 // the ack, or it is for other hours), the host rests for that first.
 func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
-	origin, now := cl.URL().Origin(), time.Now()
+	origin, now := cl.URL().Origin(), c.now()
 	if err := c.may(now); err != nil {
 		return politeness.Permit{}, err
 	}
@@ -76,7 +76,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 // reason that is not its host's rest: the host's clock stays as it is.
 func (c *Crawler) putOff(ctx context.Context, l storage.Lease, until time.Time, dormant bool) (storage.Ack, error) {
 	if l.For == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
-		return storage.Ack{Outcome: storage.Later, At: earlier(until, time.Now().Add(recheck))}, nil
+		return storage.Ack{Outcome: storage.Later, At: earlier(until, c.now().Add(recheck))}, nil
 	}
 	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, dormant)
 }
@@ -188,7 +188,7 @@ func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
 		if err := c.Frontier.Hold(afterwards(ctx), o, from, false); err != nil {
 			return err
 		}
-		if from.After(time.Now()) {
+		if from.After(c.now()) {
 			c.line.add(o) // it may be called again, for later
 		}
 	}
@@ -213,7 +213,7 @@ func (c *Crawler) dissolve(ctx context.Context) error {
 // turnAway takes back a visit that was refused when it was about to connect, as
 // unmade says: nothing was sent, and nothing is held against anybody.
 func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
-	c.Limits.Release(time.Now(), permit)
+	c.Limits.Release(c.now(), permit)
 	c.Gate.Forget(v.Clearance)
 	c.untake(v.Lease, v.Clearance)
 	return c.refuse(ctx, v.Lease, why)

@@ -164,7 +164,7 @@ func (c *Crawler) reservationOf(ctx context.Context, o decorum.Origin) (*Reserva
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
 func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
-	o, now := cl.URL().Origin(), time.Now()
+	o, now := cl.URL().Origin(), c.now()
 	if cl.ForRobots() || !isPage(l, cl) && !isWatch(l) || !o.IsHTTP() || !robots.Mines(c.Gate.Purposes()) {
 		return cl, nil
 	}

@@ -143,5 +143,5 @@ func (c *Crawler) watched() storage.Ack {
 	if !c.Settings.Revisit.Wanted() {
 		return storage.Ack{Outcome: storage.Done}
 	}
-	return storage.Ack{Outcome: storage.Rest, At: time.Now().Add(watchEvery)}
+	return storage.Ack{Outcome: storage.Rest, At: c.now().Add(watchEvery)}
 }

@@ -66,7 +66,7 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 func (c *Crawler) followHop(ctx context.Context, from decorum.URL, lesson robots.Lesson) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueHop.
-	if err := c.Frontier.Hold(ctx, lesson.Origin, time.Now().Add(recheck), lesson.Closed.Dormant); err != nil {
+	if err := c.Frontier.Hold(ctx, lesson.Origin, c.now().Add(recheck), lesson.Closed.Dormant); err != nil {
 		return err
 	}
 	return c.queueHop(ctx, from, lesson.Origin, lesson.Closed)

@@ -14,7 +14,7 @@ import (
 // asked before a visit, but for what time will tell. The page counts as done, and
 // its host's clock stays as it is.
 func (c *Crawler) passBy(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
-	origin, now := cl.URL().Origin(), time.Now()
+	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.pace(ctx, origin, now)
 	if err == nil {
 		err = tooSlow(c.policyOf(origin.Host(), now), delay, now)

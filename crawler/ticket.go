@@ -21,6 +21,7 @@ type Ticket struct{ stub *stub }
 type stub struct {
 	clearance robots.Clearance
 	permit    politeness.Permit
+	now       func() time.Time // the crawl's clock
 	lease     storage.Lease
 	errand    bool
 	detour    bool                          // an errand to a tdmrep.json
@@ -61,7 +62,7 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 	if c.URL().Origin().Host() != p.Host() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errOtherHost}
 	}
-	return Ticket{&stub{clearance: c, permit: p}}, nil
+	return Ticket{&stub{clearance: c, permit: p, now: time.Now}}, nil
 }
 
 // ticketFor returns the ticket for the visit that the two proofs allow.
@@ -70,7 +71,7 @@ func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.P
 	if err != nil {
 		return t, err
 	}
-	t.stub.lease, t.stub.errand, t.stub.brakes = l, !isPage(l, cl), c.Brakes
+	t.stub.now, t.stub.lease, t.stub.errand, t.stub.brakes = c.now, l, !isPage(l, cl), c.Brakes
 	t.stub.detour = isDetour(l, cl)
 	t.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
 	t.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
@@ -169,7 +170,7 @@ func (t Ticket) Connect(addr netip.Addr) error {
 	if t.stub.held != nil && !t.stub.held() {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errLapsed}
 	}
-	now := time.Now()
+	now := t.stub.now()
 	if err := t.stub.brakes.Stopped(t.stub.permit.Host(), now); err != nil {
 		t.stub.refused.Store(!t.stub.connected.Load())
 		return err

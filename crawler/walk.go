@@ -94,12 +94,12 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		return c.refuse(ctx, l, err)
 	}
 	if err := c.take(l, clearance); err != nil {
-		c.Limits.Release(time.Now(), permit)
+		c.Limits.Release(c.now(), permit)
 		return c.refuse(ctx, l, err)
 	}
 	ticket, err := c.ticketFor(l, clearance, permit)
 	if err != nil {
-		c.Limits.Release(time.Now(), permit)
+		c.Limits.Release(c.now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	if f, ok := c.Fetcher.(Finisher); ok {
@@ -133,9 +133,9 @@ func (c *Crawler) clear(ctx context.Context, l storage.Lease) (robots.Clearance,
 		return robots.Clearance{}, err
 	}
 	if !l.For.IsZero() {
-		return c.Gate.CheckHop(ctx, time.Now(), l.URL, l.For)
+		return c.Gate.CheckHop(ctx, c.now(), l.URL, l.For)
 	}
-	clearance, err := c.Gate.Check(ctx, time.Now(), target(l.Entry))
+	clearance, err := c.Gate.Check(ctx, c.now(), target(l.Entry))
 	if err != nil {
 		return clearance, err
 	}
@@ -193,7 +193,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	case errors.As(err, &early):
 		rest := time.Duration(early)
 		host := c.memos.advance(l, func(h storage.Host) storage.Host {
-			h.Due, h.Gap = later(h.Due, time.Now().Add(rest)), max(h.Gap, rest)
+			h.Due, h.Gap = later(h.Due, c.now().Add(rest)), max(h.Gap, rest)
 			return h
 		})
 		return storage.Ack{Outcome: storage.Again, Host: &host}, nil
@@ -211,7 +211,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &closed):
 		until := closed.Until
-		if soon := time.Now().Add(recheck); errors.Is(err, decorum.Pending) && soon.Before(until) {
+		if soon := c.now().Add(recheck); errors.Is(err, decorum.Pending) && soon.Before(until) {
 			until = soon
 		}
 		if o := l.URL.Origin(); !closed.Hop.IsZero() {
@@ -230,7 +230,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 
 // fetch makes the visit.
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
-	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: time.Now()}
+	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: c.now()}
 	host := cl.URL().Origin().Host()
 	ctx, end := c.hand.begin(ctx, l, cl)
 	defer end()
@@ -240,7 +240,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Err == nil {
 		v.Response, v.Err = c.ask(ctx, t)
 	}
-	v.End, v.Exchange, v.marked = time.Now(), t.stub.exchange, t.isMarked()
+	v.End, v.Exchange, v.marked = c.now(), t.stub.exchange, t.isMarked()
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}

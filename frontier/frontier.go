@@ -72,6 +72,8 @@ type Config struct {
 	// are left: one that comes later is left as a dormant origin's is. 0: as long
 	// as it takes.
 	Longest time.Duration
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
 	// Discovered observes what Discover has queued because it is new, Refused
 	// what it has not, for the reason given; nil: nobody. They are called by many
 	// at a time, and must not block.
@@ -103,6 +105,9 @@ func New(store storage.Store, cfg Config) *Frontier {
 	}
 	if cfg.Order == nil {
 		cfg.Order = DefaultOrder
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	return &Frontier{store: store, cfg: cfg,
 		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
@@ -269,7 +274,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	now := time.Now()
+	now := f.cfg.Now()
 	want := max(1, int(f.waiting.Load()))
 	var wait time.Duration
 	if f.cfg.Budget != nil {
@@ -358,7 +363,7 @@ func (f *Frontier) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 
 // Renew keeps a lease for another LeaseTTL.
 func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
-	return f.store.Renew(ctx, l, time.Now(), f.cfg.LeaseTTL)
+	return f.store.Renew(ctx, l, f.cfg.Now(), f.cfg.LeaseTTL)
 }
 
 // LeaseTTL is how long a lease runs unless it is renewed.
@@ -394,7 +399,7 @@ func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (r
 		known[i].URL = f.Clean(u)
 	}
 	defer f.nudge()
-	return f.store.Recall(ctx, time.Now(), known)
+	return f.store.Recall(ctx, f.cfg.Now(), known)
 }
 
 // Revive queues the origin's parked URLs again for which judge returns true.

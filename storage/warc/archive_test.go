@@ -276,7 +276,7 @@ func TestRevisits(t *testing.T) {
 		block, profile string
 		kept           Kept
 	}{
-		{"the same payload", header + "hi", first, header, sameDigest, *first},
+		{"the same payload", header + "hi", first, header, SamePayload, *first},
 		{"another payload", header + "ho", first, header + "ho", "", Kept{noon, sumOf("ho")}},
 		{"the first time", header + "hi", nil, header + "hi", "", Kept{noon, sumOf("hi")}},
 		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, *first},

@@ -26,7 +26,8 @@ type Kept struct {
 
 // Profiles of revisits (6.7).
 const (
-	sameDigest  = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+	// SamePayload is the WARC-Profile of an answer with the payload of an earlier one.
+	SamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 	notModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
@@ -69,7 +70,7 @@ func (v *Visit) profile(m message) string {
 	case m.status == http.StatusNotModified:
 		return notModified
 	case v.Before != nil && !m.empty && m.payload != "" && m.payload == v.Before.Payload:
-		return sameDigest
+		return SamePayload
 	}
 	return ""
 }
