@@ -99,7 +99,7 @@ func (a *app) root() *cobra.Command {
 	}
 	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
 	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), a.ledgerCommand(),
-		robots, a.sitemapCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
+		robots, a.sitemapCommand(), a.replayCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
 	return root
 }
 

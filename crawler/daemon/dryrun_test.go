@@ -20,7 +20,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -105,24 +104,12 @@ func countyProject(seeds []string) Project {
 	return p
 }
 
-// inMemory returns a ground that leaves nothing on the disk.
-func inMemory() ground {
+// inMemory returns a ground that leaves nothing on the disk, for a crawl of web.
+func inMemory(web *crawltest.Web) ground {
 	return ground{
-		files: stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
-		out:   &output{w: io.Discard}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
-	}
-}
-
-// send makes the requests of a crawl go to web.
-func send(t *testing.T, r *rooms, web *crawltest.Web) {
-	t.Helper()
-	cfg, err := r.project.fetchConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Transport = web
-	if r.crawler.Fetcher, err = collyfetch.New(cfg); err != nil {
-		t.Fatal(err)
+		transport: web,
+		files:     stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
+		out:       &output{w: io.Discard}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
 	}
 }
 
@@ -135,11 +122,10 @@ func foreseen(t *testing.T, p Project) (*prospect, []crawltest.Exchange) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newScout(inMemory(), scoutOf(p, ""), roots)
+	s, err := newScout(inMemory(web), scoutOf(p, ""), roots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	send(t, s.rooms, web)
 	goThrough(t, s.rooms)
 	f, err := s.forecast(t.Context(), p, nil, assumedPage)
 	if err != nil {
@@ -157,11 +143,10 @@ func crawled(t *testing.T, p Project) []crawltest.Exchange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := inMemory().furnish(p, roots)
+	r, err := inMemory(web).furnish(p, roots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	send(t, r, web)
 	goThrough(t, r)
 	return web.Log()
 }

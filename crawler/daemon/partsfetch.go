@@ -36,12 +36,14 @@ func (p *Project) fetchConfig() (collyfetch.Config, error) {
 	return cfg, err
 }
 
-// fetcher returns a fetcher for the project, whose cookies are kept in notes.
-func (p *Project) fetcher(notes collyfetch.Notes) (*collyfetch.Fetcher, error) {
+// fetcher returns a fetcher for the project, whose cookies are kept in notes. It
+// sends its requests over transport; nil: over the network.
+func (p *Project) fetcher(notes collyfetch.Notes, transport http.RoundTripper) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetchConfig()
 	if err != nil {
 		return nil, err
 	}
+	cfg.Transport = transport
 	if p.Fetch.Cookies {
 		cfg.Cookies = collyfetch.NewCookies(notes)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -23,6 +24,9 @@ type ground struct {
 	proof    *proof   // nil: none
 	handlers Handlers
 	hooks    crawler.Hooks
+	// A replay has a network and a clock of its own; nil: those of the machine.
+	transport http.RoundTripper
+	now       func() time.Time
 	// Discovered and refused are told of URLs that are queued, and that are not;
 	// nil: nobody is.
 	discovered func(storage.Entry)
@@ -85,13 +89,19 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 	if g.brisk {
 		hurryGate(&gate)
 	}
+	if g.now != nil {
+		scope.Year = g.now().Year()
+		if !gate.Session.IsZero() {
+			gate.Session = g.now()
+		}
+	}
 	r := &rooms{
 		files: g.files, project: p, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
 		outside: &outside{log: g.log, told: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
-		Wait: g.waits, Longest: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
+		Now: g.now, Wait: g.waits, Longest: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
 	})
 	return r, nil
 }
@@ -102,7 +112,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	web, err := p.fetcher(g.files.frontier)
+	web, err := p.fetcher(g.files.frontier, g.transport)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +133,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	r.crawler = &crawler.Crawler{
 		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits, Brakes: g.brakes, Rests: g.rests,
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
-		Settings: settings, Log: g.log,
+		Settings: settings, Log: g.log, Now: g.now,
 	}
 	if crew != nil {
 		r.crawler.Company, r.crew = crew, crew

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// lane is sites that do not link to each other, so that what is found on one does
+// not depend on another: with rules, sitemaps, redirects and a loop of them.
+func lane() (sites []crawltest.Site, seeds []string) {
+	index := mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+		"/index.xml": mapOf("index", "http://index.test/a.xml"),
+		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
+	})
+	moved := mapped("moved.test", "", map[string]crawltest.Page{
+		"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
+		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 8), numbered("http://moved.test/no", 0, 3)...)...),
+	})
+	moved.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
+		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 6), numbered("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
+	})
+	links := `<a href="/loop">x</a><a href="/gone">x</a><a href="/zip">x</a><a href="/twice">x</a><a href="/twice#top">x</a>`
+	trouble := mapped("trouble.test", "", map[string]crawltest.Page{
+		"/":     crawltest.Always(crawltest.HTML(links)),
+		"/gone": crawltest.Always(crawltest.Status(http.StatusGone)),
+		"/loop": crawltest.Always(crawltest.Redirect(http.StatusFound, "/loop?again")),
+		"/zip":  crawltest.Always(crawltest.Answer{Body: links, Gzip: true, Header: http.Header{"Content-Type": {"text/html"}}}),
+	})
+	sites = []crawltest.Site{shop(), index, moved, clean, trouble}
+	for i, s := range sites {
+		sites[i].Latency = crawltest.Latency{}
+		seeds = append(seeds, "http://"+s.Host+"/")
+	}
+	return sites, seeds
+}
+
+// recordedLane crawls the lane, and keeps ledger and archive.
+func recordedLane(t *testing.T) *visit {
+	t.Helper()
+	sites, seeds := lane()
+	v := visitTo(t, sites...)
+	project := write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+		"politeness: {adaptive: 0}\n")
+	call(t, v.args(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
+	return v
+}
+
+// Every decision of a recorded crawl is made again: robots.txt, redirects of it,
+// sitemaps, Clean-param, failures, what was refused and why. What another project
+// would have decided is told, and what of the records was changed.
+func TestReplay(t *testing.T) {
+	v := recordedLane(t)
+	asked := len(v.web.Log())
+	call(t, "replay", v.data()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", asked), "differences: 0")
+	project, ledger := filepath.Join(v.data(), projectFile), filepath.Join(v.data(), ledgerDir, "ledger-000001.jsonl")
+	for _, tt := range []struct{ name, file, from, to, says string }{
+		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
+		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
+		{"no sitemaps", project, "sitemaps: true", "sitemaps: false", "it was asked for, and would never be"},
+		{"no Clean-param", project, "extensions: true", "extensions: false", "it would be asked for, and never was"},
+		{"a verdict", ledger, `"rule":"allow: /a","line":2`, `"rule":"allow: /a","line":4`, "its verdict was yes by allow: /a"},
+		{"a URL", ledger, `"url":"http://index.test/a7"`, `"url":"http://index.test/a77"`, "it would be asked for, and never was"},
+		{"a referrer", ledger, `"referrer":"http://moved.test/new.xml"`, `"referrer":"http://moved.test/"`, "it was found on"},
+		{"a refusal", ledger, `"why":"robots http://index.test/closed/1`, `"url":"http://index.test/closed/2","why":"robots`, "it was refused, and in its place"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text, err := os.ReadFile(tt.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := strings.Replace(string(text), tt.from, tt.to, 1)
+			if other == string(text) {
+				t.Fatalf("%s does not say %q:\n%s", tt.file, tt.from, text)
+			}
+			rewrite(t, tt.file, []byte(other))
+			call(t, "replay", "--limit=0", v.data()).want(t, ExitNo, tt.says)
+			rewrite(t, tt.file, text)
+		})
+	}
+	if n := len(v.web.Log()); n != asked {
+		t.Errorf("replays made %d requests", n-asked)
+	}
+	if err := os.RemoveAll(filepath.Join(v.dir, "warc")); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "replay", v.data()).want(t, ExitFailed, "no WARC files")
+}
+
+func rewrite(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReplayUsage(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, "replay", v.data()).want(t, ExitUsage)
+	call(t, v.args("http://shop.example/")...).want(t, ExitDone)
+	call(t, "replay", v.data()).want(t, ExitUsage, "kept no WARC files")
+	call(t, "replay", "--limit=-1", v.data()).want(t, ExitUsage, "--limit")
+}

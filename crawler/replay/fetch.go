@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// errNeverAsked ends a visit that the ledger does not show.
+var errNeverAsked = errors.New("the ledger does not show it")
+
+// A clock tells the time of the ledger. It never goes back.
+type clock struct{ nanos atomic.Int64 }
+
+// set moves the clock to when a record was written. Records have the time to the
+// microsecond that had begun: what was due then is due at its end.
+func (c *clock) set(t time.Time) {
+	if n := t.Add(time.Microsecond).UnixNano(); n > c.nanos.Load() {
+		c.nanos.Store(n)
+	}
+}
+
+// Now returns the time of the replay.
+func (p *Player) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
+
+// A fetcher has each visit wait for its answer.
+type fetcher struct {
+	player *Player
+	inner  crawler.Fetcher
+}
+
+// Fetch implements crawler.Fetcher.
+func (f fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	v := f.player.calling
+	v.ticket = t
+	v.begun <- true
+	if err := <-v.answer; err != nil {
+		return nil, &decorum.Error{Op: "replay", URL: t.URL().String(), Kind: decorum.Dropped, Err: err}
+	}
+	res, err := f.inner.Fetch(ctx, t)
+	if res != nil {
+		res.Start, res.End = v.slot.start, v.slot.end
+	}
+	return res, err
+}
+
+// Finish implements crawler.Finisher.
+func (f fetcher) Finish(t crawler.Ticket) {
+	if inner, ok := f.inner.(crawler.Finisher); ok {
+		inner.Finish(t)
+	}
+}
+
+// RoundTrip answers the request that goes on from the archive. It makes the Player
+// the transport of a crawl that it replays.
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	was := p.calling.asked
+	switch {
+	case was.answer == nil:
+		return nil, errNeverAsked
+	case was.answer.Status == 0:
+		return nil, failure(was.answer.Error, req.URL.Hostname())
+	}
+	raw, ok, err := p.answers.to(was.URL, was.answer.End)
+	if err == nil && !ok {
+		err = errors.New("its answer is not archived")
+	}
+	if err != nil {
+		p.differ(was.n, was.URL, "it cannot be replayed: %v", err)
+		return nil, err
+	}
+	return http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), req)
+}
+
+// failure returns an error of the class that the recorded one was of: see
+// crawler.Failure.
+func failure(text, host string) error {
+	switch {
+	case strings.Contains(text, "no such host"):
+		return &net.DNSError{Err: text, Name: host, IsNotFound: true}
+	case strings.Contains(text, "connection refused"):
+		return fmt.Errorf("%s: %w", text, syscall.ECONNREFUSED)
+	case strings.Contains(text, "tls:"), strings.Contains(text, "x509:"), strings.Contains(text, "certificate"):
+		return &tls.CertificateVerificationError{Err: errors.New(text)}
+	case strings.Contains(text, "malformed"):
+		return &decorum.Error{Op: "read", URL: host, Kind: decorum.Malformed, Err: errors.New(text)}
+	}
+	return errors.New(text)
+}
