@@ -70,9 +70,10 @@ func byOrigin(t *testing.T, order []asking) map[decorum.Origin][]string {
 }
 
 // A crawl that is made again, with the same seed, makes the same requests at the
-// same moments; with another, servers that fail are asking again at others.
+// same moments; with another, servers that fail are asked again at others. There is a
+// worker for each host: which of hosts that are due at one moment waits is chance.
 func TestSameSeedSameCrawl(t *testing.T) {
-	first, again, other := demoOrder(t, 8, 1), demoOrder(t, 8, 1), demoOrder(t, 8, 2)
+	first, again, other := demoOrder(t, 20, 1), demoOrder(t, 20, 1), demoOrder(t, 20, 2)
 	if len(first) < 300 {
 		t.Errorf("only %d requests: the web is not crawled", len(first))
 	}
