@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +22,9 @@ func TestVerify(t *testing.T) {
 		t.Error(f)
 	}
 	t.Logf("%+v", *got)
+	if text, err := json.Marshal(got); err != nil || !bytes.Contains(text, []byte(`"findings":[]`)) {
+		t.Errorf("as JSON %s, %v, want a list of no findings", text, err)
+	}
 	const visits, refusals = 3 * 6 * 5, 3 * 6
 	if got.Requests != visits+1 || got.Answers != visits || got.Interrupted != 1 || got.Refusals != refusals ||
 		got.Verdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 || got.Segments < 3 || got.Unsigned != 0 {

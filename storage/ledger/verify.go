@@ -100,7 +100,7 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
-		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper()}
+		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), report: Report{Findings: []Finding{}}}
 	for i := range all {
 		v.segment(&all[i])
 	}
