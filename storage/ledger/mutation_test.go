@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 var edits = flag.Int("edits", 200, "how many edits TestMutations makes")
@@ -281,4 +283,28 @@ func edited(t *testing.T, chance *rand.Rand, good copybook) (files copybook, how
 
 func same(a, b copybook) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return bytes.Equal(x, y) })
+}
+
+// A run that names no key, which whoever writes the files can put in the place of one
+// that does, is not right for who has the key, since nothing signs it.
+func TestUnsignedRun(t *testing.T) {
+	for name, keys := range map[string][]ed25519.PrivateKey{"alone": {nil}, "after a signed one": {testKey, nil}} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			for _, key := range keys {
+				w := &writer{t: t, l: open(t, Config{Dir: dir, Key: key, Run: testRun()})}
+				w.crawl(1)
+				if err := w.l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+			}
+		})
+		if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() {
+			t.Errorf("%s: %+v, %v, want that all is right without the key", name, r, err)
+		}
+		if r := verify(t, dir); r.OK() {
+			t.Errorf("%s: not found: %d records that no checkpoint signs", name, r.Unsigned)
+		}
+	}
 }
