@@ -122,8 +122,9 @@ func rested(h storage.Host, now time.Time) time.Duration {
 	return now.Sub(h.Due) + h.Gap
 }
 
-// enterAnswer writes down what came of a visit whose request was written down. One
-// of which that cannot be kept is made again.
+// enterAnswer writes down what came of a visit whose request was written down, also
+// where the lease has run out meanwhile or the crawl is being halted. One of which
+// that cannot be kept is made again.
 func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 	if t.stub.lost != nil {
 		return t.stub.lost
@@ -138,6 +139,7 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 	if v.Err != nil {
 		a.Error = ledger.Brief(v.Err.Error())
 	}
+	ctx = afterwards(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Answer: a})
 	if err != nil {
 		v.brokenOff = true

@@ -20,15 +20,16 @@ import (
 type notary struct {
 	*ledger.Ledger
 	until time.Time
-	err   error // instead of waiting; nil: none
+	late  time.Time // until when answers have none
+	err   error     // instead of waiting; nil: none
 }
 
-func (n *notary) wait(ctx context.Context) error {
+func (n *notary) wait(ctx context.Context, until time.Time) error {
 	if n.err != nil {
 		return n.err
 	}
 	select {
-	case <-time.After(time.Until(n.until)):
+	case <-time.After(time.Until(until)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -36,7 +37,11 @@ func (n *notary) wait(ctx context.Context) error {
 }
 
 func (n *notary) Append(ctx context.Context, r *ledger.Record) (int64, error) {
-	if err := n.wait(ctx); err != nil {
+	until := n.until
+	if r.Answer != nil {
+		until = n.late
+	}
+	if err := n.wait(ctx, until); err != nil {
 		return 0, err
 	}
 	return n.Ledger.Append(r)
@@ -205,6 +210,39 @@ func TestLedgerWithoutRoom(t *testing.T) {
 		records, _ := verified(t, dir)
 		inLedger(t, web.Log(), records)
 	})
+}
+
+// An answer that there is no room for while the crawl is being halted is written down
+// if there is room soon. If not, the run has no end, since an end says that all its
+// requests have their answers: it is closed as one that was killed.
+func TestAnswerWithoutRoom(t *testing.T) {
+	for room, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
+			c := newCrawl(t, web, memory(), "http://a.test/")
+			dir := t.TempDir()
+			book := newNotary(t, dir)
+			book.late = time.Now().Add(room)
+			c.Ledger, c.Settings.Grace = book, time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Hour)
+			if err := book.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := newNotary(t, dir).Close(); err != nil {
+				t.Fatal(err)
+			}
+			records, report := verified(t, dir)
+			inLedger(t, web.Log(), records)
+			if report.Requests != 1 || report.Interrupted != interrupted {
+				t.Errorf("room after %v: %+v, want %d requests interrupted", room, *report, interrupted)
+			}
+		})
+	}
 }
 
 // A ledger that fails for good stops the crawl, and nothing is sent: a POST neither,

@@ -179,6 +179,11 @@ func testFullDisk(t *testing.T, s shortage) {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
 	inArchive(t, archive, got)
+	data := filepath.Join(dir, "data")
+	if proven := verifyIn(t, data); !s.killed && proven.Interrupted != 0 {
+		t.Errorf("%d requests have no answer in the ledger", proven.Interrupted)
+	}
+	inLedger(t, data, web.Log())
 	if report := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: restarts}); !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}

@@ -53,6 +53,7 @@ type Ledger struct {
 	end     link
 	dirty   bool      // something may not be on the disk
 	sent    int64     // requests of this run
+	open    int64     // those of them without an answer
 	signed  time.Time // the last checkpoint, or the start
 	broken  error     // why nothing may be written any more
 }
@@ -101,8 +102,12 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	if err := l.write(body); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
-	if r.Request != nil {
+	switch {
+	case r.Request != nil:
 		l.sent++
+		l.open++
+	case r.Answer != nil:
+		l.open--
 	}
 	return l.end.n, nil
 }
@@ -219,12 +224,13 @@ func (l *Ledger) fail(err error) {
 }
 
 // Close writes the End of the run, and a last checkpoint, and closes the ledger. It
-// comes after the last request has its Answer.
+// comes after the last request has its Answer. Where one could not be written there
+// is no End: the next Open closes the run, as that of a process that was killed.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.broken
-	if err == nil {
+	if err == nil && l.open == 0 {
 		err = l.writeRecord(Record{End: &End{Requests: l.sent}})
 	}
 	if err == nil && l.cfg.Key != nil {
