@@ -64,15 +64,16 @@ func checkpointText(n int64, at time.Time, hash string) []byte {
 
 // sign writes a checkpoint. It requires the lock.
 func (l *Ledger) sign() error {
-	now := stamp(time.Now())
-	signature := ed25519.Sign(l.cfg.Key, checkpointText(l.end.n+1, now, string(l.end.hash[:])))
+	now := time.Now()
+	at := stamp(now)
+	signature := ed25519.Sign(l.cfg.Key, checkpointText(l.end.n+1, at, string(l.end.hash[:])))
 	body, err := (&Record{Checkpoint: &Checkpoint{Key: l.cfg.Run.Key, Signature: signature}}).encode()
 	if err != nil {
 		return err
 	}
-	if err := l.writeAt(now, body); err != nil {
+	if err := l.writeAt(at, body); err != nil {
 		return err
 	}
-	l.signed = now
+	l.signed = now // not at: the time to the next one is not that of a clock that can be set
 	return nil
 }
