@@ -174,8 +174,8 @@ func Brief(s string) string {
 // stamp returns a moment as records have it: in UTC, to the microsecond.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// maxLine is how long a line may be, in bytes.
-const maxLine = 1 << 20
+// maxLine is how long a line may be, in bytes: that of a run with many overrides is long.
+const maxLine = 64 << 20
 
 var errKinds = errors.New("ledger: a record is of exactly one kind")
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -151,4 +152,59 @@ func TestWriteIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	right(t, dir)
+}
+
+// A clock that is set back puts off no checkpoint: the last one is known by the
+// monotonic clock.
+func TestCheckpointsByMonotonicClock(t *testing.T) {
+	l := open(t, Config{Dir: t.TempDir(), Key: testKey, Checkpoint: time.Nanosecond, Run: testRun()})
+	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/"}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(l.signed.String(), " m=") {
+		t.Errorf("the last checkpoint was at %v, without a monotonic clock", l.signed)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run of many overrides, each with its reason, fits in a record.
+func TestManyOverrides(t *testing.T) {
+	dir, run := t.TempDir(), testRun()
+	for i := range 20_000 {
+		run.Hosts[fmt.Sprintf("host-%d.test", i)] = Override{DelayMS: new(int64(100)), Reason: strings.Repeat("agreed ", 20)}
+	}
+	if err := open(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Verify(dir, VerifyOptions{})
+	if err != nil || !report.OK() || report.Runs != 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Megabytes of zeros are a torn record, too.
+func TestManyZerosAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	if err := open(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, plainName(1))
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, info.Size()+5<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() || r.Runs != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
