@@ -3,6 +3,7 @@ package crawler_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -209,6 +210,41 @@ func TestLedgerWithoutRoom(t *testing.T) {
 		}
 		records, _ := verified(t, dir)
 		inLedger(t, web.Log(), records)
+	})
+}
+
+// What objects to the use of a page's content is written down with its answer.
+func TestLedgerOfUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(opinionated())
+		c, k := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/"), &clerk{}
+		dir := t.TempDir()
+		book := newNotary(t, dir)
+		c.Ledger, c.Recorder = book, k
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := book.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records, _ := verified(t, dir)
+		want, got, urls := map[string]string{}, map[string]string{}, map[int64]string{}
+		for path, v := range k.shown {
+			if v.Withheld() {
+				want["http://a.test"+path] = v.Use().Refused.Error()
+			}
+		}
+		for _, r := range records {
+			switch {
+			case r.Request != nil:
+				urls[r.N] = r.Request.URL
+			case r.Answer != nil && r.Answer.Withheld != "":
+				got[urls[r.Answer.Request]] = r.Answer.Withheld
+			}
+		}
+		if len(want) != 8 || !maps.Equal(want, got) {
+			t.Errorf("withheld are %v, and written down %v", want, got)
+		}
 	})
 }
 

@@ -17,9 +17,6 @@ import (
 // parser, or the user's handler.
 func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err error) {
 	page := isPage(v.Lease, v.Clearance)
-	if page {
-		c.open(v)
-	}
 	archived := c.archive(ctx, v)
 	switch {
 	case isDetour(v.Lease, v.Clearance):

@@ -244,6 +244,9 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
+	if isPage(l, cl) {
+		c.open(v)
+	}
 	v.brokenOff = v.Response == nil && (ctx.Err() != nil || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }

@@ -162,6 +162,9 @@ func (s *shower) text(r *ledger.Record, a *ledger.Answer) error {
 	case a != nil:
 		came = fmt.Sprintf("%q", a.Error)
 	}
+	if a != nil {
+		came += of("; withheld: ", a.Withheld)
+	}
 	return s.lines(
 		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, came),
 		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, of(" of ", q.Referrer), verdictWords(q.Robots),

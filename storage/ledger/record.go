@@ -86,6 +86,9 @@ type Answer struct {
 	Status  int       `json:"status"`  // 0: no whole answer came
 	Bytes   int       `json:"bytes"`   // of the body, as decoded
 	Error   string    `json:"error,omitempty"`
+	// Withheld is what of the site objects to a purpose of the run, so that the content
+	// was not used for it; empty: nothing does.
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // A Refusal is a URL that was not asked for.
