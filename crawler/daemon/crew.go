@@ -35,8 +35,8 @@ type crew struct {
 	permits int64        // pages that are permitted, of those that the report counts
 	used    int64        // pages, a musterPoll ago: as many may be wanted in the next
 	known   time.Time    // until then what was told last is so
-	joined  time.Time
-	over    bool // no more pages
+	joined  time.Time    // when it was answered first: the others know of it boardTrust later
+	over    bool         // no more pages
 }
 
 // newCrew returns the crew of a project's crawl; nil if it has none. renews: limits
@@ -125,13 +125,14 @@ func (c *crew) call(ctx context.Context) error {
 	case err != nil:
 		return nil // what was told last is so for boardTrust
 	}
-	return c.learn(began, m)
+	return c.learn(began, time.Now(), m)
 }
 
-// learn takes note of what is told to who asked at began. It needs the lock.
-func (c *crew) learn(began time.Time, m redis.Muster) error {
+// learn takes note of what is told to who asked at began, and is answered now. It needs
+// the lock.
+func (c *crew) learn(began, now time.Time, m redis.Muster) error {
 	if c.report.Joins {
-		c.joined = began
+		c.joined = now
 	}
 	c.report.Joins, c.report.Renews = false, false
 	c.permits, c.known = m.Permits, began.Add(boardTrust)

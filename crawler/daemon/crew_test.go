@@ -2,47 +2,85 @@ package daemon
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// TestCrewWaitsForPermits: what a worker has asked for is not its own until it is
-// granted: neither while the question is under way, nor where no answer comes.
-func TestCrewWaitsForPermits(t *testing.T) {
-	c := &crew{commons: &commons{}, rates: politeness.NewLimits(politeness.LimitsConfig{})}
-	c.report.Limits.Pages = 100
-	begun := func() (n int) {
-		for c.Page() == nil {
-			n++
+// crewOf returns a crew with a limit of pages, of which the brakes are known for long.
+func crewOf(pages int64, muster func(context.Context, redis.Report) (redis.Muster, error)) *crew {
+	c := &crew{commons: &commons{}, muster: muster, rates: politeness.NewLimits(politeness.LimitsConfig{}), log: slog.New(slog.DiscardHandler)}
+	c.commons.known.Store(time.Now().Add(time.Hour).UnixNano())
+	c.report.Limits.Pages = pages
+	c.join()
+	return c
+}
+
+// A worker visits what it is permitted, and not what it would like to be: neither while
+// its report is under way, nor when no answer came.
+func TestCrewVisitsWhatIsPermitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan int64)
+		c := crewOf(100, func(ctx context.Context, r redis.Report) (redis.Muster, error) {
+			select {
+			case n := <-answers:
+				return redis.Muster{Workers: 1, Permits: n}, nil
+			case <-ctx.Done():
+				return redis.Muster{}, ctx.Err()
+			}
+		})
+		visit := func(want int) {
+			t.Helper()
+			n := 0
+			for c.Page() == nil {
+				n++
+			}
+			if n != want {
+				t.Errorf("%d pages are visited, want %d", n, want)
+			}
 		}
-		return n
-	}
-	for i, tt := range []struct {
-		grant, asking, after int // pages more, and those begun meanwhile and then
-		err                  error
-	}{
-		{grant: 3, asking: 0, after: 3},
-		{grant: 0, asking: 0, after: 0},
-		{err: errors.New("no answer"), asking: 0, after: 0},
-		{grant: 1, asking: 0, after: 1},
-	} {
-		asking := -1
-		c.muster = func(_ context.Context, r redis.Report) (redis.Muster, error) {
-			asking = begun()
-			return redis.Muster{Workers: 1, Permits: r.Used + int64(tt.grant)}, tt.err
+		visit(0)
+		go c.call(t.Context())
+		synctest.Wait()
+		visit(0) // it has asked for one
+		answers <- 3
+		synctest.Wait()
+		visit(3)
+		go c.call(t.Context())
+		synctest.Wait()
+		visit(0) // for more
+		time.Sleep(2 * boardTrust)
+		visit(0) // and was not answered
+		go c.call(t.Context())
+		answers <- 5
+		synctest.Wait()
+		visit(2)
+	})
+}
+
+// A worker that is new begins when all others know of it, however long the answer to
+// its first report takes: another may have reported just before that was read.
+func TestCrewBeginsWhenAllKnowOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = boardTrust / 2
+		var answered time.Time
+		c := crewOf(0, func(context.Context, redis.Report) (redis.Muster, error) {
+			if answered.IsZero() {
+				time.Sleep(took)
+				answered = time.Now()
+			}
+			return redis.Muster{Workers: 2}, nil
+		})
+		defer c.begin(func(error) {})()
+		for c.May(time.Now()) != nil {
+			time.Sleep(musterPoll / 10)
 		}
-		if err := c.call(t.Context()); err != nil {
-			t.Fatal(err)
+		if waited := time.Since(answered); waited < boardTrust || waited > boardTrust+musterPoll {
+			t.Errorf("it begins %v after it was answered, want %v", waited, boardTrust)
 		}
-		if after := begun(); asking != tt.asking || after != tt.after {
-			t.Errorf("%d: %d pages were begun while it asked for more, and %d then; want %d and %d", i, asking, after, tt.asking, tt.after)
-		}
-	}
-	if left, wait := c.Ready(time.Now(), 1); left != 0 || wait == 0 {
-		t.Errorf("%d pages more may be begun", left)
-	}
+	})
 }
