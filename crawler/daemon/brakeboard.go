@@ -36,12 +36,14 @@ func brakeOf(line string, now time.Time) (politeness.Brake, bool) {
 	return brake, brake.Validate() == nil && !brake.Expired(now)
 }
 
-// heedBoard has the brakes of a board hold in this daemon, and returns those that are
-// to be put on it: they were put on here while it was out of reach, or before there
-// was one. A nil board is as it was.
-func (s *supervisor) heedBoard(key string, board map[string]string) (missing map[string]string) {
-	s.braking.Lock()
+// heedBoard is the heed of a daemon: it has the brakes of a board hold. What is missing
+// there was put on here while it was out of reach, or before there was one.
+func (s *supervisor) heedBoard(key string, board map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+	s.braking.Lock() // which is held by who posts
 	defer s.braking.Unlock()
+	if outdated() {
+		return nil, false
+	}
 	before := s.wishes.shared(key)
 	if board == nil {
 		board = before
@@ -63,7 +65,7 @@ func (s *supervisor) heedBoard(key string, board map[string]string) (missing map
 	if changed {
 		s.noteBoard(key, board)
 	}
-	return missing
+	return missing, true
 }
 
 // takeOver puts on, and lifts, what others have since a board was seen last. What was
@@ -156,7 +158,9 @@ func (s *supervisor) commonsOf(r Redis) *commons {
 	key := r.commonsKey()
 	c := s.commons[key]
 	if c == nil {
-		c = startCommons(r, func(board map[string]string) map[string]string { return s.heedBoard(key, board) }, s.app.log)
+		c = startCommons(r, func(board map[string]string, outdated func() bool) (map[string]string, bool) {
+			return s.heedBoard(key, board, outdated)
+		}, s.app.log)
 		s.commons[key] = c
 	}
 	return c

@@ -26,17 +26,30 @@ const (
 // beyond the projects: the brakes, and long rests of hosts.
 type commons struct {
 	key  string // which they are
-	open func() (*redis.Store, error)
-	heed func(board map[string]string) (missing map[string]string) // told of the brakes; says which are to be put on it
+	open func() (boardStore, error)
+	heed heed
 	log  *slog.Logger
 
 	opened chan struct{} // closed when store is there
-	store  *redis.Store
-	known  atomic.Int64 // until then the brakes are known, as Unix nanoseconds
+	store  boardStore
+	known  atomic.Int64  // until then the brakes are known, as Unix nanoseconds
+	posts  atomic.Uint64 // that have ended
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
+
+// A boardStore is a store that has a board.
+type boardStore interface {
+	storage.Store
+	Board(ctx context.Context, version string) (board map[string]string, newest string, err error)
+	Post(ctx context.Context, name, value, was string) (posted bool, err error)
+}
+
+// A heed is told what is on the board, nil if that is as before, and says what is to be
+// put on it. It does nothing, and is not ok, if the board is outdated: something was
+// posted from here since it was asked for, so that it may lack what is there by now.
+type heed func(board map[string]string, outdated func() bool) (missing map[string]string, ok bool)
 
 // commonsName ends the prefix of commons: no project has a name like it.
 const commonsName = ":COMMONS"
@@ -48,9 +61,9 @@ func (r *Redis) commonsKey() string {
 
 // startCommons makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startCommons(r Redis, heed func(map[string]string) map[string]string, log *slog.Logger) *commons {
+func startCommons(r Redis, heed heed, log *slog.Logger) *commons {
 	c := &commons{key: r.commonsKey(), heed: heed, log: log, opened: make(chan struct{})}
-	c.open = func() (*redis.Store, error) {
+	c.open = func() (boardStore, error) {
 		opts, err := r.options()
 		if err != nil {
 			return nil, err
@@ -59,7 +72,7 @@ func startCommons(r Redis, heed func(map[string]string) map[string]string, log *
 		ctx, cancel := context.WithTimeout(context.Background(), redisPatience)
 		defer cancel()
 		opts.Prefix = r.Prefix + commonsName
-		return redis.Open(ctx, opts)
+		return redis.Open(ctx, opts) // nil in it goes with an error
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -112,11 +125,16 @@ func (c *commons) watch(ctx context.Context) {
 func (c *commons) look(ctx context.Context, version string) (newest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, boardTrust)
 	defer cancel()
-	board, newest, err := c.store.Board(ctx, version)
-	if err != nil {
-		return version, err
+	var missing map[string]string
+	for ok := false; !ok; {
+		var board map[string]string
+		posts := c.posts.Load()
+		if board, newest, err = c.store.Board(ctx, version); err != nil {
+			return version, err
+		}
+		missing, ok = c.heed(board, func() bool { return c.posts.Load() != posts })
 	}
-	for host, brake := range c.heed(board) {
+	for host, brake := range missing {
 		if _, err := c.store.Post(ctx, host, brake, ""); err != nil {
 			return version, err
 		}
@@ -142,6 +160,7 @@ func (c *commons) post(ctx context.Context, host, brake, was string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, boardTrust, storage.ErrStalled)
 	defer cancel()
+	defer c.posts.Add(1)
 	if _, err := c.store.Post(ctx, host, brake, was); err != nil {
 		return fmt.Errorf("%s: %w", c.key, err)
 	}

@@ -81,11 +81,11 @@ func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive,
 // daemons put on.
 func (j *job) join(r Redis, g *ground) (err error) {
 	g.brakes = &politeness.Brakes{}
-	j.common = startCommons(r, func(board map[string]string) map[string]string {
+	j.common = startCommons(r, func(board map[string]string, _ func() bool) (map[string]string, bool) {
 		if board != nil {
 			replaceBrakes(g.brakes, board, g.log)
 		}
-		return nil
+		return nil, true // it posts nothing
 	}, g.log)
 	g.common, g.renews = j.common, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), redisPatience, storage.ErrStalled)
