@@ -76,7 +76,7 @@ func (c *Crawler) enter(ctx context.Context, t Ticket) error {
 func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.stub.clearance
 	q := &ledger.Request{
-		URL: t.URL().String(), Kind: ledger.Page, Origin: cl.Origin().String(),
+		URL: t.URL().String(), Kind: t.Kind(), Origin: cl.Origin().String(),
 		Source: sourceOf(l).String(), Referrer: l.Referrer,
 		RequiredMS: l.Host.Gap.Milliseconds(), ObservedMS: rested(l.Host, now).Milliseconds(), Slots: t.stub.permit.Slots(),
 	}
@@ -86,24 +86,28 @@ func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
 	if addr := t.stub.addr.Load(); addr != nil {
 		q.IP = addr.Unmap().String()
 	}
-	switch {
-	case t.ForRobots():
-		q.Kind, q.Source = ledger.RobotsTXT, storage.Robots.String() // not that of the page whose turn it was
-		if l.For.IsZero() {
-			q.Referrer = ""
-		}
-	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
-		q.Kind = ledger.TDMRep
-	case t.Errand():
-		q.Kind = ledger.Sitemap
-	}
 	if !t.ForRobots() {
 		q.Robots = ledger.NewVerdict(cl.Verdict(), cl.File())
+	} else if q.Source = storage.Robots.String(); l.For.IsZero() { // not that of the page whose turn it was
+		q.Referrer = ""
 	}
 	if o, ok := c.Policy.Hosts[t.URL().Origin().Host()]; ok && !o.Expired(now) {
 		q.Override = cmp.Or(o.Reason, "no reason given")
 	}
 	return q
+}
+
+// Kind returns what a ledger calls what the ticket is for.
+func (t Ticket) Kind() string {
+	switch {
+	case t.ForRobots():
+		return ledger.RobotsTXT
+	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
+		return ledger.TDMRep
+	case t.Errand():
+		return ledger.Sitemap
+	}
+	return ledger.Page
 }
 
 // sourceOf returns how a URL came to be visited.

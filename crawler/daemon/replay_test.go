@@ -107,3 +107,32 @@ func TestReplayUsage(t *testing.T) {
 	call(t, "replay", v.data()).want(t, ExitUsage, "kept no WARC files")
 	call(t, "replay", "--limit=-1", v.data()).want(t, ExitUsage, "--limit")
 }
+
+// What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
+// for it, what it refuses is refused, and a page of which only the header was kept, for
+// its content was not to be used, led to what the ledger says.
+func TestReplayForPurposes(t *testing.T) {
+	for _, tt := range []struct{ purpose, other, says string }{
+		{"search", "ai-train", "tdmrep.json: it would be asked for, and never was"},
+		{"archive", "search", "/noindex: its content was used, and would be kept back"},
+		{"ai-input", "ai-train", "/usage: its content was used, and would be kept back"},
+		{"ai-train", "archive", "tdmrep.json: it was asked for, and would never be"},
+	} {
+		purpose, other, says := tt.purpose, tt.other, tt.says
+		t.Run(purpose, func(t *testing.T) {
+			v := visitTo(t, wary())
+			project := write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
+			call(t, v.args("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
+			call(t, "replay", "--limit=0", v.data()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")
+			project, text := filepath.Join(v.data(), projectFile), ""
+			if b, err := os.ReadFile(project); err != nil {
+				t.Fatal(err)
+			} else if text = strings.Replace(string(b), "- "+purpose, "- "+other, 1); text == string(b) {
+				t.Fatalf("no purpose in %s:\n%s", project, b)
+			}
+			rewrite(t, project, []byte(text))
+			call(t, "replay", "--limit=0", v.data()).want(t, ExitNo, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+		})
+	}
+}

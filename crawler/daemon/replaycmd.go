@@ -27,7 +27,9 @@ due; and, if the ledger has refusals, these.
 
 A difference need not be a fault. What the ledger does not show may have decided: a
 page found on one host while another was being asked, a name that did not resolve, the
-limits of an address. The first run of a crawl is replayed, and its frontier is held
+limits of an address. Of a page whose content was not to be used for the purpose of
+the crawl the header alone is archived: it leads to what the ledger says that it led
+to. The first run of a crawl is replayed, and its frontier is held
 in memory: about 1 KiB a URL.
 
 Exit codes: 0 every decision was made again, 1 failed, 2 wrong usage, 3 something is
@@ -71,6 +73,7 @@ func (a *app) replay(ctx context.Context, dir stateDir, archive string, limit in
 	if err != nil {
 		return err
 	}
+	player.Run = p.ledgerRun()
 	told := 0
 	player.Differ = func(d replay.Difference) {
 		if told++; limit == 0 || told <= limit {
@@ -110,6 +113,7 @@ func (a *app) recorded(dir stateDir) (Project, []decorum.URL, error) {
 
 // play puts a crawl together on the player, and plays it.
 func (a *app) play(ctx context.Context, player *replay.Player, p Project, roots []decorum.URL) (replay.Report, error) {
+	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := ground{
 		files: stores{frontier: player.Store, robots: storage.NewMemory(storage.Config{})},
 		out:   &output{w: io.Discard}, handlers: a.handlers, log: a.log,
@@ -129,6 +133,9 @@ func (a *app) tellReplay(r replay.Report, limit int) error {
 	}
 	fmt.Fprintf(a.stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
 		r.Requests, r.Refusals, r.Verdicts, r.Differences)
+	if r.Withheld > 0 {
+		fmt.Fprintf(a.stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.Withheld)
+	}
 	if r.Interrupted > 0 {
 		fmt.Fprintf(a.stdout, "requests without an answer, not replayed: %d\n", r.Interrupted)
 	}

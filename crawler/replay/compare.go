@@ -1,9 +1,17 @@
 package replay
 
 import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -14,6 +22,12 @@ func (p *Player) compare(v *crawler.Visit) {
 		return
 	}
 	url := v.URL().String()
+	if kind := p.calling.ticket.Kind(); kind != was.Kind {
+		p.differ(was.n, url, "it was asked for as %s, and would be as %s", was.Kind, kind)
+	}
+	if v.Withheld() && len(v.Response.Body) > 0 {
+		p.differ(was.n, url, "its content was used, and would be kept back")
+	}
 	if source := v.Lease.Source.String(); was.Kind != ledger.RobotsTXT && source != was.Source {
 		p.differ(was.n, url, "it was found as %s, and would be as %s", was.Source, source)
 	}
@@ -28,6 +42,50 @@ func (p *Player) compare(v *crawler.Visit) {
 	if !v.Clearance.ForRobots() {
 		p.compareVerdict(was.n, url, was.Robots, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.File()))
 	}
+}
+
+// compareRun compares what the crawl works by with what the recorded one did, as far
+// as verdicts rest on it.
+func (p *Player) compareRun(r *ledger.Record) {
+	for _, by := range []struct{ what, was, is string }{
+		{"the agent", r.Run.Agent, p.Run.Agent},
+		{"the dialect", r.Run.Dialect, p.Run.Dialect},
+		{"reading of extensions", strconv.FormatBool(r.Run.Extensions), strconv.FormatBool(p.Run.Extensions)},
+		{"the purpose", purposes(r.Run), purposes(&p.Run)},
+	} {
+		if by.was != by.is {
+			p.differ(r.N, "the project", "%s was %s, and is %s", by.what, by.was, by.is)
+		}
+	}
+}
+
+// purposes returns what a run is for; in which order they stand does not matter.
+func purposes(r *ledger.Run) string {
+	return cmp.Or(strings.Join(slices.Sorted(slices.Values(r.Purposes)), ", "), "none")
+}
+
+// compareRefusal compares a refusal with the recorded one. Of one by tdmrep.json,
+// which the ledger does not keep, it has the words alone.
+func (p *Player) compareRefusal(r *ledger.Record, l storage.Lease, why error) bool {
+	refusal, byRobots := errors.AsType[*robots.Refusal](why)
+	was, says := r.Refusal, ledger.Brief(why.Error())
+	u := l.URL
+	if l.AsFound {
+		u = l.Found
+	}
+	switch {
+	case !byRobots && !errors.Is(why, decorum.OutOfScope):
+		return false
+	case u.String() != was.URL:
+		p.differ(r.N, was.URL, "it was refused, and in its place would be %s", u)
+	case byRobots && refusal.TDMRep == "" && was.Robots != nil:
+		p.compareVerdict(r.N, was.URL, was.Robots, ledger.NewVerdict(refusal.Verdict, refusal.File))
+	case byRobots && says != was.Why:
+		p.differ(r.N, was.URL, "it was refused by %q, and would be by %q", was.Why, says)
+	case byRobots:
+		p.report.Verdicts++
+	}
+	return true
 }
 
 // compareVerdict compares two verdicts. When the file was fetched is left out: that

@@ -81,7 +81,17 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 		p.differ(was.n, was.URL, "it cannot be replayed: %v", err)
 		return nil, err
 	}
-	return http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), req)
+	r := bufio.NewReader(bytes.NewReader(raw))
+	res, err := http.ReadResponse(r, req)
+	if err != nil {
+		return nil, err
+	}
+	if _, noBody := r.Peek(1); noBody != nil && was.answer.Bytes > 0 { // it was not to be used
+		p.calling.bare = true
+		res.Body, res.ContentLength = http.NoBody, -1
+		res.Header.Del("Content-Encoding") // of nothing
+	}
+	return res, nil
 }
 
 // failure returns an error of the class that the recorded one was of: see

@@ -9,7 +9,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
-	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -18,6 +17,8 @@ import (
 // has the Player's Store, clock (Now), and the Player for the transport of its fetcher.
 type Player struct {
 	Store *Store
+	// Run is what the crawl that is put together works by, as a ledger says it.
+	Run ledger.Run
 	// Differ is told of each difference.
 	Differ func(Difference)
 
@@ -27,10 +28,12 @@ type Player struct {
 	crawl    *crawler.Crawler
 	recorded map[string][]*asked // requests that were not replayed yet, by URL
 	foundOn  map[string]string   // what a URL was found on, by the ledger
+	led      map[string][]led    // and where pages led to
 	open     map[int64]*visit    // requests that wait for their answer, by number
 	pending  map[string]*visit   // visits that the ledger does not show yet, by host
 	calling  *visit              // the one visit that goes on
 	report   Report
+	fault    error // of a record that cannot be replayed
 }
 
 // A Difference is a decision that was not made again.
@@ -54,6 +57,7 @@ type Report struct {
 	Refusals    int64 // likewise
 	Verdicts    int64 // derived again, and the same
 	Differences int64
+	Withheld    int64 // pages of which only the header is archived: see lead
 	Interrupted int64 // requests without an answer: the crawl was killed, or goes on
 	Later       int64 // records of later runs, which are not replayed
 }
@@ -70,6 +74,7 @@ type visit struct {
 	ticket crawler.Ticket
 	asked  *asked     // what the ledger has of it
 	slot   slot       // when it is made
+	bare   bool       // its content is not archived
 	begun  chan bool  // the ticket is there
 	answer chan error // how it goes on: nil: with the archived answer
 	done   chan error // how the step ended
@@ -82,7 +87,7 @@ type slot struct{ start, end time.Time }
 // at the beginning of the run.
 func New(records iter.Seq2[*ledger.Record, error], answers *Answers) (*Player, error) {
 	p := &Player{records: records, answers: answers,
-		recorded: map[string][]*asked{}, foundOn: map[string]string{}, open: map[int64]*visit{}, pending: map[string]*visit{}}
+		recorded: map[string][]*asked{}, foundOn: map[string]string{}, led: map[string][]led{}, open: map[int64]*visit{}, pending: map[string]*visit{}}
 	p.Store = newStore(p.awaited)
 	return p, p.load()
 }
@@ -111,6 +116,7 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 		}
 		p.clock.set(r.Time)
 		if r.Run != nil {
+			p.compareRun(r)
 			err = plant(ctx)
 		} else {
 			err = p.record(ctx, r)
@@ -131,67 +137,11 @@ func (p *Player) attach(c *crawler.Crawler) {
 	visited := c.Hooks.Visited
 	c.Hooks.Visited = func(v *crawler.Visit) {
 		p.compare(v)
+		p.fault = errors.Join(p.fault, p.lead(v))
 		if visited != nil {
 			visited(v)
 		}
 	}
-}
-
-// load finds the requests of the first run, and what came of them.
-func (p *Player) load() error {
-	byNumber := map[int64]*asked{}
-	runs := 0
-	for r, err := range p.records {
-		switch {
-		case err != nil:
-			return err
-		case r.Run != nil:
-			if runs++; runs == 1 {
-				p.clock.set(r.Time)
-			}
-		}
-		switch {
-		case runs > 1:
-			p.report.Later++
-		case r.Request != nil:
-			a := &asked{Request: r.Request, n: r.N}
-			byNumber[r.N] = a
-			p.recorded[a.URL] = append(p.recorded[a.URL], a)
-			p.found(a.URL, a.Referrer)
-		case r.Refusal != nil:
-			p.found(r.Refusal.URL, r.Refusal.Referrer)
-		case r.Answer != nil && byNumber[r.Answer.Request] != nil:
-			byNumber[r.Answer.Request].answer = r.Answer
-		}
-	}
-	if runs == 0 {
-		return errors.New("the ledger has no run to replay")
-	}
-	return nil
-}
-
-// found notes what a URL was found on, the first time.
-func (p *Player) found(url, on string) {
-	if _, known := p.foundOn[url]; !known {
-		p.foundOn[url] = on
-	}
-}
-
-// awaited reports whether an entry that is found now was found on another page, of
-// which the answer is awaited: of pages that are read at the same moment, the ledger
-// does not say which was first, but what it says the URL was found on does. Should it
-// not be found there, it is missed.
-func (p *Player) awaited(e *storage.Entry) bool {
-	on, known := p.foundOn[e.URL.String()]
-	if !known || on == e.Referrer {
-		return false
-	}
-	for _, v := range p.open {
-		if v.ticket.URL().String() == on {
-			return true
-		}
-	}
-	return false
 }
 
 // record replays one record.
@@ -312,7 +262,7 @@ func (p *Player) next(ctx context.Context, host string, refused func(storage.Lea
 func (p *Player) goOn(v *visit, why error) error {
 	p.calling = v
 	v.answer <- why
-	return <-v.done
+	return errors.Join(<-v.done, p.fault)
 }
 
 // abandon ends the visits of which the ledger has no answer.
@@ -336,36 +286,9 @@ func values[K comparable](m map[K]*visit) iter.Seq[*visit] {
 	}
 }
 
-// unasked tells of the requests that were not made again.
-func (p *Player) unasked() {
-	for _, rest := range p.recorded {
-		for _, a := range rest {
-			p.differ(a.n, a.URL, "it was asked for, and would never be")
-		}
-	}
-}
-
 func (p *Player) differ(record int64, url, format string, args ...any) {
 	p.report.Differences++
 	if p.Differ != nil {
 		p.Differ(Difference{record, url, fmt.Sprintf(format, args...)})
 	}
-}
-
-// compareRefusal compares a refusal with the recorded one.
-func (p *Player) compareRefusal(r *ledger.Record, l storage.Lease, why error) bool {
-	refusal, byRobots := errors.AsType[*robots.Refusal](why)
-	u := l.URL
-	if l.AsFound {
-		u = l.Found
-	}
-	switch {
-	case !byRobots && !errors.Is(why, decorum.OutOfScope):
-		return false
-	case u.String() != r.Refusal.URL:
-		p.differ(r.N, r.Refusal.URL, "it was refused, and in its place would be %s", u)
-	case byRobots:
-		p.compareVerdict(r.N, r.Refusal.URL, r.Refusal.Robots, ledger.NewVerdict(refusal.Verdict, refusal.File))
-	}
-	return true
 }
