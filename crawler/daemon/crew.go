@@ -29,6 +29,7 @@ type crew struct {
 	muster func(context.Context, redis.Report) (redis.Muster, error) // nil: there are no limits
 	rates  *politeness.Limits
 	log    *slog.Logger
+	told   func() // called when limits count anew; nil: nobody is told
 
 	mu      sync.Mutex
 	report  redis.Report // what is told next
@@ -39,24 +40,31 @@ type crew struct {
 	over    bool         // no more pages
 }
 
-// newCrew returns the crew of a project's crawl; nil if it has none. renews: limits
-// that are reached already count anew.
-func newCrew(common *commons, p Project, files stores, rates *politeness.Limits, renews bool, log *slog.Logger) *crew {
-	if common == nil {
+// newCrew returns the crew of a project's crawl; nil if it has none.
+func newCrew(g *ground, p Project, rates *politeness.Limits) *crew {
+	if g.common == nil {
 		return nil
 	}
-	c := &crew{commons: common, rates: rates, log: log}
+	c := &crew{commons: g.common, rates: rates, log: g.log, told: g.renewed}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
+		c.tell(g.renews) // there is nothing to count
 		return c
 	}
-	c.muster = files.frontier.(interface {
+	c.muster = g.files.frontier.(interface {
 		Muster(context.Context, redis.Report) (redis.Muster, error)
 	}).Muster
-	c.report = redis.Report{Patience: crewPatience, Renews: renews,
+	c.report = redis.Report{Patience: crewPatience, Renews: g.renews,
 		Limits: redis.Limits{Pages: int64(l.Pages), Bytes: int64(l.Bytes), Time: time.Duration(l.Duration)}}
 	c.join()
 	return c
+}
+
+// tell tells that limits count anew, if they do.
+func (c *crew) tell(renewed bool) {
+	if renewed && c.told != nil {
+		c.told()
+	}
 }
 
 // join has the next report be the first of a worker.
@@ -134,6 +142,7 @@ func (c *crew) learn(began, now time.Time, m redis.Muster) error {
 	if c.report.Joins {
 		c.joined = now
 	}
+	c.tell(c.report.Renews)
 	c.report.Joins, c.report.Renews = false, false
 	c.permits, c.known = m.Permits, began.Add(boardTrust)
 	c.rates.SetShare(began, 1/float64(max(1, m.Workers)))

@@ -37,6 +37,7 @@ type ground struct {
 	waits     bool      // for revisits and dormant origins, as a daemon does
 	brisk     bool      // retry soon: see hurryGate
 	renews    bool      // limits of all processes that are reached count anew
+	renewed   func()    // called when they do; it must not block. nil: nobody is told
 }
 
 // What crawls of one process share, so that together they are as polite as one,
@@ -122,7 +123,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	}
 	limits := g.hosts.Limits(p.limits(g.restarted))
 	var budget frontier.Budget = limits
-	crew := newCrew(g.common, p, g.files, limits, g.renews, g.log)
+	crew := newCrew(&g, p, limits)
 	if crew != nil { // whose limits these are
 		budget, settings.MaxPages, settings.MaxBytes = crew, 0, 0
 	}

@@ -45,7 +45,7 @@ type runner struct {
 	rooms     *rooms   // see consult; nil: there are none
 	roomsOf   *edition // that they are of
 	reach     reach
-	renews    bool // limits of all processes that are reached count anew
+	renews    bool // limits of all processes that are reached are to count anew, of which these do not know yet
 	meter     meter
 	ended     chan struct{} // closed when live has returned
 }
@@ -292,10 +292,17 @@ func (r *runner) ground(ctx context.Context, p Project) (g ground, err error) {
 		rests.Store, err = g.common.shared(ctx)
 		g.rests = &rests
 		r.mu.Lock()
-		g.renews, r.renews = r.renews, false
+		g.renews, g.renewed = r.renews, r.renewed
 		r.mu.Unlock()
 	}
 	return g, err
+}
+
+// renewed takes note that limits of all processes count anew.
+func (r *runner) renewed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.renews = false
 }
 
 // prepare makes the state that of an edition of the project. What is cut short is

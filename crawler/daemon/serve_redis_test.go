@@ -3,6 +3,7 @@ package daemon
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -47,4 +48,36 @@ func TestServeWaitsForRedis(t *testing.T) {
 	f.put("shop", inFiles+inRedis(c, ", durability: none, lease: 5s"))
 	f.reload("shop")
 	f.becomes("shop", api.Done)
+}
+
+// A project that is told to go on beyond a limit that it has reached does so, though it
+// is begun anew before the servers have been told.
+func TestServeGoesOnBeyondALimit(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	f := farmOf(t, chain("a.example", 1000))
+	text := f.file("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", inRedis(c, ", durability: none, lease: 2s"))
+	f.put("shop", text)
+	f.start(true)
+	f.becomes("shop", api.Paused)
+	c.Kill(c.Nodes()[0])
+	f.do("shop", api.Resume)
+	r, err := f.find("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.interrupt != nil
+	}
+	await(t, "a run has begun", runs)
+	time.Sleep(50 * time.Millisecond) // and has asked what it was told
+	f.put("shop", text+"scope: {max_depth: 500}\n")
+	f.reload("shop")
+	c.Restart(c.Nodes()[0])
+	await(t, "it pauses again, when it has visited as many", func() bool {
+		p := f.project("shop")
+		return p.State == api.Paused && p.Stats.Pages >= 5 && len(pagesOf(f.web.Log())) == 10
+	})
 }
