@@ -55,6 +55,8 @@ func TestReservations(t *testing.T) {
 		{"a page in its place", says("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
 		{"led elsewhere", crawltest.Always(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
 		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /", []string{"ai-train"}, 1, open},
+		{"robots.txt opens a part of the site to the use", jsonFile(closed), "Content-Usage: / train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /closed/ train-ai=y\nAllow: /",
+			[]string{"ai-train"}, 1, []string{"/a"}},
 		{"not to be read", jsonFile(closed), "Disallow: /.well-known", []string{"ai-train"}, 0, all},
 		{"fails on", crawltest.Always(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
 		{"fails once", failingFirst(1, closed), "Allow: /", []string{"ai-train"}, 2, open},
@@ -62,7 +64,7 @@ func TestReservations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(reserving(tt.file, tt.robots))
-				c := purposeful(t, web, memory(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b")
+				c := purposeful(t, web, memory(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b", "http://a.test/closed/c", "http://a.test/d")
 				c.Policy.Concurrency = 4
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)

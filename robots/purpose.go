@@ -42,10 +42,11 @@ func checkPurposes(stated []string) error {
 
 // CheckFor judges u as Check does, for a crawl that states what it is for: where
 // the file asks that u's content not be used for one of the purposes, u is
-// disallowed. See GateConfig.Purposes.
+// disallowed; but not what is read to know what a site asks: robots.txt and
+// tdmrep.json. See GateConfig.Purposes.
 func (r *Rules) CheckFor(u decorum.URL, purposes []string) Verdict {
 	v := r.Check(u)
-	if no, ok := r.forbids(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() {
+	if no, ok := r.forbids(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() && u != TDMRepURL(u.Origin()) {
 		return no
 	}
 	return v
