@@ -7,9 +7,9 @@ import (
 
 // countDuplicate counts v if its page says that it stands for another, or has the
 // body of one that was visited before. A page that was visited before itself is
-// counted then.
+// counted then, and one that is not to be used is not.
 func (c *Crawler) countDuplicate(v *Visit) {
-	if !v.OK() || v.Revisits() || v.Lease.Request != nil {
+	if !v.OK() || v.Revisits() || v.Lease.Request != nil || v.withheld {
 		return
 	}
 	if to := v.Canonical(); !to.IsZero() && to != v.URL() && c.clean(to) != v.Lease.URL {

@@ -208,3 +208,18 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 		}
 	})
 }
+
+// Of what is withheld nothing is remembered, by which pages could be compared either.
+func TestWithheldPagesAreNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := says("the same", "X-Robots-Tag", "noai")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/a": page, "/b": page, "/c": says("other"), "/d": says("other")}})
+		c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b", "http://a.test/c", "http://a.test/d")
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := c.Stats(); s.Withheld != 2 || s.Duplicates != 1 {
+			t.Errorf("%d withheld, %d duplicates, want 2 and 1", s.Withheld, s.Duplicates)
+		}
+	})
+}
