@@ -153,6 +153,12 @@ func (c *Crawler) reservationOf(ctx context.Context, o decorum.Origin) (*Reserva
 	if r := c.reservations.find(o); r != nil {
 		return r, nil
 	}
+	return c.readReservation(ctx, o)
+}
+
+// readReservation returns what the notes say of it: another process may have learnt
+// more than this one has in mind.
+func (c *Crawler) readReservation(ctx context.Context, o decorum.Origin) (*Reservation, error) {
 	r, err := ReadReservation(ctx, c.Frontier, o)
 	if err == nil {
 		c.reservations.keep(o, r)
@@ -174,15 +180,23 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 	}
 	if !now.Before(r.Until) {
 		file, err := c.Gate.Check(ctx, now, robots.TDMRepURL(o))
-		switch {
-		case err == nil && (file.ForRobots() || c.reservations.claim(l)):
-			return file, nil
-		case err == nil:
-			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")
-		case !errors.Is(err, decorum.Disallowed): // what may not be read says nothing
-			return robots.Clearance{}, err
+		if err == nil && !file.ForRobots() {
+			r, err = c.readReservation(ctx, o)
 		}
-	} else if r.closed() {
+		switch {
+		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
+		case err != nil:
+			return robots.Clearance{}, err
+		case file.ForRobots():
+			return file, nil
+		case now.Before(r.Until): // somebody else has asked
+		case c.reservations.claim(l):
+			return file, nil
+		default:
+			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")
+		}
+	}
+	if now.Before(r.Until) && r.closed() {
 		return robots.Clearance{}, pending(cl, decorum.Unreachable, r.Until, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isWatch(l) {

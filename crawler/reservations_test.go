@@ -145,3 +145,36 @@ func TestReservationChanges(t *testing.T) {
 		}
 	})
 }
+
+// Processes that share the work share what they learn: an origin is asked once a day,
+// however many they are.
+func TestReservationsOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: jsonFile("[]")}})
+		store := memory()
+		var seeds []string
+		for i := range 50 {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+		}
+		done := make(chan error)
+		for range 3 {
+			c := purposeful(t, web, store, []string{"ai-train"}, seeds...)
+			c.Policy.Delay = time.Hour
+			go func() { done <- c.Run(t.Context()) }()
+		}
+		for range 3 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		lookups := 0
+		for _, p := range pathsOf(web) {
+			if p == tdmrep {
+				lookups++
+			}
+		}
+		if lookups != 3 {
+			t.Errorf("its tdmrep.json was asked for %d times in 50 hours, want 3", lookups)
+		}
+	})
+}
