@@ -96,23 +96,28 @@ func (r *Reservation) SHA256() string {
 type reservations struct {
 	mu      sync.Mutex
 	known   map[decorum.Origin]*Reservation
-	lookups map[decorum.Origin]uint64 // by which lease
+	past    map[decorum.Origin]*Reservation // those before known; forgotten when known is full
+	lookups map[decorum.Origin]uint64       // by which lease
 }
 
-// rememberedFiles is how many are held in memory: a file may be of 64 KiB.
-const rememberedFiles = 500
+// rememberedFiles is how many are held in memory at least, twice as many at most: a
+// file may be of 64 KiB. It is more than are in hand at a time.
+const rememberedFiles = 250
 
 func (rs *reservations) find(o decorum.Origin) *Reservation {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return rs.known[o]
+	if r := rs.known[o]; r != nil {
+		return r
+	}
+	return rs.past[o]
 }
 
 func (rs *reservations) keep(o decorum.Origin, r *Reservation) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.known == nil || len(rs.known) >= rememberedFiles {
-		rs.known = map[decorum.Origin]*Reservation{}
+	if rs.known == nil || len(rs.known) >= rememberedFiles && rs.known[o] == nil {
+		rs.past, rs.known = rs.known, map[decorum.Origin]*Reservation{}
 	}
 	rs.known[o] = r
 }
