@@ -118,6 +118,8 @@ func TestLedgerCommands(t *testing.T) {
 	call(t, "ledger", "show", "--data", data, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")
 	call(t, "ledger", "show", "--data", data, "--host", "else.example").want(t, ExitNo, "nothing of else.example")
 
+	goesOn(t, data)
+
 	file := filepath.Join(home, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -128,6 +130,30 @@ func TestLedgerCommands(t *testing.T) {
 	}
 	call(t, "ledger", "verify", "--data", data).want(t, ExitNo, "")
 	call(t, v.args("--resume", "--data", data)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+}
+
+// goesOn checks that a ledger which is not closed is right while its crawl goes on, by
+// whichever of its directories it is named, and else is not.
+func goesOn(t *testing.T, data string) {
+	t.Helper()
+	home := filepath.Join(data, ledgerDir)
+	l, err := ledger.Open(ledger.Config{Dir: home, Run: ledger.Run{Agent: "decorum", Dialect: "google"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := stateDir(data).lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, "ledger", "verify", "--data", data).want(t, ExitDone, "")
+	call(t, "ledger", "verify", "--data", home).want(t, ExitDone, "")
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "ledger", "verify", "--data", home).want(t, ExitNo, "")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.

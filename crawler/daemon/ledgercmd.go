@@ -62,7 +62,8 @@ func ledgerIn(name string) (dir string, open bool, err error) {
 		if found, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(found) == 0 {
 			return "", false, usage("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
-		return name, false, nil
+		home, err := filepath.Abs(name)
+		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).inUse(), err
 	} else if err != nil {
 		return "", false, err
 	}
