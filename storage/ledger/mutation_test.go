@@ -119,6 +119,10 @@ var fileEdits = []edit{
 var lineEdits = []func(chance *rand.Rand, lines [][]byte) ([][]byte, string){
 	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
 		i := chance.IntN(len(lines))
+		return lines[:i], fmt.Sprintf("lines from %d on removed", i+1)
+	},
+	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i := chance.IntN(len(lines))
 		return slices.Delete(lines, i, i+1), fmt.Sprintf("line %d removed", i+1)
 	},
 	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
