@@ -74,6 +74,7 @@ func (l *Ledger) sign() error {
 	if err := l.writeAt(at, body); err != nil {
 		return err
 	}
+	l.signer = l.end.n
 	l.signed = now // not at: the time to the next one is not that of a clock that can be set
 	return nil
 }

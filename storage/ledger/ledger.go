@@ -55,6 +55,7 @@ type Ledger struct {
 	sent    int64     // requests of this run
 	open    int64     // those of them without an answer
 	signed  time.Time // the last checkpoint, or the start
+	signer  int64     // number of that checkpoint; 0: this run has none
 	broken  error     // why nothing may be written any more
 }
 
@@ -152,7 +153,7 @@ func (l *Ledger) writeRecord(r Record) error {
 // rotate compresses the segment and begins the next. Where it fails it may be
 // called again. It requires the lock.
 func (l *Ledger) rotate() error {
-	if l.cfg.Key != nil {
+	if l.cfg.Key != nil && l.signer != l.end.n { // else it failed before
 		if err := l.sign(); err != nil {
 			return err
 		}

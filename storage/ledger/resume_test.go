@@ -208,3 +208,35 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A segment that cannot be compressed, since the disk is full, does not grow by a
+// checkpoint each time that is tried.
+func TestRotationIsRepeated(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, Config{Dir: dir, MaxSize: 1, Key: testKey, Run: testRun()})
+	inTheWay := filepath.Join(dir, plainName(1)+packedEnding+".new")
+	if err := os.Mkdir(inTheWay, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	refusal := &Record{Refusal: &Refusal{URL: "http://a.test/", Why: "out of scope"}}
+	var sizes []int64
+	for range 3 {
+		if _, err := l.Append(refusal); err == nil {
+			t.Fatal("a segment was compressed into a directory")
+		}
+		sizes = append(sizes, l.size)
+	}
+	if sizes[2] != sizes[0] {
+		t.Errorf("the segment grows: %v", sizes)
+	}
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(refusal); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	right(t, dir)
+}
