@@ -144,7 +144,7 @@ func TestRotationCutShort(t *testing.T) {
 // What stands behind the last record since a write failed there is written over.
 func TestWriteIsRepeated(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, Config{Dir: dir, Run: testRun()})
+	l := open(t, Config{Dir: dir, Key: testKey, Run: testRun()})
 	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`), l.size); err != nil {
 		t.Fatal(err)
 	}
