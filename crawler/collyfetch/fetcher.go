@@ -171,6 +171,9 @@ func (f *Fetcher) header(t crawler.Ticket, extra http.Header) http.Header {
 	maps.Copy(h, extra)
 	h["User-Agent"] = []string{f.cfg.UserAgent}
 	h["Accept-Encoding"] = []string{acceptEncoding}
+	if t.Request().Name() == http.MethodPost && h["Content-Type"] == nil {
+		h["Content-Type"] = []string{"application/x-www-form-urlencoded"} // as colly has it
+	}
 	if f.cfg.From != "" {
 		h["From"] = []string{f.cfg.From}
 	}

@@ -1,0 +1,201 @@
+package collyfetch_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A stenographer is a server that keeps each request to the byte, but for what is
+// never the same, and answers a page with what is written for its path.
+type stenographer struct {
+	answers map[string]string
+	mu      sync.Mutex
+	heard   []string
+}
+
+func (s *stenographer) serve(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go s.answer(c)
+	}
+}
+
+func (s *stenographer) answer(c net.Conn) {
+	defer c.Close()
+	var raw bytes.Buffer
+	req, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &raw)))
+	if err != nil {
+		return
+	}
+	body, _ := io.ReadAll(req.Body)
+	lines := strings.Split(strings.TrimSuffix(raw.String(), string(body)), "\r\n")
+	slices.Sort(lines[1:]) // net/http sorts some of them
+	for i, line := range lines {
+		if name, _, _ := strings.Cut(line, ":"); strings.HasPrefix(name, "Signature") && name != "Signature-Agent" {
+			lines[i] = name + ": …"
+		}
+	}
+	answer, ok := s.answers[req.URL.Path]
+	if req.URL.Path == "/robots.txt" || !ok {
+		io.WriteString(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		return
+	}
+	s.mu.Lock()
+	s.heard = append(s.heard, strings.Join(lines, "\n")+"\n"+string(body))
+	s.mu.Unlock()
+	io.WriteString(c, answer)
+	if strings.HasSuffix(req.URL.Path, "/slow") {
+		_, _ = c.Read(make([]byte, 1))
+	}
+}
+
+// A passed is what became of one page.
+type passed struct {
+	URL, Err, Body string
+	Status         int
+	Header         http.Header
+}
+
+// TestBothPaths: a page is asked for in the same way, and comes to the same, with
+// callbacks and without.
+func TestBothPaths(t *testing.T) {
+	signer, _ := sworn(t)
+	page := func(header, body string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: %d\r\n%s\r\n%s", len(body), header, body)
+	}
+	moved := func(to string) string {
+		return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + to + "\r\n\r\n"
+	}
+	ask := func(method, body string) *storage.Request {
+		return &storage.Request{Method: method, Body: []byte(body)}
+	}
+	for _, tt := range []struct {
+		name    string
+		url     string // http://a.test/x, if it is not said
+		request *storage.Request
+		answers map[string]string
+		cfg     collyfetch.Config
+		visits  int
+		proxied bool
+	}{
+		{name: "a page", answers: map[string]string{"/x": page("", "x")}},
+		{name: "of another port", url: "http://a.test:8080/x?b=c%20d&é", answers: map[string]string{"/x": page("", "x")}},
+		{name: "an odd path", url: "http://a.test/x/%7e|^'\"a%2Fb", answers: map[string]string{"/x/~|^'\"a/b": page("", "x")}},
+		{name: "headers", cfg: collyfetch.Config{Headers: http.Header{"Accept": {"text/html"}, "Accept-Language": {"en", "de"}, "X-A": {""}}, From: "bot@example.com"},
+			answers: map[string]string{"/x": page("", "x")}},
+		{name: "headers in small letters", cfg: collyfetch.Config{Headers: http.Header{"accept-language": {"en"}}}, answers: map[string]string{"/x": page("", "x")}},
+		{name: "signed", cfg: collyfetch.Config{Signer: signer}, answers: map[string]string{"/x": page("", "x")}},
+		{name: "cookies", visits: 2, answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nSet-Cookie: a=b\r\nLocation: /y\r\n\r\n", "/y": page("", "y")}},
+		{name: "POST", request: ask("POST", "a=b"), answers: map[string]string{"/x": page("", "x")}},
+		{name: "POST of nothing", request: ask("POST", ""), answers: map[string]string{"/x": page("", "x")}},
+		{name: "PUT", request: ask("PUT", "a=b"), answers: map[string]string{"/x": page("", "x")}},
+		{name: "DELETE", request: ask("DELETE", ""), answers: map[string]string{"/x": page("", "x")}},
+		{name: "HEAD", request: ask("HEAD", ""), answers: map[string]string{"/x": page("", "")}},
+		{name: "POST led on", visits: 2, request: ask("POST", "a=b"), answers: map[string]string{"/x": "HTTP/1.1 307 T\r\nConnection: close\r\nContent-Length: 0\r\nLocation: /y\r\n\r\n", "/y": page("", "y")}},
+		{name: "POST led to a page", visits: 2, request: ask("POST", "a=b"), answers: map[string]string{"/x": moved("/y"), "/y": page("", "y")}},
+		{name: "led on", visits: 2, answers: map[string]string{"/x": moved("http://a.test/y"), "/y": page("", "y")}},
+		{name: "led nowhere", answers: map[string]string{"/x": moved("http://[")}},
+		{name: "with neither", answers: map[string]string{"/x": "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}},
+		{name: "an odd status", answers: map[string]string{"/x": "HTTP/1.1 299 Odd\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"}},
+		{name: "an error", answers: map[string]string{"/x": "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"}},
+		{name: "cut", answers: map[string]string{"/x": "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nx"}},
+		{name: "no HTTP", answers: map[string]string{"/x": "hello\r\n\r\n"}},
+		{name: "nothing", answers: map[string]string{"/x": ""}},
+		{name: "a long header", cfg: collyfetch.Config{MaxHeader: 4 << 10}, answers: map[string]string{"/x": page("X: "+strings.Repeat("x", 100<<10)+"\r\n", "x")}},
+		{name: "late", cfg: collyfetch.Config{Timeout: time.Second, FirstByte: 200 * time.Millisecond}, answers: map[string]string{"/slow": ""}, url: "http://a.test/slow"},
+		{name: "slow", cfg: collyfetch.Config{Timeout: 300 * time.Millisecond}, answers: map[string]string{"/slow": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx"}, url: "http://a.test/slow"},
+		{name: "no gzip", answers: map[string]string{"/x": page("Content-Encoding: gzip\r\n", "x")}},
+		{name: "a stray percent sign", url: "http://a.test/x%zz", answers: map[string]string{}},
+		{name: "a proxy", proxied: true, answers: map[string]string{"/x": page("", "x")}},
+		{name: "a proxy that wants a password", proxied: true, answers: map[string]string{"/x": "HTTP/1.1 407 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var came [2][]passed
+			var heard [2][]string
+			for i := range came {
+				s := &stenographer{answers: tt.answers}
+				l := listen(t, "127.0.0.1:0")
+				go s.serve(l)
+				cfg := tt.cfg
+				if tt.proxied {
+					cfg.Proxy, cfg.AllowPrivate = &url.URL{Scheme: "http", Host: l.Addr().String()}, true
+				} else {
+					to, err := collyfetch.ParseConnectTo("::" + l.Addr().String())
+					must(t, err)
+					cfg.ConnectTo, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
+				}
+				if tt.name == "cookies" {
+					cfg.Cookies = collyfetch.NewCookies(storage.NewMemory(storage.Config{}))
+				}
+				came[i], heard[i] = walk(t, cfg, tt.url, tt.request, i == 1), s.heard
+			}
+			if diff := cmp.Diff(came[0], came[1]); diff != "" {
+				t.Errorf("without callbacks and with:\n%s", diff)
+			}
+			if diff := cmp.Diff(heard[0], heard[1]); diff != "" {
+				t.Errorf("the server heard without callbacks and with:\n%s", diff)
+			}
+			if want := max(tt.visits, 1); len(came[0]) != want {
+				t.Errorf("%d visits, want %d: %+v", len(came[0]), want, came[0])
+			}
+		})
+	}
+}
+
+// walk crawls a page, by colly and its callbacks or by the Fetcher alone.
+func walk(t *testing.T, cfg collyfetch.Config, address string, asked *storage.Request, callbacks bool) (came []passed) {
+	t.Helper()
+	crawl, _ := begin(t, cfg)
+	if !callbacks {
+		cfg.UserAgent = userAgent
+		fetcher, err := collyfetch.New(cfg)
+		must(t, err)
+		crawl.Fetcher, crawl.Handler = fetcher, crawl.FollowLinks
+	}
+	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
+	crawl.Hooks.Visited = func(v *crawler.Visit) {
+		if v.Errand() {
+			return
+		}
+		p := passed{URL: v.URL().String(), Status: v.Status()}
+		if v.Err != nil {
+			p.Err = v.Err.Error()
+		}
+		if v.Response != nil {
+			p.Body, p.Header = string(v.Response.Body), v.Response.Header
+		}
+		came = append(came, p)
+	}
+	if address == "" {
+		address = "http://a.test/x"
+	}
+	u, err := decorum.ParseURL(address)
+	must(t, err)
+	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed, Request: asked})
+	must(t, err)
+	if err := crawl.Run(t.Context()); err != nil {
+		t.Logf("the crawl: %v", err)
+	}
+	return came
+}
