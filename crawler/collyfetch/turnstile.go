@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,7 +158,29 @@ func (p *passage) request(ctx context.Context) (*http.Request, error) {
 		}
 	}}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, passageKey{}, p), trace)
-	return http.NewRequestWithContext(ctx, how.Name(), u.String(), reader(how))
+	req, err := http.NewRequestWithContext(ctx, how.Name(), u.String(), reader(how))
+	if err == nil {
+		keepPath(req.URL)
+	}
+	return req, err
+}
+
+// keepPath has the path of u sent as it is. Where it holds a character that net/url
+// escapes, such as |, net/url would write all of it anew, and what was escaped before,
+// such as %2F, would lead to another page, of which robots.txt was not asked.
+func keepPath(u *url.URL) {
+	if u.RawPath == "" || u.EscapedPath() == u.RawPath {
+		return
+	}
+	var b strings.Builder
+	for _, c := range []byte(u.RawPath) {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_.~!$&'()*+,;=:@[]/%", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	u.RawPath = b.String()
 }
 
 // connect notes the connection of the passage, and returns why nothing may be sent
