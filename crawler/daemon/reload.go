@@ -4,15 +4,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// standing returns what is known of the file with a stamp; nil if that is news.
+// standing returns what is known of the file with a stamp; nil if that is news, or
+// if the file made no sense: that may be for the sake of another file, which it names
+// and which is there now.
 func (r *runner) standing(stamp string) *api.Reloaded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stamp != stamp || r.orders.gone {
+	if r.stamp != stamp || r.orders.gone || r.orders.fault != "" {
 		return nil
-	}
-	if r.orders.fault != "" {
-		return &api.Reloaded{Project: r.name, Change: "refused", Error: r.orders.fault}
 	}
 	return &api.Reloaded{Project: r.name, Change: "none"}
 }
@@ -54,7 +53,7 @@ func (r *runner) mend(stamp string) bool {
 func (r *runner) refuse(why, stamp string, last *edition) api.Reloaded {
 	result := api.Reloaded{Project: r.name, Change: "refused", Error: why}
 	r.mu.Lock()
-	same, idle := r.stamp == stamp && r.orders.fault == why, r.orders.edition == nil || r.orders.gone
+	same, idle := r.stamp == stamp && r.orders.fault == why, r.orders.edition == nil && (last != nil || r.orders.version == 0) || r.orders.gone
 	r.orders.fault, r.stamp = why, stamp
 	r.mu.Unlock()
 	if same && !idle {

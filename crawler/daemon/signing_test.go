@@ -216,6 +216,38 @@ func TestKeyFileReplaced(t *testing.T) {
 	}
 }
 
+// TestKeyFileMended: a project whose file names a key that cannot be read follows it
+// as soon as the key can be, though the project file stays as it is.
+func TestKeyFileMended(t *testing.T) {
+	f := farmOf(t)
+	project := "agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: 'https://bot.example.com'}}\nseeds: [http://site.test/]\n"
+	f.put("new", fmt.Sprintf(project, "new.pem"))
+	f.put("known", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
+	f.start(false)
+	f.put("known", fmt.Sprintf(project, "known.pem"))
+	for _, name := range []string{"new", "known"} {
+		file := filepath.Join(f.folderName(), name+".pem")
+		if got := f.reload(name); got.Change != "refused" || !strings.Contains(got.Error, file) {
+			t.Errorf("%s: without its key: %+v", name, got)
+		}
+		if _, err := makeKey(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.reload(name); got.Change != "refused" || !strings.Contains(got.Error, "chmod 600") {
+			t.Errorf("%s: with a key that others may read: %+v", name, got)
+		}
+		if err := os.Chmod(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.reload(name); got.Error != "" {
+			t.Errorf("%s: with its key: %+v", name, got)
+		}
+	}
+}
+
 // TestKeyDirectories: projects of several origins do not mix; of one, they share.
 func TestKeyDirectories(t *testing.T) {
 	f := farmOf(t)
