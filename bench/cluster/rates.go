@@ -138,10 +138,11 @@ func (r *rater) discover(o order, from, to int) (urls int, err error) {
 	})
 }
 
-// visit leases and acks all URLs, as many at a time as there are hosts due.
+// visit leases and acks all URLs, as many at a time as there are hosts due. A store
+// learns of what others made due when it looks the next time.
 func (r *rater) visit(urls int) error {
 	var leasing, acking cost
-	for acking.urls < urls {
+	for lately := time.Now(); acking.urls < urls; {
 		var leases []storage.Lease
 		c, err := r.measure(func() (n int, err error) {
 			leases, err = r.lease()
@@ -150,9 +151,14 @@ func (r *rater) visit(urls int) error {
 		if err != nil {
 			return err
 		}
-		if len(leases) == 0 {
+		if len(leases) == 0 && time.Since(lately) > time.Minute {
 			return fmt.Errorf("%d of %d URLs were visited, and no other is due", acking.urls, urls)
 		}
+		if len(leases) == 0 {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		lately = time.Now()
 		leasing.add(c)
 		if c, err = r.measure(func() (int, error) { return len(leases), r.ack(leases) }); err != nil {
 			return err
