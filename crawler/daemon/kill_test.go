@@ -38,7 +38,7 @@ func waitTogether() {
 	told := false
 	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
 	if !told {
-		flag.Set("test.parallel", "8")
+		flag.Set("test.parallel", "6")
 	}
 }
 
@@ -77,9 +77,9 @@ const killDelay = 100 * time.Millisecond
 // killFile is how large a file of output grows in TestKill: it holds a few lines.
 const killFile = 2 << 10
 
-// unflushed is how old a visit may be that a kill can undo: the store writes
-// every 200 ms, and the disk of a busy machine may take its time.
-const unflushed = time.Second
+// unflushed is how old a visit may be that a kill can undo: the store writes every
+// 200 ms, and a disk that many tests write to at once takes its time.
+const unflushed = 4 * time.Second
 
 // A sum is what all crawls of TestKill come to.
 type sum struct {
