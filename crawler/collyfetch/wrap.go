@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -147,6 +148,9 @@ func (c *Crawl) openStores(o Options) error {
 			return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
 		}
 		c.stores = append(c.stores, s)
+		// What was learnt of robots.txt files is on the disk before the frontier says
+		// that they have been asked for.
+		opts.Before = func() error { return s.Flush(context.Background()) }
 	}
 	c.resumed = true
 	return nil
@@ -237,7 +241,7 @@ func (c *Crawl) Close() (err error) {
 	if c.Collector != nil {
 		c.fetcher.CloseIdleConnections()
 	}
-	for _, s := range c.stores {
+	for _, s := range slices.Backward(c.stores) { // the frontier waits for the gate's notes
 		err = errors.Join(err, s.Close())
 	}
 	return err

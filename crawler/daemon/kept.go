@@ -108,7 +108,7 @@ func (k *kept) openStores(a *app) (err error) {
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *kept) Close() (err error) {
-	for _, s := range []store{k.robots, k.store} {
+	for _, s := range []store{k.store, k.robots} { // in this order: see openFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

@@ -100,7 +100,7 @@ func (r *runner) openAnyVault() (s stores, err error) {
 	}
 	opts.Committed, opts.Share = r.metrics.Committed, r.memory
 	s.robots = r.robots
-	s.frontier, err = openStore(r.dir.path(storeFile), opts)
+	s.frontier, err = openFrontier(r.dir.path(storeFile), opts, r.robots)
 	return s, err
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,13 +38,28 @@ func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 	if err := dir.notInRedis(); err != nil {
 		return stores{}, err
 	}
-	if s.frontier, err = openStore(dir.path(storeFile), opts); err != nil {
+	if s.robots, err = openStore(dir.robots(), opts); err != nil {
 		return stores{}, err
 	}
-	if s.robots, err = openStore(dir.robots(), opts); err != nil {
-		return stores{}, errors.Join(err, s.frontier.Close())
+	if s.frontier, err = openFrontier(dir.path(storeFile), opts, s.robots); err != nil {
+		return stores{}, errors.Join(err, s.robots.Close())
 	}
 	return s, nil
+}
+
+// openFrontier opens the file of a frontier. What was learnt of robots.txt files is on
+// the disk before the frontier says that they have been asked for: else a crash between
+// the two would have a crawl wait for a redirect of a robots.txt that was followed.
+func openFrontier(file string, opts bolt.Options, robots store) (store, error) {
+	recorded := opts.Before
+	opts.Before = func() error {
+		err := robots.Flush(context.Background())
+		if err == nil && recorded != nil {
+			err = recorded()
+		}
+		return err
+	}
+	return openStore(file, opts)
 }
 
 // robots is the file that keeps what is known of robots.txt files: the crawl's own,
@@ -65,9 +81,9 @@ func openStore(file string, opts bolt.Options) (store, error) {
 	return s, nil
 }
 
-// Close makes all of the crawl durable. What was learnt of a robots.txt is
-// written first: a frontier that says a host has been asked goes with it.
-func (s stores) Close() error { return errors.Join(s.robots.Close(), s.frontier.Close()) }
+// Close makes all of the crawl durable. The frontier's last changes wait for what was
+// learnt of robots.txt files, so these are closed last: see openFrontier.
+func (s stores) Close() error { return errors.Join(s.frontier.Close(), s.robots.Close()) }
 
 // closeOwn closes what is a project's alone, in a daemon: what is known of robots.txt
 // files is all projects', unless it is in Redis.

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// TestRobotsAreWrittenFirst: whatever is on the disk of a frontier, what was learnt
+// of robots.txt files before is there too.
+func TestRobotsAreWrittenFirst(t *testing.T) {
+	p := DefaultProject()
+	p.Store.Path = t.TempDir()
+	recorded := 0
+	s, err := openStores(p, bolt.Options{FlushEvery: time.Hour, Before: func() error { recorded++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := decorum.ParseURL("https://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.frontier.Add(t.Context(), []storage.Entry{{URL: u}}, 0)
+	if err = errors.Join(err, s.robots.SetNote(t.Context(), u.Origin(), "rules", []byte("allow")), s.frontier.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	killed, err := os.ReadFile(filepath.Join(p.Store.Path, robotsFile))
+	copied := filepath.Join(t.TempDir(), robotsFile)
+	if err := errors.Join(err, os.WriteFile(copied, killed, 0o600), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if recorded == 0 {
+		t.Error("nobody was asked to write the output first")
+	}
+	left, err := openStore(copied, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer left.Close()
+	if note, err := left.Note(t.Context(), u.Origin(), "rules"); err != nil || string(note) != "allow" {
+		t.Errorf("after a crash the note is %q (%v)", note, err)
+	}
+}
