@@ -56,7 +56,6 @@ func (slow) Timeout() bool { return true }
 
 // Reasons why no answer came that are ours.
 var (
-	errNoAnswer = errors.New("no answer")
 	// errProxyAuth is in the place of an answer of the proxy, which is none of the
 	// site's.
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
