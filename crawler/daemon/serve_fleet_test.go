@@ -194,7 +194,13 @@ func (s *squad) share(hosts, pages int) (given []string) {
 		before = append(before, s.show(i).Stats.Pages)
 	}
 	await(s.t, "each daemon visits some of what one is given", func() bool {
-		if s.show(0).Counts.Queued < 5*hosts {
+		asked := 0
+		for _, u := range pagesOf(s.web.Log()) {
+			if strings.Contains(u, "/more/") {
+				asked++
+			}
+		}
+		if len(given)-asked < 5*hosts {
 			first := len(given)
 			for i := range 10 * hosts {
 				given = append(given, fmt.Sprintf("http://h%d.example/more/%d", i%hosts, first+i))
