@@ -58,6 +58,19 @@ func (f *fields) int() int64 {
 	return v
 }
 
+// list reads a field that is a list itself.
+func (f *fields) list() []rueidis.RedisMessage {
+	m, ok := f.next()
+	if !ok {
+		return nil
+	}
+	all, err := m.ToArray()
+	if err != nil {
+		f.err = errAnswer
+	}
+	return all
+}
+
 func (f *fields) uint64() uint64 {
 	v, err := strconv.ParseUint(f.string(), 10, 64)
 	if err != nil {

@@ -62,10 +62,9 @@ func (s *Store) infos(ctx context.Context, p *partition, names ...string) (infos
 	err = s.ask(ctx, p, infoScript, func(m rueidis.RedisMessage) error {
 		f := fieldsOf(m)
 		now := f.int()
-		list, _ := f.next()
-		all, err := list.ToArray()
-		if err != nil || f.err != nil {
-			return errAnswer
+		all := f.list()
+		if f.err != nil {
+			return f.err
 		}
 		infos = infos[:0]
 		for _, m := range all {
@@ -157,11 +156,10 @@ func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leas
 	err = s.ask(ctx, s.partition(o.Host()), linesScript, func(m rueidis.RedisMessage) error {
 		f := fieldsOf(m)
 		now = f.int()
-		list, _ := f.next()
+		all := f.list()
 		out, _ := f.next()
-		all, err := list.ToArray()
-		if err != nil || f.err != nil {
-			return errAnswer
+		if f.err != nil {
+			return f.err
 		}
 		lines = lines[:0]
 		for _, m := range all {
@@ -171,6 +169,7 @@ func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leas
 				return f.err
 			}
 		}
+		var err error
 		leased, err = out.AsStrSlice()
 		return err
 	}, o.String())
