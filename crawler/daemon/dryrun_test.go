@@ -109,7 +109,7 @@ func inMemory(web *crawltest.Web) ground {
 	return ground{
 		transport: web,
 		files:     stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
-		out:       &output{w: io.Discard}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
+		outputs:   outputs{out: &output{w: io.Discard}}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
 	}
 }
 

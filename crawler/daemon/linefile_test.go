@@ -66,7 +66,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	}
 	defer out.Close()
 	a := &app{log: slog.New(slog.DiscardHandler)}
-	j, err := a.openJob(p, roots, out, nil, nil, start{})
+	j, err := a.openJob(p, roots, outputs{out: out}, start{})
 	if err != nil {
 		t.Fatal(err)
 	}

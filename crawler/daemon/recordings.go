@@ -8,31 +8,20 @@ import (
 // Recordings are where a project of a daemon writes its visits down: they are open
 // while it runs, and its state is longer.
 type recordings struct {
-	mu      sync.Mutex
-	out     *output
-	archive *archive
-	proof   *proof
-	lost    error // why lines may be missing on the disk
+	mu sync.Mutex
+	outputs
+	lost error // why lines may be missing on the disk
 }
 
-// open opens the output, the archive and the ledger of a project, for its ground.
+// open opens the outputs of a project, for its ground.
 func (r *recordings) open(a *app, p Project, g *ground) error {
-	out, err := a.openOutput(stateDir(p.Store.Path), p, start{resume: true})
+	o, err := a.openOutputs(p, start{resume: true})
 	if err != nil {
 		return err
 	}
-	arc, err := a.openArchive(p)
-	if err != nil {
-		return errors.Join(err, out.Close())
-	}
-	proof, err := a.openProof(p)
-	if err != nil {
-		return errors.Join(err, out.Close(), arc.Close())
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.out, r.archive, r.proof = out, arc, proof
-	g.out, g.archive, g.proof = out, arc, proof
+	r.outputs, g.outputs = o, o
 	return nil
 }
 
@@ -48,7 +37,7 @@ func (r *recordings) sync() error {
 	case r.out == nil:
 		return nil
 	}
-	return errors.Join(r.out.Sync(), r.archive.Sync(), r.proof.Sync())
+	return r.outputs.sync()
 }
 
 // close closes what is open.
@@ -60,8 +49,8 @@ func (r *recordings) close() error {
 		return nil
 	}
 	r.lost = err
-	err = errors.Join(err, r.out.Close(), r.archive.Close(), r.proof.Close())
-	r.out, r.archive, r.proof = nil, nil, nil
+	err = errors.Join(err, r.outputs.close())
+	r.outputs = outputs{}
 	return err
 }
 

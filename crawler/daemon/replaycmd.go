@@ -115,8 +115,8 @@ func (a *app) recorded(dir stateDir) (Project, []decorum.URL, error) {
 func (a *app) play(ctx context.Context, player *replay.Player, p Project, roots []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := ground{
-		files: stores{frontier: player.Store, robots: storage.NewMemory(storage.Config{})},
-		out:   &output{w: io.Discard}, handlers: a.handlers, log: a.log,
+		files:   stores{frontier: player.Store, robots: storage.NewMemory(storage.Config{})},
+		outputs: outputs{out: &output{w: io.Discard}}, handlers: a.handlers, log: a.log,
 		shared: shared{hosts: politeness.NewHosts()}, transport: player, now: player.Now,
 	}
 	r, err := g.furnish(p, roots)

@@ -18,10 +18,8 @@ import (
 
 // A ground is what a crawl stands on: what outlives one setting of its project.
 type ground struct {
-	files    stores
-	out      *output
-	archive  *archive // nil: none
-	proof    *proof   // nil: none
+	files stores
+	outputs
 	handlers Handlers
 	hooks    crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.

@@ -51,15 +51,13 @@ func (h *hostSet) count() int {
 }
 
 // openJob opens the crawl's state, and puts the rooms together on it.
-func (a *app) openJob(p Project, roots []decorum.URL, out *output, arc *archive, proof *proof, s start) (_ *job, err error) {
+func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *job, err error) {
 	j := &job{hosts: hostSet{names: map[string]bool{}}, start: time.Now(), goesOn: s.resume}
-	// A crash may repeat what was recorded of a visit, and must not miss it.
-	recorded := func() error { return errors.Join(out.Sync(), arc.Sync(), proof.Sync()) }
-	if j.files, err = openStores(p, a.boltOptions(p, recorded)); err != nil {
+	if j.files, err = openStores(p, a.boltOptions(p, o.sync)); err != nil {
 		return nil, err
 	}
 	g := ground{
-		files: j.files, out: out, archive: arc, proof: proof, handlers: a.handlers, log: a.log,
+		files: j.files, outputs: o, handlers: a.handlers, log: a.log,
 		hooks: crawler.Hooks{Visited: j.hosts.add}, shared: shared{hosts: politeness.NewHosts()}, brisk: s.brisk,
 	}
 	if s.resume {
@@ -139,21 +137,11 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if s.fresh && p.Store.Redis.isUsed() {
 		return usage("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
-	out, err := a.openOutput(dir, p, s)
+	o, err := a.openOutputs(p, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	arc, err := a.openArchive(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, arc.Close()) }()
-	proof, err := a.openProof(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, proof.Close()) }()
+	defer func() { err = errors.Join(err, o.close()) }()
 	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
@@ -161,7 +149,7 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 			return err
 		}
 	}
-	j, err := a.openJob(p, roots, out, arc, proof, s)
+	j, err := a.openJob(p, roots, o, s)
 	if err != nil {
 		return err
 	}
