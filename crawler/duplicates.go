@@ -26,11 +26,10 @@ const mostBodies = 50_000
 
 // bodies remembers which pages had which bodies lately.
 type bodies struct {
-	once sync.Once
-	seed maphash.Seed
-	mu   sync.Mutex
-	now  map[uint64]uint64 // by the hash of a body: that of the URL that had it first
-	past map[uint64]uint64 // those before now; forgotten when now is full
+	once                   sync.Once
+	seed                   maphash.Seed
+	mu                     sync.Mutex
+	lately[uint64, uint64] // by the hash of a body: that of the URL that had it first
 }
 
 // known reports whether the body was that of another URL before, and remembers
@@ -40,16 +39,10 @@ func (b *bodies) known(body []byte, url string) bool {
 	key, own := maphash.Bytes(b.seed, body), maphash.String(b.seed, url)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	first, known := b.now[key]
-	if !known {
-		first, known = b.past[key]
-	}
+	first, known := b.find(key)
 	if !known {
 		first = own
 	}
-	if b.now == nil || len(b.now) >= mostBodies {
-		b.past, b.now = b.now, map[uint64]uint64{}
-	}
-	b.now[key] = first
+	b.keep(key, first, mostBodies)
 	return first != own
 }

@@ -95,9 +95,8 @@ func (r *Reservation) SHA256() string {
 // reservations are those of the origins in play.
 type reservations struct {
 	mu      sync.Mutex
-	known   map[decorum.Origin]*Reservation
-	past    map[decorum.Origin]*Reservation // those before known; forgotten when known is full
-	lookups map[decorum.Origin]uint64       // by which lease
+	known   lately[decorum.Origin, *Reservation]
+	lookups map[decorum.Origin]uint64 // by which lease
 }
 
 // rememberedFiles is how many are held in memory at least, twice as many at most: a
@@ -107,19 +106,14 @@ const rememberedFiles = 250
 func (rs *reservations) find(o decorum.Origin) *Reservation {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if r := rs.known[o]; r != nil {
-		return r
-	}
-	return rs.past[o]
+	r, _ := rs.known.find(o)
+	return r
 }
 
 func (rs *reservations) keep(o decorum.Origin, r *Reservation) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.known == nil || len(rs.known) >= rememberedFiles && rs.known[o] == nil {
-		rs.past, rs.known = rs.known, map[decorum.Origin]*Reservation{}
-	}
-	rs.known[o] = r
+	rs.known.keep(o, r, rememberedFiles)
 }
 
 // usage returns what an origin's file says of u, as far as it is in mind.

@@ -25,7 +25,7 @@ func TestReservationsAreBounded(t *testing.T) {
 				t.Fatalf("%d is forgotten when %d comes", before, i)
 			}
 		}
-		if n := len(rs.known) + len(rs.past); n > 2*rememberedFiles {
+		if n := len(rs.known.now) + len(rs.known.past); n > 2*rememberedFiles {
 			t.Fatalf("%d are held", n)
 		}
 	}
