@@ -96,7 +96,7 @@ func (c *commons) Close() error {
 // watch opens the store, and looks at the board, until ctx is done.
 func (c *commons) watch(ctx context.Context) {
 	for wait := time.Duration(0); ; wait = retryServers {
-		if !sleep(ctx, wait) {
+		if sleep(ctx, wait) != nil {
 			return
 		}
 		store, err := c.open()
@@ -110,7 +110,7 @@ func (c *commons) watch(ctx context.Context) {
 		}
 	}
 	version := ""
-	for sleep(ctx, boardPoll) {
+	for sleep(ctx, boardPoll) == nil {
 		began := time.Now()
 		newest, err := c.look(ctx, version)
 		if err != nil {
@@ -174,17 +174,5 @@ func (c *commons) shared(ctx context.Context) (storage.Store, error) {
 		return c.store, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	}
-}
-
-// sleep waits, and returns false when ctx is done.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -82,7 +82,7 @@ func (c *crew) begin(stop context.CancelCauseFunc) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
-		for wait := time.Duration(0); sleep(ctx, wait); wait = musterPoll {
+		for wait := time.Duration(0); sleep(ctx, wait) == nil; wait = musterPoll {
 			if err := c.call(ctx); err != nil {
 				stop(err)
 			}

@@ -185,18 +185,16 @@ func (e *errand) wait(ctx context.Context, host string, due time.Time) error {
 	if longest := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > longest {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}
-	return sleepUntil(ctx, due)
+	return sleep(ctx, time.Until(due)) // there is one visit at a time here, so nobody else is kept waiting
 }
 
-// sleepUntil waits for a moment. There is one visit at a time here, so nobody
-// else is kept waiting.
-func sleepUntil(ctx context.Context, due time.Time) error {
-	t := time.NewTimer(time.Until(due))
+// sleep waits, and returns the cause of ctx if that is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return context.Cause(ctx)
 }
