@@ -151,9 +151,12 @@ func (c *Crawler) caught(p any, u decorum.URL) error {
 
 // discover offers a page's links to the frontier, and its redirect's target.
 func (c *Crawler) discover(ctx context.Context, v *Visit, links []Link) error {
-	entries := make([]storage.Entry, 0, len(links)+1)
+	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
+		if l.Request == nil && c.Frontier.Knows(l.URL) { // as most links of a site are
+			continue
+		}
 		found.URL, found.Context, found.Source, found.Request = l.URL, l.Context, l.source(), l.Request
 		if err := found.Check(); err != nil {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)

@@ -23,6 +23,7 @@ func (f *Frontier) addCrowd(ctx context.Context, entries []storage.Entry) (added
 		return 0, err
 	}
 	fates, err := f.store.Add(ctx, entries, f.cfg.Scope.cfg.MaxURLsPerHost)
+	f.familiar.meet(entries, fates)
 	f.tellAdded(entries, fates)
 	for i, fate := range fates {
 		e := &entries[i]

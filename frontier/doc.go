@@ -3,8 +3,9 @@
 // It brings URLs in (Discover: clean, scope, seen set), hands them out when
 // their host is due (Next), and takes back what became of them (Ack). It never
 // fetches, never judges robots.txt and holds no state of its own but a count of
-// URLs by pattern: all else is in a storage.Store. No worker sleeps for
-// politeness: those that find nothing due wait in Next until something is.
+// URLs by pattern, and the hashes of URLs that were offered lately (Knows): all else
+// is in a storage.Store. No worker sleeps for politeness: those that find nothing due
+// wait in Next until something is.
 //
 // The parts of a Config decide one thing each. Params takes off what the project
 // says does not matter in a query, and ids of sessions; Scope says which URLs

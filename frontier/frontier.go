@@ -92,6 +92,7 @@ type Frontier struct {
 	ready   []storage.Lease
 	wake    chan struct{} // something changed: ask the store again
 
+	familiar familiar
 	patterns patterns
 	secured  secured
 	refused  sightings
@@ -109,7 +110,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Frontier{store: store, cfg: cfg,
+	return &Frontier{store: store, cfg: cfg, familiar: newFamiliar(),
 		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
@@ -185,6 +186,7 @@ func (f *Frontier) admit(ctx context.Context, e *storage.Entry) (refusal, err er
 // addFree adds entries however many there are of their kind.
 func (f *Frontier) addFree(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	fates, err := f.store.Add(ctx, entries, 0)
+	f.familiar.meet(entries, fates)
 	f.tellAdded(entries, fates)
 	return storage.CountAdded(fates), err
 }

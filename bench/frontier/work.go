@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -202,6 +203,7 @@ func (w *worker) offer(name string, checks, fresh int, page func(n int) []storag
 		begin := time.Now()
 		err := w.parallel(func() error {
 			for entries := range pages {
+				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.front.Knows(e.URL) }) // as the crawler does
 				n, err := w.front.Discover(w.ctx, entries...)
 				if err == nil && n != fresh {
 					err = fmt.Errorf("%d links of a page were new, want %d", n, fresh)

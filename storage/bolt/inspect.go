@@ -184,17 +184,13 @@ func (s *Store) lookAt(name decorum.Origin, see func(*bbolt.Tx, *origin)) error 
 	})
 }
 
-// Known implements storage.Inspector. It is asked of each link where a pattern
-// is nearly full: most are remembered, and for them the file is not touched.
+// Known implements storage.Inspector.
 func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
 	if err := s.lock(ctx); err != nil {
 		return false, err
 	}
 	defer s.end()
 	p := printOf(u)
-	if o := s.origins[u.Origin()]; o != nil && s.recent.holds(seenKey{o.number, p}) {
-		return true, nil
-	}
 	err = s.lookAt(u.Origin(), func(tx *bbolt.Tx, o *origin) {
 		known = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, p)
 	})

@@ -28,7 +28,6 @@ func Open(path string, opts Options) (*Store, error) {
 			origins: make(map[decorum.Origin]*origin),
 			numbers: make(map[uint32]*origin),
 			leases:  make(map[uint64]*lease),
-			recent:  make(recent, recentMost),
 		},
 		backlog: backlog{attempt: make(chan struct{}), logging: logging{piece: 1}},
 	}

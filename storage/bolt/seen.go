@@ -93,38 +93,15 @@ func mergePrints(value []byte, fresh []print) []byte {
 	return append(merged, value...)
 }
 
-// recentMost is how many fingerprints are remembered that were asked for: links
-// that are on each page of a site need no look into the file. A power of two.
-const recentMost = 1 << 17
-
-type seenKey struct {
-	origin uint32
-	print  print
-}
-
-// recent is a cache of what is seen, each in the one place where it may be.
-type recent []seenKey
-
-func (r recent) place(k seenKey) *seenKey {
-	return &r[(uint64(k.print)^uint64(k.origin)*0x9e3779b97f4a7c15)%recentMost]
-}
-
-func (r recent) holds(k seenKey) bool { return *r.place(k) == k }
-
 // isSeen reports whether the seen set holds a fingerprint.
 func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) bool {
-	k := seenKey{o.number, p}
-	if s.recent.holds(k) {
-		return true
-	}
-	seen := false
 	for _, changes := range [...]*changes{o.fresh, o.folding} {
-		if changes != nil && !seen {
-			_, seen = changes.seen.get(p)
+		if changes == nil {
+			continue
+		}
+		if _, seen := changes.seen.get(p); seen {
+			return true
 		}
 	}
-	if seen = seen || hasPrint(c, o.number, p, s.key[:]); seen {
-		*s.recent.place(k) = k
-	}
-	return seen
+	return hasPrint(c, o.number, p, s.key[:])
 }

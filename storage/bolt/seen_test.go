@@ -13,8 +13,12 @@ import (
 func TestPrints(t *testing.T) {
 	s := open(t, t.TempDir(), Options{noSync: true})
 	defer s.Close()
+	type key struct {
+		origin uint32
+		print  print
+	}
 	r := rand.New(rand.NewPCG(1, 2))
-	want := make(map[seenKey]bool)
+	want := make(map[key]bool)
 	for round := range 200 {
 		origin := uint32(1 + r.IntN(3))
 		fresh := []print{print(r.Uint64()), 0, lastPrint}
@@ -27,17 +31,17 @@ func TestPrints(t *testing.T) {
 		slices.Sort(fresh)
 		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addPrints(tx.Bucket([]byte(bucketPrints)), origin, fresh) }))
 		for _, p := range fresh {
-			want[seenKey{origin, p}] = true
+			want[key{origin, p}] = true
 		}
 	}
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketPrints))
-		has := func(k seenKey) bool { return hasPrint(b.Cursor(), k.origin, k.print, nil) }
+		has := func(k key) bool { return hasPrint(b.Cursor(), k.origin, k.print, nil) }
 		for k := range want {
 			if !has(k) {
 				t.Fatalf("%v is not there", k)
 			}
-			for _, k := range []seenKey{{k.origin, k.print + 1}, {k.origin + 1, k.print}, {4, k.print}, {0, k.print}} {
+			for _, k := range []key{{k.origin, k.print + 1}, {k.origin + 1, k.print}, {4, k.print}, {0, k.print}} {
 				if has(k) != want[k] {
 					t.Fatalf("%v is there: %t", k, !want[k])
 				}

@@ -47,10 +47,9 @@ type state struct {
 	seen    int
 	parked  int
 
-	cached int       // weight of the heads of lanes
-	heads  []*origin // that have some, or had: the first are forgotten first
-	guests []*origin // looked at, and kept for a while though they may hold nothing
-	recent recent
+	cached int             // weight of the heads of lanes
+	heads  []*origin       // that have some, or had: the first are forgotten first
+	guests []*origin       // looked at, and kept for a while though they may hold nothing
 	key    [urlKeyLen]byte // room for a key
 	entry  []byte          // room for an entry
 }

@@ -1,0 +1,58 @@
+package frontier_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestKnows: what the store has is known, whether it was new or not. What was refused
+// is not, nor what is asked for otherwise than by GET: they may be wanted later.
+func TestKnows(t *testing.T) {
+	store := storage.NewMemory(storage.Config{})
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
+	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"), mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
+	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
+	for _, run := range []string{"new", "known"} {
+		f := frontier.New(store, cfg)
+		if f.Knows(a) {
+			t.Errorf("%s: a URL is known that was not offered", run)
+		}
+		for _, e := range []storage.Entry{
+			{URL: a, Source: storage.Seed}, {URL: b, Source: storage.Link}, {URL: third, Source: storage.Link}, {URL: deep, Source: storage.Link, Depth: 4},
+			{URL: posted, Source: storage.Link, Request: &storage.Request{Method: "POST"}}, {URL: hop, Source: storage.Robots, For: b.Origin()},
+		} {
+			if _, err := f.Discover(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !f.Knows(a) || !f.Knows(b) {
+			t.Errorf("%s: what was queued is not known", run)
+		}
+		if f.Knows(third) || f.Knows(deep) || f.Knows(posted) || f.Knows(hop) {
+			t.Errorf("%s: what was not queued as a page is known", run)
+		}
+	}
+}
+
+// BenchmarkKnown offers the links of pages of a site, all of which are known.
+func BenchmarkKnown(b *testing.B) {
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	links := make([]storage.Entry, 50)
+	for i := range links {
+		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)), Source: storage.Link}
+	}
+	if _, err := f.Discover(context.Background(), links...); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for i := range links {
+			if !f.Knows(links[i].URL) {
+				b.Fatal(links[i].URL)
+			}
+		}
+	}
+}
