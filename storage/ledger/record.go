@@ -1,10 +1,6 @@
 package ledger
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -179,24 +175,3 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // maxLine is how long a line may be, in bytes: that of a run with many overrides is long.
 const maxLine = 64 << 20
-
-var errKinds = errors.New("ledger: a record is of exactly one kind")
-
-// encode returns the record without its place, as JSON.
-func (r *Record) encode() ([]byte, error) {
-	if r.kinds() != 1 {
-		return nil, errKinds
-	}
-	body := *r
-	body.Hash, body.N, body.Time = "", 0, time.Time{}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // URLs stay readable
-	if err := enc.Encode(&body); err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	if b.Len() > maxLine-placeSize {
-		return nil, fmt.Errorf("ledger: a record of %d bytes is too long", b.Len())
-	}
-	return b.Bytes(), nil
-}
