@@ -5,7 +5,8 @@
 //
 // A web on loopback has hosts whose pages never end, some of which fail, are slow, or
 // move (see web). The daemon, in a process of its own, crawls it in three projects, two
-// of which share a quarter of the hosts. Meanwhile an operator puts brakes on hosts and
+// of which share a quarter of the hosts; of each host it takes more URLs than it can
+// visit, but no more than that (see urls). Meanwhile an operator puts brakes on hosts and
 // takes them off, pauses a project and resumes it, and edits a project file, every
 // other time so that it makes no sense. Goroutines, heap, memory and open files are
 // sampled all the time.

@@ -28,6 +28,7 @@ func (p plan) jobs() []job {
 const project = `project: %s
 agent: {product: soakbot, version: "1", contact: "mailto:soak@example.com"}
 seeds: [%s]
+scope: {max_urls_per_host: %d}
 politeness: {delay: %s, adaptive: 0, ip: {concurrency: 64}}
 limits: {workers: %d}
 fetch: {allow_private: true, connect_to: ["::%s"]}
@@ -41,8 +42,13 @@ func (j job) file(p plan, address string, workers int) []byte {
 	for h := j.First; h < j.End; h++ {
 		seeds = append(seeds, "http://"+hostName(h)+"/")
 	}
-	return fmt.Appendf(nil, project, j.Name, strings.Join(seeds, ", "), p.Web.Delay, workers, address)
+	return fmt.Appendf(nil, project, j.Name, strings.Join(seeds, ", "), p.urls(), p.Web.Delay, workers, address)
 }
+
+// urls is how many URLs of a host a project takes: all that it can visit in the time
+// of the plan, and a third more. A host's queue has them within a few minutes, and from
+// then on it is what a crawl keeps that is measured, not how its frontier grows.
+func (p plan) urls() int { return 20 + int(4*p.Time/(3*p.Web.Delay)) }
 
 // A hush is a time in which some hosts must not be asked for anything.
 type hush struct {
