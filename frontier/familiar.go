@@ -9,32 +9,58 @@ import (
 )
 
 // familiar remembers URLs that are in the seen set, by their hashes: links that are on
-// each page of a site need neither be judged nor looked up again. Each has the one
-// place where it may be, and nothing that is seen is ever unseen.
+// each page of a site need neither be judged nor looked up again. Nothing that is seen
+// is ever unseen.
 type familiar struct {
-	seed   maphash.Seed
-	places []atomic.Uint64
+	seed    maphash.Seed
+	shelves []shelf
 }
 
-// mostFamiliar is how many URLs are remembered, in 8 bytes each. A power of two.
+// A shelf is where some hashes may be, in any of its places: a line of a processor's
+// cache. 0 is none.
+type shelf [8]atomic.Uint64
+
+// mostFamiliar is how many URLs are remembered, in 8 bytes each.
 const mostFamiliar = 1 << 17
 
 func newFamiliar() familiar {
-	return familiar{maphash.MakeSeed(), make([]atomic.Uint64, mostFamiliar)}
+	return familiar{maphash.MakeSeed(), make([]shelf, mostFamiliar/len(shelf{}))}
 }
 
-// of returns the hash of u, and its place.
-func (f familiar) of(u decorum.URL) (uint64, *atomic.Uint64) {
+// of returns the hash of u, and its shelf.
+func (f familiar) of(u decorum.URL) (uint64, *shelf) {
 	h := maphash.String(f.seed, u.String())
-	return h, &f.places[h%mostFamiliar]
+	return h, &f.shelves[h%uint64(len(f.shelves))]
+}
+
+func (s *shelf) holds(hash uint64) bool {
+	for i := range s {
+		if s[i].Load() == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// put puts a hash into a place that is free, or else into one that it names itself.
+func (s *shelf) put(hash uint64) {
+	for i := range s {
+		if s[i].CompareAndSwap(0, hash) {
+			return
+		}
+	}
+	s[hash>>32%uint64(len(s))].Store(hash)
 }
 
 // meet remembers the entries that the store has, to judge by what became of them.
 func (f familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 	for i, fate := range fates {
-		if e := &entries[i]; fate != storage.Over && e.Request == nil && e.For.IsZero() {
-			h, place := f.of(e.URL)
-			place.Store(h)
+		e := &entries[i]
+		if fate == storage.Over || e.Request != nil || !e.For.IsZero() {
+			continue
+		}
+		if hash, shelf := f.of(e.URL); !shelf.holds(hash) {
+			shelf.put(hash)
 		}
 	}
 }
@@ -42,6 +68,6 @@ func (f familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 // Knows reports whether u was offered lately, so that to offer it as a link again
 // would change nothing. It is quick, and asks nobody: false says nothing.
 func (f *Frontier) Knows(u decorum.URL) bool {
-	h, place := f.familiar.of(u)
-	return place.Load() == h
+	hash, shelf := f.familiar.of(u)
+	return shelf.holds(hash)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -54,5 +55,26 @@ func BenchmarkKnown(b *testing.B) {
 				b.Fatal(links[i].URL)
 			}
 		}
+	}
+}
+
+// TestKnowsMany: of as many URLs as there is room for, most are known.
+func TestKnowsMany(t *testing.T) {
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	u := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("http://a.test/%d", i)) }
+	const many = 1 << 16
+	for i := range many {
+		if _, err := f.Discover(t.Context(), storage.Entry{URL: u(i), Source: storage.Link}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := 0
+	for i := range many {
+		if f.Knows(u(i)) {
+			known++
+		}
+	}
+	if known < many*9/10 {
+		t.Errorf("%d of %d URLs are known, want nearly all", known, many)
 	}
 }

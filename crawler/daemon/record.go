@@ -114,8 +114,8 @@ func (r *Record) answer(res *decorum.Response) {
 
 // line returns the record as a line of JSON.
 func (r Record) line() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	b := bytes.NewBuffer(make([]byte, 0, 1<<10))
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false) // URLs stay readable
 	err := enc.Encode(r)
 	return b.Bytes(), err
