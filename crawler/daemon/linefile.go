@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,14 +21,20 @@ type lineFile struct {
 	max     int64 // bytes; 0: no limit. A line that is longer alone has a longer file
 	regular bool  // and not a pipe or a device, which have no disk to be on
 
-	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
-	mu      sync.Mutex // of what follows
-	file    *os.File   // nil: the last one is full, and the next is not begun
-	size    int64
-	torn    bool  // the end of the last line has not been written yet
-	dirty   bool  // something may not be on the disk
-	serial  int   // the highest number of a closed file
-	broken  error // why nothing may be written any more
+	tail   disk.Tail
+	mu     sync.Mutex // of what follows
+	file   *os.File   // nil: the last one is full, and the next is not begun
+	size   int64
+	torn   bool // the end of the last line has not been written yet
+	serial int  // the highest number of a closed file
+}
+
+// newLineFile returns a lineFile over a file that is open.
+func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFile {
+	return &lineFile{
+		name: name, max: limit, regular: regular, file: file,
+		tail: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
+	}
 }
 
 // openLines opens a file of lines, and makes it if there is none. A torn line
@@ -46,10 +51,11 @@ func openLines(name string, limit int64) (*lineFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	f := &lineFile{name: name, max: limit, regular: info.Mode().IsRegular(), file: file, dirty: true}
+	f := newLineFile(name, limit, info.Mode().IsRegular(), file)
 	if !f.regular {
 		return f, nil
 	}
+	f.tail.Wrote(file) // by an earlier run, perhaps
 	if err := f.mend(); err != nil {
 		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, file.Close()))
 	}
@@ -78,8 +84,8 @@ func (f *lineFile) mend() error {
 func (f *lineFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken != nil {
-		return 0, f.broken
+	if err := f.tail.Err(); err != nil {
+		return 0, err
 	}
 	if f.file == nil || f.isFullFor(len(p)) {
 		if err := f.next(); err != nil {
@@ -88,7 +94,10 @@ func (f *lineFile) Write(p []byte) (int, error) {
 	}
 	n, err := f.file.Write(p)
 	if n > 0 {
-		f.size, f.torn, f.dirty = f.size+int64(n), p[n-1] != '\n', true
+		f.size, f.torn = f.size+int64(n), p[n-1] != '\n'
+		if f.regular {
+			f.tail.Wrote(f.file)
+		}
 	}
 	return n, err
 }
@@ -99,46 +108,17 @@ func (f *lineFile) isFullFor(n int) bool {
 }
 
 // Sync returns when all that was written before is on the disk. When it has
-// failed, the file takes no more: what the system has lost by then is not known,
-// and asking again would not tell.
-func (f *lineFile) Sync() error {
-	f.syncing.Lock()
-	defer f.syncing.Unlock()
-	f.mu.Lock()
-	file, wanted := f.file, f.regular && f.file != nil && f.dirty && f.broken == nil
-	f.dirty = f.dirty && !wanted
-	f.mu.Unlock()
-	var err error
-	if wanted {
-		err = file.Sync() // others write meanwhile
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err != nil && !errors.Is(err, fs.ErrClosed) { // who closed it has synced it, or failed
-		f.fail(err)
-	}
-	return f.broken
-}
+// failed, the file takes no more.
+func (f *lineFile) Sync() error { return f.tail.Sync() }
 
-// fail notes why nothing may be written any more. The cause is not wrapped: that
-// of a full disk would pass, this does not.
-func (f *lineFile) fail(err error) {
-	if f.broken == nil {
-		f.broken = fmt.Errorf("lines of output may not be on the disk: %v; look after the disk, and go on with --resume", err)
-	}
-}
-
-// Close closes the file.
+// Close closes the file when all of it is on the disk.
 func (f *lineFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
 		return nil
 	}
-	if err := f.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return err
-	}
-	return nil
+	return f.tail.Close(f.file)
 }
 
 // cutTornLine cuts a last line of ours without an end: a full disk or a loss of

@@ -33,7 +33,7 @@ func TestSync(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		f := &lineFile{regular: regular, file: w}
+		f := newLineFile("", 0, regular, w)
 		if err := f.Sync(); err != nil {
 			t.Errorf("with nothing written: %v", err)
 		}
@@ -46,8 +46,8 @@ func TestSync(t *testing.T) {
 		if regular {
 			wantBroken(t, f)
 		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
+		if err := f.Close(); (err != nil) != regular {
+			t.Errorf("regular: %v, Close: %v", regular, err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err := flush("/1"); err != nil {
 		t.Errorf("with a disk that is well: %v", err)
 	}
-	out.file.fail(errors.New("the disk is gone"))
+	out.file.tail.Fail(errors.New("the disk is gone"))
 	if err := flush("/2"); !errors.Is(err, storage.ErrStalled) {
 		t.Errorf("with lines that may be lost: %v, want ErrStalled", err)
 	}

@@ -62,11 +62,10 @@ func parted(name string) (stem, ending string) {
 // the next run makes anew. The caller has f.mu.
 func (f *lineFile) next() error {
 	if f.file != nil {
-		err := errors.Join(f.file.Sync(), f.file.Close()) // before the name: some systems refuse it for an open file
+		err := f.tail.Close(f.file) // before the name: some systems refuse it for an open file
 		f.file = nil
 		if err != nil {
-			f.fail(err)
-			return f.broken
+			return err
 		}
 	}
 	if err := f.putAway(time.Now()); err != nil {
@@ -77,8 +76,7 @@ func (f *lineFile) next() error {
 		return err
 	}
 	if err := disk.SyncDir(filepath.Dir(f.name)); err != nil {
-		f.fail(err) // a line that is on the disk must have a name there
-		return errors.Join(f.broken, file.Close())
+		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
 	f.file, f.size = file, 0
 	return nil

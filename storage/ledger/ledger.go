@@ -44,19 +44,17 @@ type Config struct {
 type Ledger struct {
 	cfg   Config
 	files robotsFiles
+	tail  disk.Tail
 
-	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
-	mu      sync.Mutex // of what follows
-	file    *os.File   // of the last segment
-	serial  int
-	size    int64 // of whole records
-	end     link
-	dirty   bool      // something may not be on the disk
-	sent    int64     // requests of this run
-	open    int64     // those of them without an answer
-	signed  time.Time // the last checkpoint, or the start
-	signer  int64     // number of that checkpoint; 0: this run has none
-	broken  error     // why nothing may be written any more
+	mu     sync.Mutex // of what follows
+	file   *os.File   // of the last segment; nil: the ledger is closed
+	serial int
+	size   int64 // of whole records
+	end    link
+	sent   int64     // requests of this run
+	open   int64     // those of them without an answer
+	signed time.Time // the last checkpoint, or the start
+	signer int64     // number of that checkpoint; 0: this run has none
 }
 
 // Open opens the ledger in a directory for a run. What an earlier process left
@@ -77,12 +75,18 @@ func Open(cfg Config) (*Ledger, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	l := &Ledger{cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, signed: time.Now()}
+	l := &Ledger{
+		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, signed: time.Now(),
+		tail: disk.Tail{What: "what was written to the ledger", Remedy: "open it again"},
+	}
 	if err := l.resume(); err != nil {
 		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.closeFile()))
 	}
 	return l, nil
 }
+
+// errClosed is of a Ledger that has been closed.
+var errClosed = fmt.Errorf("ledger: %w", fs.ErrClosed)
 
 // Append writes a record, and returns its number. When it returns, the record is
 // with the operating system. After an error nothing of it is in the ledger, and
@@ -94,8 +98,11 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.broken != nil {
-		return 0, l.broken
+	if l.file == nil {
+		return 0, errClosed
+	}
+	if err := l.tail.Err(); err != nil {
+		return 0, err
 	}
 	if err := l.prepare(len(body)); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
@@ -137,7 +144,8 @@ func (l *Ledger) writeAt(now time.Time, body []byte) error {
 		return err
 	}
 	l.size += int64(len(line))
-	l.end, l.dirty = end, true
+	l.end = end
+	l.tail.Wrote(l.file)
 	return nil
 }
 
@@ -158,7 +166,7 @@ func (l *Ledger) rotate() error {
 			return err
 		}
 	}
-	if err := l.file.Truncate(l.size); err != nil {
+	if err := errors.Join(l.file.Truncate(l.size), l.tail.Sync()); err != nil { // no Sync may find it closed below
 		return err
 	}
 	name, hash, err := pack(l.cfg.Dir, l.serial)
@@ -197,32 +205,7 @@ func (l *Ledger) begin(serial int, first *Segment) error {
 // Sync returns when all that was written before is on the disk. When it has
 // failed, the ledger takes no more: what the system has lost by then is not known,
 // and asking again would not tell.
-func (l *Ledger) Sync() error {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	l.mu.Lock()
-	file, wanted := l.file, l.dirty && l.broken == nil
-	l.dirty = l.dirty && !wanted
-	l.mu.Unlock()
-	var err error
-	if wanted {
-		err = file.Sync() // others write meanwhile
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && !errors.Is(err, fs.ErrClosed) { // it is full: its records were synced when it was packed
-		l.fail(err)
-	}
-	return l.broken
-}
-
-// fail notes why nothing may be written any more. The cause is not wrapped: that
-// of a full disk would pass, this does not.
-func (l *Ledger) fail(err error) {
-	if l.broken == nil {
-		l.broken = fmt.Errorf("ledger: what was written may not be on the disk: %v; look after the disk, and open the ledger again", err)
-	}
-}
+func (l *Ledger) Sync() error { return l.tail.Sync() }
 
 // Close writes the End of the run, and a last checkpoint, and closes the ledger. It
 // comes after the last request has its Answer. Where one could not be written there
@@ -230,20 +213,30 @@ func (l *Ledger) fail(err error) {
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.broken
-	if err == nil && l.open == 0 {
-		err = l.writeRecord(Record{End: &End{Requests: l.sent}})
+	if l.file == nil {
+		return errClosed
 	}
-	if err == nil && l.cfg.Key != nil {
-		err = l.sign()
+	return errors.Join(l.finish(), l.closeFile())
+}
+
+// finish writes what ends the run, if it may. It requires the lock.
+func (l *Ledger) finish() error {
+	if l.tail.Err() != nil {
+		return nil // closing the file will say it
 	}
-	if err == nil {
-		err = errors.Join(l.file.Truncate(l.size), l.file.Sync())
+	if l.open == 0 {
+		if err := l.writeRecord(Record{End: &End{Requests: l.sent}}); err != nil {
+			return err
+		}
 	}
-	if l.broken == nil {
-		l.broken = fmt.Errorf("ledger: %w", fs.ErrClosed)
+	if l.cfg.Key != nil {
+		if err := l.sign(); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, l.closeFile())
+	err := l.file.Truncate(l.size)
+	l.tail.Wrote(l.file)
+	return err
 }
 
 func (l *Ledger) closeFile() error {
@@ -252,5 +245,5 @@ func (l *Ledger) closeFile() error {
 	}
 	f := l.file
 	l.file = nil
-	return f.Close()
+	return l.tail.Close(f)
 }

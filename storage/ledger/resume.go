@@ -36,11 +36,7 @@ func (l *Ledger) resume() error {
 			return err
 		}
 	}
-	if err := errors.Join(l.writeRecord(Record{Run: &l.cfg.Run}), l.file.Sync(), disk.SyncDir(l.cfg.Dir)); err != nil {
-		return err
-	}
-	l.dirty = false
-	return nil
+	return errors.Join(l.writeRecord(Record{Run: &l.cfg.Run}), l.tail.Sync(), disk.SyncDir(l.cfg.Dir))
 }
 
 // goOn opens the last segment, which is not full, and cuts a torn record off its

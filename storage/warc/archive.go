@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // Endings of names. A file that is being written has both.
@@ -69,11 +71,12 @@ func plain(s string) string {
 type Archive struct {
 	cfg  Config
 	host string
+	tail disk.Tail
 
 	mu     sync.Mutex
 	file   *file // nil: none is open
 	serial int
-	broken error // why nothing may be written any more
+	closed bool
 }
 
 // Open opens the archive in a directory. Files that a crash left open are
@@ -93,7 +96,10 @@ func Open(cfg Config) (*Archive, error) {
 	if err := recoverAll(cfg); err != nil {
 		return nil, fmt.Errorf("warc: cannot close what a crash left open: %w", err)
 	}
-	return &Archive{cfg: cfg, host: plain(host)}, nil
+	return &Archive{
+		cfg: cfg, host: plain(host),
+		tail: disk.Tail{What: "what was written to the archive", Remedy: "open it again"},
+	}, nil
 }
 
 // Write archives a visit, and says what later visits to its URL may refer to;
@@ -115,8 +121,11 @@ func (a *Archive) Write(v *Visit) (Kept, error) {
 }
 
 func (a *Archive) write(records []byte) error {
-	if a.broken != nil {
-		return a.broken
+	if err := a.tail.Err(); err != nil {
+		return err
+	}
+	if a.closed {
+		return errClosed
 	}
 	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxSize {
 		if err := a.closeFile(); err != nil {
@@ -133,6 +142,7 @@ func (a *Archive) write(records []byte) error {
 	if err := a.file.append(records); err != nil {
 		return fmt.Errorf("warc: %w", err)
 	}
+	a.tail.Wrote(a.file)
 	return nil
 }
 
@@ -152,9 +162,13 @@ func (a *Archive) newFile(now time.Time) (*file, error) {
 func (a *Archive) closeFile() error {
 	f := a.file
 	a.file = nil
-	if err := f.close(); err != nil {
-		a.fail(err)
-		return a.broken
+	err := f.Truncate(f.size)
+	a.tail.Wrote(f)
+	if err = errors.Join(err, a.tail.Close(f)); err == nil {
+		err = f.settle()
+	}
+	if err != nil {
+		return a.tail.Fail(err)
 	}
 	return nil
 }
@@ -163,46 +177,22 @@ func (a *Archive) closeFile() error {
 // failed, the archive takes no more: what the system has lost by then is not
 // known, and asking again would not tell. What was not synced must be written
 // anew, to the archive opened again.
-func (a *Archive) Sync() error {
-	a.mu.Lock()
-	f, broken := a.file, a.broken
-	a.mu.Unlock()
-	if f == nil || broken != nil {
-		return broken
-	}
-	err := f.sync()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err != nil && !errors.Is(err, fs.ErrClosed) { // who closed it has synced it, or failed
-		a.fail(err)
-	}
-	return a.broken
-}
-
-// fail notes why nothing may be written any more. The cause is not wrapped: that
-// of a full disk would pass, this does not.
-func (a *Archive) fail(err error) {
-	if a.broken == nil {
-		a.broken = fmt.Errorf("warc: what was written may not be on the disk: %v; look after the disk, and open the archive again", err)
-	}
-}
+func (a *Archive) Sync() error { return a.tail.Sync() }
 
 // Close closes the archive and gives its file the final name; not if Sync has
 // failed: then the next Open sees what is left of it.
 func (a *Archive) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.broken
-	switch {
-	case a.file == nil:
-	case err == nil:
-		err = a.closeFile()
-	default:
-		err = errors.Join(err, a.file.File.Close())
-		a.file = nil
+	if a.closed {
+		return errClosed
 	}
-	if a.broken == nil {
-		a.broken = fmt.Errorf("warc: %w", fs.ErrClosed)
+	a.closed = true
+	if a.file == nil {
+		return a.tail.Err()
 	}
-	return err
+	return a.closeFile()
 }
+
+// errClosed is of an Archive that has been closed.
+var errClosed = fmt.Errorf("warc: %w", fs.ErrClosed)

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A file is one that is being written. Only sync may be called at the same time
+// A file is one that is being written. Only Sync may be called at the same time
 // as another method.
 type file struct {
 	*os.File
@@ -69,18 +69,10 @@ func (f *file) append(records []byte) error {
 	return nil
 }
 
-// sync puts on the disk what has been written.
-func (f *file) sync() error { return f.Sync() }
-
-// close gives the file its final name when all of it is on the disk. One that
-// holds nothing is removed.
-func (f *file) close() error {
-	err := f.Truncate(f.size)
-	err = errors.Join(err, f.sync(), f.File.Close())
-	switch {
-	case err != nil:
-		return err
-	case f.size == 0:
+// settle gives the file, which has been closed, its final name. One that holds
+// nothing is removed.
+func (f *file) settle() error {
+	if f.size == 0 {
 		return os.Remove(f.Name())
 	}
 	return closed(f.name)
