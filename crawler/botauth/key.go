@@ -4,11 +4,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
-	"fmt"
+
+	"github.com/decorum-crawler/decorum/internal/ed25519pem"
 )
 
 // A Key is an Ed25519 key pair that requests are signed with.
@@ -29,9 +28,6 @@ type JWK struct {
 // exampleKey is the ID of the key that RFC 9421 prints in Appendix B.1.4.
 const exampleKey = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
-// block is the type of a private key in PEM (RFC 7468, section 10).
-const block = "PRIVATE KEY"
-
 // GenerateKey returns a new key.
 func GenerateKey() (*Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -45,17 +41,9 @@ func GenerateKey() (*Key, error) {
 // -algorithm ed25519 writes it. Its errors repeat nothing of the text. The example
 // key of RFC 9421, which everybody has, is refused.
 func ReadKey(text []byte) (*Key, error) {
-	found, _ := pem.Decode(text)
-	if found == nil || found.Type != block {
-		return nil, errors.New("no private key in PEM is in it: expected -----BEGIN PRIVATE KEY-----, as openssl genpkey -algorithm ed25519 writes it")
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(found.Bytes)
+	private, err := ed25519pem.ParsePrivate(text)
 	if err != nil {
-		return nil, errors.New("the private key in it is damaged, or of a kind that is not known (PKCS #8)")
-	}
-	private, ok := parsed.(ed25519.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("the private key in it is a %T: expected one of Ed25519, as openssl genpkey -algorithm ed25519 makes it", parsed)
+		return nil, err
 	}
 	k := newKey(private)
 	if k.ID() == exampleKey {
@@ -80,10 +68,4 @@ func thumbprint(x string) string {
 func (k *Key) ID() string { return k.public.ID }
 
 // PEM returns the private key as ReadKey reads it. It is a secret.
-func (k *Key) PEM() ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(k.private)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: block, Bytes: der}), nil
-}
+func (k *Key) PEM() ([]byte, error) { return ed25519pem.MarshalPrivate(k.private) }

@@ -112,7 +112,7 @@ func TestLedgerCommands(t *testing.T) {
 	call(t, "ledger", "verify", "--data", data, "--key", public).want(t, ExitDone, "")
 	call(t, "ledger", "verify", "--data", home, "--format", "json").want(t, ExitDone, "")
 	call(t, "ledger", "verify", "--data", data, "--key", other).want(t, ExitNo, "")
-	call(t, "ledger", "verify", "--data", data, "--key", key).want(t, ExitUsage, "no PUBLIC KEY")
+	call(t, "ledger", "verify", "--data", data, "--key", key).want(t, ExitUsage, "no public key in PEM is in it")
 	call(t, "ledger", "verify", "--data", t.TempDir()).want(t, ExitUsage, "holds no ledger")
 	call(t, "ledger", "show", "--data", data, "--host", "shop.example").want(t, ExitDone, "")
 	call(t, "ledger", "show", "--data", data, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")

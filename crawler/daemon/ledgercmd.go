@@ -82,11 +82,11 @@ func (a *app) verifyLedger(data, key, format string) error {
 	opts := ledger.VerifyOptions{Open: open}
 	if key != "" {
 		text, err := os.ReadFile(key)
-		if err == nil {
-			opts.Key, err = ledger.ParsePublicKey(text)
-		}
 		if err != nil {
 			return usage("--key: %w", err)
+		}
+		if opts.Key, err = ledger.ParsePublicKey(text); err != nil {
+			return usage("--key: %s: %w", key, err)
 		}
 	}
 	report, err := ledger.Verify(dir, opts)

@@ -5,45 +5,19 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/ed25519pem"
 )
 
 // ParseKey reads an Ed25519 key in PEM, as openssl genpkey -algorithm ed25519
-// writes it (PKCS #8, RFC 8410).
-func ParseKey(text []byte) (ed25519.PrivateKey, error) {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "PRIVATE KEY" {
-		return nil, errors.New("no PRIVATE KEY in PEM: make one with openssl genpkey -algorithm ed25519")
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if key, ok := key.(ed25519.PrivateKey); ok {
-		return key, nil
-	}
-	return nil, fmt.Errorf("the key is no Ed25519 key, but %T", key)
-}
+// writes it (PKCS #8, RFC 8410). Its errors repeat nothing of the text.
+func ParseKey(text []byte) (ed25519.PrivateKey, error) { return ed25519pem.ParsePrivate(text) }
 
 // ParsePublicKey reads the public half of such a key in PEM, as openssl pkey
 // -pubout writes it.
-func ParsePublicKey(text []byte) (ed25519.PublicKey, error) {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "PUBLIC KEY" {
-		return nil, errors.New("no PUBLIC KEY in PEM: openssl pkey -pubout writes that of a key")
-	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if key, ok := key.(ed25519.PublicKey); ok {
-		return key, nil
-	}
-	return nil, fmt.Errorf("the key is no Ed25519 key, but %T", key)
-}
+func ParsePublicKey(text []byte) (ed25519.PublicKey, error) { return ed25519pem.ParsePublic(text) }
 
 // KeyID returns the name of a key in records: the SHA-256, in hex, of the public
 // key in DER (SubjectPublicKeyInfo).
