@@ -82,25 +82,23 @@ func sight(v *Visit) frontier.Sight {
 	to, redirects := res.Location()
 	switch {
 	case redirects:
-		s.Hash = digest([]byte(to.String()))
+		s.Hash = brief(sha256.Sum256([]byte(to.String())))
 	case v.OK() || res.Status == http.StatusNotModified:
 		if v.Use().Refused == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = validator(res, "ETag"), validator(res, "Last-Modified")
 		}
 		if len(res.Body) > 0 || !res.Truncated {
-			s.Hash = digest(res.Body)
+			s.Hash = brief(v.BodySHA256())
 		}
 	default:
-		s.Hash = digest([]byte(strconv.Itoa(res.Status)))
+		s.Hash = brief(sha256.Sum256([]byte(strconv.Itoa(res.Status))))
 	}
 	return s
 }
 
-// digest returns a hash that is never 0, which says that none is known.
-func digest(b []byte) uint64 {
-	sum := sha256.Sum256(b)
-	return max(binary.BigEndian.Uint64(sum[:]), 1)
-}
+// brief returns the beginning of a hash. It is never 0, which says that none is
+// known.
+func brief(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint64(sum[:]), 1) }
 
 // validator returns a header as it came; empty if it is too long to be kept, or
 // could not be sent back.

@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -519,4 +520,40 @@ func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.D
 		}
 	}
 	return sum / time.Duration(max(n, 1))
+}
+
+// TestBodyIsHashedOnce: by whoever asks first, and what has become of the body since
+// changes nothing: it is as it was.
+func TestBodyIsHashedOnce(t *testing.T) {
+	const body = "always the same"
+	synctest.Test(t, func(t *testing.T) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(body))}})
+		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		visits := 0
+		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			visits++
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					if v.BodySHA256() != sha256.Sum256([]byte(body)) {
+						t.Error("not the hash of the body")
+					}
+				})
+			}
+			all.Wait()
+			v.Response.Body = fmt.Appendf(nil, "edited %d times", visits)
+			return nil, nil
+		}
+		runFor(t, c, 4*day-time.Hour)
+		if s := c.Stats(); visits != 4 || s.Revisits != 3 || s.Unchanged != 3 {
+			t.Errorf("%d visits, %d of them again, %d unchanged", visits, s.Revisits, s.Unchanged)
+		}
+	})
+	var byHand crawler.Visit
+	if byHand.BodySHA256() != sha256.Sum256(nil) {
+		t.Error("no answer has another hash than nothing")
+	}
+	if byHand.Response = new(decorum.Response{Body: []byte(body)}); byHand.BodySHA256() != sha256.Sum256([]byte(body)) {
+		t.Error("not the hash of the body")
+	}
 }

@@ -104,7 +104,7 @@ func (c *Crawler) shown(v *Visit) *Visit {
 	shown, res := *v, *v.Response
 	shown.withheld = true
 	res.Body, res.Truncated = nil, true
-	shown.Response, shown.Exchange = &res, v.Exchange.Head()
+	shown.Response, shown.Exchange, shown.bodySum = &res, v.Exchange.Head(), nil
 	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.Use().Refused}
 	if page := v.Document(); page != nil {
 		said := &extract.Document{Canonical: page.Canonical, Base: page.Base, Robots: page.Robots,

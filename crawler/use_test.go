@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"maps"
 	"net/http"
@@ -117,7 +118,7 @@ func TestContentIsWithheld(t *testing.T) {
 			for path, v := range k.shown {
 				if refused := v.Use().Refused; refused != nil {
 					withheld = append(withheld, path)
-					if v.Response.Body != nil || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
+					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
 						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path, v.Response.Body, v.Err, handled)
 					}
 				} else if len(v.Response.Body) == 0 || v.Err != nil || !slices.Contains(handled, path) {

@@ -2,7 +2,9 @@ package crawler
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -33,6 +35,7 @@ type Visit struct {
 	header    func() *extract.Document
 	document  func() *extract.Document
 	use       func() Use
+	bodySum   func() [sha256.Size]byte
 	brokenOff bool // by us: it says nothing of the server
 	marked    bool // a request that must not be sent again
 	withheld  bool // its content was, from its handler
@@ -105,6 +108,26 @@ func (v *Visit) Header() *extract.Document {
 		return nil
 	}
 	return v.header()
+}
+
+// BodySHA256 returns the SHA-256 of the answer's body, as it is decoded and as far as
+// it was read; that of nothing if there is none. It is computed once, when it is first
+// asked for: of a visit that a crawl makes, by anybody and at any time.
+func (v *Visit) BodySHA256() [sha256.Size]byte {
+	if v.bodySum == nil {
+		return bodySum(v.Response)()
+	}
+	return v.bodySum()
+}
+
+// bodySum returns what hashes the body of an answer, when it is first asked.
+func bodySum(res *decorum.Response) func() [sha256.Size]byte {
+	return sync.OnceValue(func() [sha256.Size]byte {
+		if res == nil {
+			return sha256.Sum256(nil)
+		}
+		return sha256.Sum256(res.Body)
+	})
 }
 
 // Canonical returns the URL that the page says is the one to use for it, in the

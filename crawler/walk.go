@@ -244,6 +244,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
+	v.bodySum = bodySum(v.Response)
 	if isPage(l, cl) {
 		c.open(v)
 	}

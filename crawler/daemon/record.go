@@ -2,14 +2,12 @@ package daemon
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -78,7 +76,7 @@ func newRecord(v *crawler.Visit, token string) Record {
 		r.Error = v.Err.Error()
 	}
 	if v.Response != nil {
-		r.answer(v.Response)
+		r.answer(v)
 		doc := v.Document()
 		if doc != nil {
 			r.Title = doc.Title
@@ -90,12 +88,13 @@ func newRecord(v *crawler.Visit, token string) Record {
 }
 
 // answer notes what the server said.
-func (r *Record) answer(res *decorum.Response) {
+func (r *Record) answer(v *crawler.Visit) {
+	res := v.Response
 	r.Bytes = len(res.Body)
 	switch {
 	case res.Status == http.StatusNotModified: // the body is the one of the last visit
 	case !res.Truncated:
-		sum := sha256.Sum256(res.Body)
+		sum := v.BodySHA256()
 		r.SHA256 = hex.EncodeToString(sum[:])
 	case r.Error != "":
 	case r.Bytes == 0:
