@@ -114,6 +114,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 		s.follow(name) // it is not deleted
 		return err
 	}
+	s.retire(r, time.Now())
 	s.metrics.Forget(name)
 	s.hub.tell(api.Event{Type: "state", Project: name, State: api.Stopped, Text: "deleted"})
 	return nil

@@ -188,7 +188,7 @@ func TestKeyFileReplaced(t *testing.T) {
 	if _, err := makeKey(file); err != nil {
 		t.Fatal(err)
 	}
-	f.put("signed", "agent: {contact: 'mailto:bot@example.com', signature: {keys: [bot.pem], directory: 'https://bot.example.com'}}\nseeds: [http://site.test/]\n")
+	f.put("signed", signedProject("bot.pem", "https://bot.example.com"))
 	f.start(false)
 	if got := f.reload("signed").Change; got != "none" {
 		t.Errorf("change %s", got)
@@ -220,11 +220,10 @@ func TestKeyFileReplaced(t *testing.T) {
 // as soon as the key can be, though the project file stays as it is.
 func TestKeyFileMended(t *testing.T) {
 	f := farmOf(t)
-	project := "agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: 'https://bot.example.com'}}\nseeds: [http://site.test/]\n"
-	f.put("new", fmt.Sprintf(project, "new.pem"))
+	f.put("new", signedProject("new.pem", "https://bot.example.com"))
 	f.put("known", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)
-	f.put("known", fmt.Sprintf(project, "known.pem"))
+	f.put("known", signedProject("known.pem", "https://bot.example.com"))
 	for _, name := range []string{"new", "known"} {
 		file := filepath.Join(f.folderName(), name+".pem")
 		if got := f.reload(name); got.Change != "refused" || !strings.Contains(got.Error, file) {
@@ -248,6 +247,74 @@ func TestKeyFileMended(t *testing.T) {
 	}
 }
 
+// signedProject is the text of a project that signs its requests.
+func signedProject(key, origin string) string {
+	return fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s], directory: '%s'}}\nseeds: [http://site.test/]\n", key, origin)
+}
+
+// TestKeysOfProjectsThatAreNoMore: the keys of a project that is deleted, or whose file
+// is gone, are published as long as a signature of theirs may be valid, and no longer.
+func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
+	f := farmOf(t)
+	ids, file := map[string]string{}, func(name string) string { return filepath.Join(f.folderName(), name) }
+	for _, name := range []string{"deleted", "gone", "stays"} {
+		k, err := makeKey(file(name + ".pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[name] = k.ID()
+		f.put(name, signedProject(name+".pem", "https://bot.example.com"))
+	}
+	f.start(false)
+	published := func(after time.Duration, want ...string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		f.keyDirectory("bot.example.com", time.Now().Add(after)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		for name, id := range ids {
+			if got := strings.Contains(w.Body.String(), id); got != slices.Contains(want, name) {
+				t.Errorf("after %v the key of %s is published: %v", after, name, got)
+			}
+		}
+	}
+	published(time.Hour, "deleted", "gone", "stays")
+	if err := f.DeleteProject(t.Context(), "deleted"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file("gone" + projectExt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file("gone" + projectExt)); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.reload("gone").Change; got != "gone" {
+		t.Fatalf("change %s", got)
+	}
+	published(botauth.DefaultValid/2, "deleted", "gone", "stays")
+	published(botauth.DefaultValid+time.Minute, "stays")
+	r, err := f.find("gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has stopped", func() bool { _, why := r.standingNow(); return why != "" })
+	r.is(api.Pausing, "") // its last visits go on
+	published(time.Hour, "gone", "stays")
+	r.is(api.Stopped, "its file is gone")
+	published(time.Hour, "stays")
+	f.put("gone", string(text))
+	if got := f.reload("gone"); got.Error != "" {
+		t.Fatalf("%+v", got)
+	}
+	published(time.Hour, "gone", "stays")
+	if n := len(f.retired); n != 1 {
+		t.Errorf("%d keyrings are kept of one project that was deleted", n)
+	}
+	f.retire(r, time.Now().Add(time.Hour)) // another, later
+	if n := len(f.retired); n != 1 {
+		t.Errorf("%d keyrings are kept, of which one is over", n)
+	}
+}
+
 // TestKeyDirectories: projects of several origins do not mix; of one, they share.
 func TestKeyDirectories(t *testing.T) {
 	f := farmOf(t)
@@ -258,7 +325,7 @@ func TestKeyDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids[name] = k.ID()
-		f.put(name, fmt.Sprintf("agent: {contact: 'mailto:bot@example.com', signature: {keys: [%s.pem], directory: '%s'}}\nseeds: [http://site.test/]\n", name, origin))
+		f.put(name, signedProject(name+".pem", origin))
 	}
 	f.put("unsigned", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)

@@ -45,6 +45,7 @@ type supervisor struct {
 	mu       sync.Mutex // guards what follows
 	runners  map[string]*runner
 	commons  map[string]*commons
+	retired  []keyring         // of projects that were deleted
 	trouble  string            // why the folder cannot be read; empty: it can
 	strange  map[string]string // files that are no project's, and why; guarded by scanning
 	closed   bool              // likewise
