@@ -102,12 +102,12 @@ func (t Ticket) Kind() string {
 	switch {
 	case t.ForRobots():
 		return ledger.RobotsTXT
+	case !t.Errand():
+		return ledger.Page
 	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
 		return ledger.TDMRep
-	case t.Errand():
-		return ledger.Sitemap
 	}
-	return ledger.Page
+	return ledger.Sitemap
 }
 
 // sourceOf returns how a URL came to be visited.

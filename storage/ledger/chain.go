@@ -45,10 +45,10 @@ func (l link) next(rest []byte) (hash [hashSize]byte) {
 	return hash
 }
 
-// line returns the line of a record that follows l, and the new end. body is what
-// Record.encode returns.
-func (l link) line(now time.Time, body []byte) ([]byte, link) {
-	b := make([]byte, 0, placeSize+len(body))
+// append appends the line of a record that follows l, and returns the new end. body is
+// what Record.encode returns.
+func (l link) append(b []byte, now time.Time, body []byte) ([]byte, link) {
+	start := len(b)
 	b = append(b, hashStart...)
 	b = append(b, l.hash[:]...)
 	b = append(b, hashEnd...)
@@ -58,8 +58,9 @@ func (l link) line(now time.Time, body []byte) ([]byte, link) {
 	b = now.AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `",`...)
 	b = append(b, body[1:]...) // without its brace, with its line end
-	end := link{l.n + 1, l.next(b[headSize : len(b)-1])}
-	copy(b[len(hashStart):], end.hash[:])
+	line := b[start:]
+	end := link{l.n + 1, l.next(line[headSize : len(line)-1])}
+	copy(line[len(hashStart):], end.hash[:])
 	return b, end
 }
 

@@ -23,8 +23,8 @@
 //
 // A request is written before its first byte leaves, and what came of it after:
 // whatever kills the process, a request that a server saw has its record. When
-// Append has returned, a record is with the operating system; when Sync has, it is
-// on the disk.
+// Append has returned, a record is with the operating system, but for an Answer, which
+// goes with the next; when Sync has, all are on the disk.
 //
 // # What Verify checks
 //

@@ -18,7 +18,7 @@ func FuzzSegment(f *testing.F) {
 		`{"answer":{"request":2,"end":"2026-11-22T00:00:00Z","status":200,"bytes":0}}`,
 		`{"recovery":{"cut_bytes":1}}`, `{"checkpoint":{"key":"","signature":null}}`, `{"end":{"requests":1}}`,
 	} {
-		line, next := end.line(stamp(testRunStart), []byte(body+"\n"))
+		line, next := end.append(nil, stamp(testRunStart), []byte(body+"\n"))
 		whole, end = append(whole, line...), next
 		f.Add(whole)
 	}

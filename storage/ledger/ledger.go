@@ -49,8 +49,9 @@ type Ledger struct {
 	mu     sync.Mutex // of what follows
 	file   *os.File   // of the last segment; nil: the ledger is closed
 	serial int
-	size   int64 // of whole records
-	end    link
+	size   int64     // of whole records in it
+	held   []byte    // whole records after them: they go with the next record, or with Sync
+	end    link      // of what is held
 	sent   int64     // requests of this run
 	open   int64     // those of them without an answer
 	signed time.Time // the last checkpoint, or the start
@@ -89,8 +90,10 @@ func Open(cfg Config) (*Ledger, error) {
 var errClosed = fmt.Errorf("ledger: %w", fs.ErrClosed)
 
 // Append writes a record, and returns its number. When it returns, the record is
-// with the operating system. After an error nothing of it is in the ledger, and
-// Append may be called again; but after Sync has failed, it will fail as well.
+// with the operating system, but for an Answer: that goes with the record after it, or
+// with Sync, and what comes of a visit is not to be kept before Sync has returned.
+// After an error nothing of the record is in the ledger, and Append may be called
+// again; but after Sync has failed, it will fail as well.
 func (l *Ledger) Append(r *Record) (n int64, err error) {
 	body, err := r.encode()
 	if err != nil {
@@ -107,7 +110,9 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	if err := l.prepare(len(body)); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
-	if err := l.write(body); err != nil {
+	if r.Answer != nil && len(l.held) < mostHeld {
+		l.hold(stamp(time.Now()), body)
+	} else if err := l.write(body); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
 	switch {
@@ -120,6 +125,9 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	return l.end.n, nil
 }
 
+// mostHeld is how many bytes of Answers there must be for the next to be written at once.
+const mostHeld = 16 << 10
+
 // prepare makes a checkpoint if it is time for one, and begins another segment if
 // this one is full. It requires the lock.
 func (l *Ledger) prepare(body int) error {
@@ -128,25 +136,41 @@ func (l *Ledger) prepare(body int) error {
 			return err
 		}
 	}
-	if l.size == 0 || l.size+int64(placeSize+body) <= l.cfg.MaxSize {
+	if l.size == 0 || l.size+int64(len(l.held)+placeSize+body) <= l.cfg.MaxSize {
 		return nil
 	}
 	return l.rotate()
 }
 
-// write writes a record at the end. What a failure leaves there is written over by
-// the next try, or cut off as torn. It requires the lock.
+// hold puts a record after those that are held.
+func (l *Ledger) hold(now time.Time, body []byte) { l.held, l.end = l.end.append(l.held, now, body) }
+
+// flush writes what is held. What a failure leaves in the file is written over by the
+// next try, or cut off as torn. It requires the lock.
+func (l *Ledger) flush() error {
+	if len(l.held) == 0 {
+		return nil
+	}
+	if _, err := l.file.WriteAt(l.held, l.size); err != nil {
+		return err
+	}
+	l.size += int64(len(l.held))
+	l.held = l.held[:0]
+	l.tail.Wrote(l.file)
+	return nil
+}
+
+// write writes a record at the end. It requires the lock.
 func (l *Ledger) write(body []byte) error { return l.writeAt(stamp(time.Now()), body) }
 
 func (l *Ledger) writeAt(now time.Time, body []byte) error {
-	line, end := l.end.line(now, body)
-	if _, err := l.file.WriteAt(line, l.size); err != nil {
-		return err
+	before, end := len(l.held), l.end
+	l.hold(now, body)
+	err := l.flush()
+	if err != nil {
+		l.held, l.end = l.held[:before], end
 	}
-	l.size += int64(len(line))
-	l.end = end
-	l.tail.Wrote(l.file)
-	return nil
+	return err
 }
 
 // writeRecord is write for a record of the ledger's own.
@@ -165,6 +189,9 @@ func (l *Ledger) rotate() error {
 		if err := l.sign(); err != nil {
 			return err
 		}
+	}
+	if err := l.flush(); err != nil {
+		return err
 	}
 	if err := errors.Join(l.file.Truncate(l.size), l.tail.Sync()); err != nil { // no Sync may find it closed below
 		return err
@@ -205,7 +232,15 @@ func (l *Ledger) begin(serial int, first *Segment) error {
 // Sync returns when all that was written before is on the disk. When it has
 // failed, the ledger takes no more: what the system has lost by then is not known,
 // and asking again would not tell.
-func (l *Ledger) Sync() error { return l.tail.Sync() }
+func (l *Ledger) Sync() error {
+	l.mu.Lock()
+	err := l.flush()
+	l.mu.Unlock()
+	if err != nil { // nothing is lost: it is still held
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return l.tail.Sync()
+}
 
 // Close writes the End of the run, and a last checkpoint, and closes the ledger. It
 // comes after the last request has its Answer. Where one could not be written there
@@ -223,6 +258,9 @@ func (l *Ledger) Close() error {
 func (l *Ledger) finish() error {
 	if l.tail.Err() != nil {
 		return nil // closing the file will say it
+	}
+	if err := l.flush(); err != nil {
+		return err
 	}
 	if l.open == 0 {
 		if err := l.writeRecord(Record{End: &End{Requests: l.sent}}); err != nil {

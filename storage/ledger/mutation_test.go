@@ -222,7 +222,7 @@ func relink(end link, line []byte) ([]byte, link) {
 	if err != nil {
 		return line, end
 	}
-	return end.line(at, body)
+	return end.append(nil, at, body)
 }
 
 // restate corrects the SHA-256 that segments state of the files before them.
