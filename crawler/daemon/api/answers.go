@@ -220,8 +220,8 @@ type BrakeOrder struct {
 	Stop    bool         `json:"stop,omitempty"`     // no visit at all; else delay_ms is needed
 	Delay   Milliseconds `json:"delay_ms,omitempty"` // at least this rest, one visit at a time
 	Reason  string       `json:"reason,omitempty"`   // why; compulsory, here or in Decorum-Reason
-	For     Milliseconds `json:"for_ms,omitempty"`   // it is lifted by itself then
-	Expires time.Time    `json:"expires,omitzero"`   // likewise
+	For     Milliseconds `json:"for_ms,omitempty"`   // lifted by itself after so long; 0: not
+	Expires time.Time    `json:"expires,omitzero"`   // lifted by itself then; not together with for_ms
 }
 
 func (s *Server) setBrake(_ http.ResponseWriter, r *http.Request) (reply, error) {

@@ -21,18 +21,18 @@ import (
 // that is known, and of those that are forbidden, an address has but as many kept as
 // it may guess tokens: else it could push all others out of the files.
 type AuditEntry struct {
-	Seq     int64     `json:"seq"` // counts up
-	At      time.Time `json:"at"`
-	Who     string    `json:"who,omitempty"` // the name of the token; empty: nobody that is known
-	Role    Role      `json:"role,omitempty"`
-	Remote  string    `json:"remote"` // address and port
+	Seq     int64     `json:"seq"`            // counts up
+	At      time.Time `json:"at"`             // when the call came
+	Who     string    `json:"who,omitempty"`  // the name of the token; empty: nobody that is known
+	Role    Role      `json:"role,omitempty"` // of the token
+	Remote  string    `json:"remote"`         // address and port
 	Method  string    `json:"method"`
-	Path    string    `json:"path"`
-	Project string    `json:"project,omitempty"`
-	Host    string    `json:"host,omitempty"`
-	Reason  string    `json:"reason,omitempty"` // as the caller gave it
-	Status  int       `json:"status"`           // of the answer
-	Error   string    `json:"error,omitempty"`
+	Path    string    `json:"path"`              // percent-encoded; like every text of a caller at most 1000 bytes
+	Project string    `json:"project,omitempty"` // in the path, if one is
+	Host    string    `json:"host,omitempty"`    // whose brake the call is about, in the path or in a form
+	Reason  string    `json:"reason,omitempty"`  // as the caller gave it
+	Status  int       `json:"status"`            // of the answer
+	Error   string    `json:"error,omitempty"`   // why the call failed; empty: it did not
 }
 
 // An AuditPage is a part of the audit, the newest first.

@@ -37,8 +37,8 @@ func NewKey(name string, role Role, token string) Key {
 
 // A Caller is who makes a call.
 type Caller struct {
-	Name string
-	Role Role
+	Name string // of the Key; empty: nobody that is known
+	Role Role   // Open if nobody is known
 }
 
 // find returns whose token it is. It compares hashes, and looks at all keys

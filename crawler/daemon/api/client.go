@@ -17,7 +17,7 @@ import (
 // longestAnswer is how much of an answer a Client reads, in bytes.
 const longestAnswer = 256 << 20
 
-// A Client speaks to a daemon's API. Its methods are those of Daemon, and may be
+// A Client speaks to a daemon's API. Its methods are some of Daemon's, and may be
 // called at the same time. What the daemon refuses is a *Problem.
 type Client struct {
 	Server string       // as http://127.0.0.1:8470

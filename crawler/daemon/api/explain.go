@@ -9,7 +9,7 @@ import (
 
 // An Explanation is all that a crawl makes of a URL.
 type Explanation struct {
-	Input  string         `json:"input"`
+	Input  string         `json:"input"` // the text that was asked about
 	Steps  []Rewriting    `json:"steps"` // from the text to URL
 	URL    string         `json:"url"`   // under which it is queued
 	Scope  ExplainedScope `json:"scope"`
@@ -29,17 +29,17 @@ type Rewriting struct {
 // ExplainedScope is whether a URL is in scope.
 type ExplainedScope struct {
 	In      bool            `json:"in"`
-	Reason  frontier.Reason `json:"reason,omitempty"` // why not
-	Why     string          `json:"why,omitempty"`    // likewise
-	Pattern string          `json:"pattern,omitempty"`
+	Reason  frontier.Reason `json:"reason,omitempty"`  // why not
+	Why     string          `json:"why,omitempty"`     // reason in words, with the limit that was reached
+	Pattern string          `json:"pattern,omitempty"` // under which max_urls_per_pattern counts it; empty: under none
 }
 
 // ExplainedRules are what robots.txt says of a URL.
 type ExplainedRules struct {
 	Outcome string    `json:"outcome"`           // of the lookup
-	Fetched time.Time `json:"fetched,omitzero"`  // when
+	Fetched time.Time `json:"fetched,omitzero"`  // when its answer came
 	Closed  string    `json:"closed,omitempty"`  // why the origin cannot be visited for now
-	Until   time.Time `json:"until,omitzero"`    // it is closed
+	Until   time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
 	Judged  *bool     `json:"judged,omitempty"`  // as a crawl does, purposes included; nil: no rules are known
 	Reason  string    `json:"because,omitempty"` // the rule that decides
 	robots.Explanation
@@ -47,18 +47,18 @@ type ExplainedRules struct {
 
 // ExplainedState is what the frontier holds of a URL.
 type ExplainedState struct {
-	State string `json:"state"`        // unknown, queued, resting, parked or done
-	As    string `json:"as,omitempty"` // another URL under which the crawl has met it, before it knew its rules
-	Ahead int    `json:"ahead"`        // URLs of the origin that go before it
-	Entry *URL   `json:"entry,omitempty"`
-	Class uint8  `json:"class"`
-	Rank  uint16 `json:"rank"`
+	State string `json:"state"`           // unknown, queued, resting, parked or done
+	As    string `json:"as,omitempty"`    // another URL under which the crawl has met it, before it knew its rules
+	Ahead int    `json:"ahead"`           // URLs of the origin that go before it
+	Entry *URL   `json:"entry,omitempty"` // as it waits; none if it does not
+	Class uint8  `json:"class"`           // 0 to 3: of the URLs of its origin, lower ones go first
+	Rank  uint16 `json:"rank"`            // within its class, lower ones go first
 }
 
 // ExplainedVisit is when a URL is visited.
 type ExplainedVisit struct {
-	When string    `json:"when"` // now, at, never or after (the URLs that go before it)
-	At   time.Time `json:"at,omitzero"`
+	When string    `json:"when"`        // now, at, never or after (the URLs that go before it)
+	At   time.Time `json:"at,omitzero"` // the earliest time, unless when is now or never
 	Why  string    `json:"why"`
 }
 
@@ -66,37 +66,37 @@ type ExplainedVisit struct {
 type URL struct {
 	Type      string    `json:"type,omitempty"` // url, in an export
 	URL       string    `json:"url"`
-	State     string    `json:"state"`
-	At        time.Time `json:"at,omitzero"`
-	Why       string    `json:"why,omitempty"`
-	Source    string    `json:"source"`
-	Class     uint8     `json:"class"`
-	Rank      uint16    `json:"rank,omitempty"`
-	Depth     int       `json:"depth"`
-	Referrer  string    `json:"referrer,omitempty"`
-	For       string    `json:"for,omitempty"` // the origin, of a hop of its robots.txt
-	Attempt   int       `json:"attempt,omitempty"`
-	Redirects int       `json:"redirects,omitempty"`
-	Context   []byte    `json:"context,omitempty"`
-	Found     string    `json:"found,omitempty"`
-	AsFound   bool      `json:"as_found,omitempty"`
-	Folded    bool      `json:"folded,omitempty"`
-	Method    string    `json:"method,omitempty"` // how it is asked for; empty: by GET
-	Body      []byte    `json:"body,omitempty"`   // of the request
-	Sent      bool      `json:"sent,omitempty"`   // and must not be sent again
-	Page      *Page     `json:"page,omitempty"`
+	State     string    `json:"state"`               // queued, resting or parked
+	At        time.Time `json:"at,omitzero"`         // not before; none if it waits for no time of its own
+	Why       string    `json:"why,omitempty"`       // why it waits, or is parked; in lists only
+	Source    string    `json:"source"`              // seed, link, redirect, sitemap, feed, revisit or robots
+	Class     uint8     `json:"class"`               // 0 to 3: of the URLs of its origin, lower ones go first
+	Rank      uint16    `json:"rank,omitempty"`      // within its class, lower ones go first
+	Depth     int       `json:"depth"`               // links from a seed
+	Referrer  string    `json:"referrer,omitempty"`  // the page that it was found on
+	For       string    `json:"for,omitempty"`       // the origin, of a hop of its robots.txt
+	Attempt   int       `json:"attempt,omitempty"`   // visits in a row that failed
+	Redirects int       `json:"redirects,omitempty"` // in a row, that led to it
+	Context   []byte    `json:"context,omitempty"`   // what callbacks gave it on its way, in base64: at most 64 KiB
+	Found     string    `json:"found,omitempty"`     // what it was found as, if a rule took something off
+	AsFound   bool      `json:"as_found,omitempty"`  // found is visited: nothing is at url
+	Folded    bool      `json:"folded,omitempty"`    // on https: it was found on http; on http: nothing is at its twin on https
+	Method    string    `json:"method,omitempty"`    // how it is asked for; empty: by GET
+	Body      []byte    `json:"body,omitempty"`      // of the request
+	Sent      bool      `json:"sent,omitempty"`      // and must not be sent again
+	Page      *Page     `json:"page,omitempty"`      // what its last visit left; none if it was not visited
 }
 
 // A Page is what the last visit left: storage.Page.
 type Page struct {
-	Visited      time.Time `json:"visited,omitzero"`
-	Status       int       `json:"status"`
-	ETag         []byte    `json:"etag,omitempty"` // in base64: a server may send any bytes
-	LastModified []byte    `json:"last_modified,omitempty"`
-	Hash         string    `json:"hash,omitempty"` // in hex
-	Visits       int       `json:"visits"`
-	Changes      int       `json:"changes"`
-	Span         int64     `json:"span_ns"`
-	Listed       time.Time `json:"listed,omitzero"`
-	Missing      int       `json:"missing,omitempty"`
+	Visited      time.Time `json:"visited,omitzero"`        // the end of the last visit
+	Status       int       `json:"status"`                  // of its answer
+	ETag         []byte    `json:"etag,omitempty"`          // in base64: a server may send any bytes
+	LastModified []byte    `json:"last_modified,omitempty"` // in base64, as etag
+	Hash         string    `json:"hash,omitempty"`          // in hex
+	Visits       int       `json:"visits"`                  // those that could be compared with the one before; old ones fade
+	Changes      int       `json:"changes"`                 // how many of visits found the page changed
+	Span         int64     `json:"span_ns"`                 // the times between visits, added up, in nanoseconds
+	Listed       time.Time `json:"listed,omitzero"`         // when it was modified, as a sitemap says that was read since
+	Missing      int       `json:"missing,omitempty"`       // visits in a row that found nothing there
 }

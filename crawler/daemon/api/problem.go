@@ -7,11 +7,11 @@ import (
 
 // A Problem is an error as the API tells it (RFC 9457).
 type Problem struct {
-	Type   string `json:"type,omitempty"` // empty: about:blank
-	Title  string `json:"title"`
-	Status int    `json:"status"`
+	Type   string `json:"type,omitempty"`   // empty: about:blank
+	Title  string `json:"title"`            // the name of the status
+	Status int    `json:"status"`           // the HTTP status of the answer
 	Detail string `json:"detail,omitempty"` // what to do about it
-	Err    error  `json:"-"`
+	Err    error  `json:"-"`                // the cause, which no caller is told
 	// Taken is what was queued all the same, of URLs that were offered.
 	Taken *Intake `json:"taken,omitempty"`
 }

@@ -11,18 +11,18 @@ import (
 type RobotsDiff struct {
 	Old     string     `json:"old_sha256"`
 	New     string     `json:"new_sha256"`
-	Added   int        `json:"added"`
-	Removed int        `json:"removed"`
-	Lines   []DiffLine `json:"lines"` // of both files, removed ones before those in their place
-	Left    int        `json:"lines_left,omitempty"`
+	Added   int        `json:"added"`                // lines of new only
+	Removed int        `json:"removed"`              // lines of old only
+	Lines   []DiffLine `json:"lines"`                // of both files, removed ones before those in their place
+	Left    int        `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
 }
 
 // A DiffLine is a line of one of two versions, or of both.
 type DiffLine struct {
-	Kind string `json:"kind"` // same, added or removed
-	Old  int    `json:"old,omitempty"`
-	New  int    `json:"new,omitempty"`
-	Text string `json:"text"`
+	Kind string `json:"kind"`          // same, added or removed
+	Old  int    `json:"old,omitempty"` // number of the line in the old file, from 1; none if it was added
+	New  int    `json:"new,omitempty"` // number of the line in the new file; none if it was removed
+	Text string `json:"text"`          // without the end of the line
 }
 
 // Kinds of lines.

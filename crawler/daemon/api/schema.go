@@ -26,7 +26,7 @@ var enumerations = map[reflect.Type]any{
 // schemas makes the schemas of types as encoding/json writes them, by name.
 type schemas struct {
 	defs  map[string]schema
-	about map[string]string // what the source says of Type and Type.Field
+	about map[string]string // what the source says of nameOf(type), and of its fields: Type.Field
 }
 
 var (
@@ -106,7 +106,7 @@ func (s *schemas) object(t reflect.Type) schema {
 	if len(required) > 0 {
 		o["required"] = required
 	}
-	if about := s.about[t.Name()]; about != "" {
+	if about := s.about[nameOf(t)]; about != "" {
 		o["description"] = about
 	}
 	return o
@@ -131,7 +131,7 @@ func (s *schemas) fields(t reflect.Type, properties schema, required *[]string) 
 			*required = append(*required, name)
 			p = orNull(p, f.Type)
 		}
-		if about := s.about[t.Name()+"."+f.Name]; about != "" {
+		if about := s.about[nameOf(t)+"."+f.Name]; about != "" {
 			p["description"] = about
 		}
 		properties[name] = p
@@ -188,7 +188,7 @@ func commentFields(about map[string]string, spec *ast.TypeSpec) {
 	}
 	for _, f := range s.Fields.List {
 		for _, name := range f.Names {
-			about[spec.Name.Name+"."+name.Name] = oneLine(f.Doc) + oneLine(f.Comment)
+			about[spec.Name.Name+"."+name.Name] = strings.TrimSpace(oneLine(f.Doc) + " " + oneLine(f.Comment))
 		}
 	}
 }
