@@ -21,11 +21,12 @@ var ErrHalted = errors.New("the crawl was halted")
 // errGoexit stops a crawl that has lost a worker, and with it a visit.
 var errGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
 
-// A Crawler is one crawl: fill in its parts, then Run.
+// A Crawler is one crawl: fill in its parts, then Run. It needs a Frontier, a Gate,
+// Limits and a Fetcher; of the others each says what zero means.
 type Crawler struct {
-	Frontier *frontier.Frontier // which URL is next
+	Frontier *frontier.Frontier // which URL is next; its Config has the Gate's Clean, and the Limits for a Budget
 	Gate     *robots.Gate       // whether it is allowed
-	Policy   politeness.Policy  // how long its host rests
+	Policy   politeness.Policy  // how long its host rests; the zero Policy is polite
 	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
 	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
 	Rests    *Rests             // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none

@@ -13,7 +13,9 @@ import (
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Use before it
-// sends anything, and Ticket.Send right before; follows no redirects, and returns an answer of any status as a Response; an
+// sends anything, Ticket.Connect when it has a connection, and Ticket.Send right
+// before the first byte leaves, and sends nothing if one of them returns an error.
+// It follows no redirects, and returns an answer of any status as a Response; an
 // error, as NoAnswer makes it, means that no whole answer came.
 type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)

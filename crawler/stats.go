@@ -2,7 +2,7 @@ package crawler
 
 import "sync/atomic"
 
-// Stats counts what a crawl has done in this run.
+// Stats counts what a Crawler has done, in all its runs since it was made.
 type Stats struct {
 	Pages    int64 // page visits that were answered
 	Robots   int64 // visits to a robots.txt

@@ -94,7 +94,7 @@ func (t Ticket) URL() decorum.URL {
 func (t Ticket) ForRobots() bool { return t.stub != nil && t.stub.clearance.ForRobots() }
 
 // Errand reports whether the answer is for the crawl itself, and not a page: a
-// robots.txt or a sitemap. It is read whatever its content type.
+// robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
 func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.errand }
 
 // WantsFeed reports whether an answer of this content type is for a crawl that

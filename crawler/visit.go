@@ -168,11 +168,11 @@ type Handler func(context.Context, *Visit) ([]Link, error)
 // Hooks look on; nil means that nobody does. They are called by many workers
 // at a time, and must not block.
 type Hooks struct {
-	Refused func(storage.Lease, error) // a leased URL that may not be visited, and why
-	Visited func(*Visit)               // every request, robots.txt and sitemaps too
-	Learnt  func(robots.Lesson)        // what came of a visit to a robots.txt
-	Retried func(*Visit, Failure)      // a page that will be asked for again, and why
-	Acked   func(storage.Ack)
+	Refused func(storage.Lease, error)            // a leased URL that may not be visited, and why
+	Visited func(*Visit)                          // every request, robots.txt and sitemaps too
+	Learnt  func(robots.Lesson)                   // what came of a visit to a robots.txt
+	Retried func(*Visit, Failure)                 // a page that will be asked for again, and why
+	Acked   func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
 	Passed  func(storage.Lease, robots.Clearance) // a page that a run with Settings.Scout would visit
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Permit is the proof that a host was due. Only Limits.Admit makes a valid
+// A Permit is the proof that a host was due. Only Limits.Request makes a valid
 // one. Copies of it are the same permit.
 type Permit struct{ grant *grant }
 
@@ -49,7 +49,7 @@ func (p Permit) Slots() int {
 	return p.grant.slots
 }
 
-// Valid reports whether p came from Limits.Admit.
+// Valid reports whether p came from Limits.Request, or from Admit.
 func (p Permit) Valid() bool { return p.grant != nil }
 
 // Bind says that the visit is about to use a connection to addr, and asks
@@ -65,7 +65,7 @@ func (p Permit) Bind(now time.Time, addr netip.Addr) error {
 	return p.grant.limits.bind(now, p.grant, addr.Unmap().WithZone(""))
 }
 
-// TooEarly is the error of Limits.Admit for a host that rests: by how much.
+// TooEarly is the error of Limits.Request for a host that rests: by how much.
 type TooEarly time.Duration
 
 // Is makes errors.Is(err, decorum.NotDue) true.

@@ -8,8 +8,8 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// Google follows Google's documentation and RFC 9309. Crawl-delay, Host and
-	// Clean-param, which Google ignores, are honoured as extensions.
+	// Google follows Google's documentation and RFC 9309. What Google
+	// ignores, Crawl-delay for one, is honoured as extensions: see Options.
 	Google Dialect = iota
 	// Yandex follows Yandex's documentation: the 1994 format with wildcards,
 	// Crawl-delay, Host and Clean-param. What cannot be had restricts nobody

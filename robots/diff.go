@@ -11,8 +11,8 @@ type Changes struct {
 	// Agents are those that either file names, and "*", that now have other
 	// rules or another delay: "*", then in the order of the new file and the old.
 	Agents          []AgentChange `json:"agents,omitempty"`
-	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`
-	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"`
+	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`   // that only the new file names
+	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"` // that only the old file names
 	// Left is how many agents were not compared: only the first 100 are.
 	Left int `json:"agents_not_compared,omitempty"`
 }
@@ -37,13 +37,13 @@ type RulesChange struct {
 // A RuleLine is a rule and where it stands.
 type RuleLine struct {
 	Rule string `json:"rule"` // as Verdict.Rule
-	Line int    `json:"line"`
+	Line int    `json:"line"` // counted from 1
 }
 
 // A Delay is a pause that rules may ask for.
 type Delay struct {
-	Pause time.Duration
-	Given bool
+	Pause time.Duration // between visits; 0 unless Given
+	Given bool          // the file says so, though it may be 0
 }
 
 // MarshalText writes the pause as time.Duration does, "none" if none is given.

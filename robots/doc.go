@@ -1,6 +1,6 @@
 // Package robots reads robots.txt and says what it allows, in the Dialect of
-// one engine: Google, which follows RFC 9309 and Google's documentation of it,
-// or Yandex.
+// one engine: Google, which follows RFC 9309 and Google's documentation of it;
+// Yandex; or GoogleOSS, which is Google's published parser to the letter.
 //
 // Parse turns a body into a File, File.For compiles what the file says to one
 // Agent into Rules, and Rules.Check judges a URL. Each step is done once and

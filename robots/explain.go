@@ -23,12 +23,12 @@ type Explanation struct {
 
 // A Match is a rule that matches a path, and where.
 type Match struct {
-	Rule      string `json:"rule"` // as Verdict.Rule
-	Line      int    `json:"line"`
-	Octets    int    `json:"octets"`         // the length that ranks it (PREC-16)
-	Lost      Loss   `json:"lost,omitempty"` // why it does not decide; empty if it does
-	Span      Span   `json:"span"`           // what of the path it matches, without the "*" implied at its end
-	Wildcards []Span `json:"wildcards,omitempty"`
+	Rule      string `json:"rule"`                // as Verdict.Rule
+	Line      int    `json:"line"`                // in the file, counted from 1
+	Octets    int    `json:"octets"`              // the length that ranks it (PREC-16)
+	Lost      Loss   `json:"lost,omitempty"`      // why it does not decide; empty if it does
+	Span      Span   `json:"span"`                // what of the path it matches, without the "*" implied at its end
+	Wildcards []Span `json:"wildcards,omitempty"` // what each of the rule's wildcards matches, in order
 }
 
 // A Span is a part of a path, as offsets in bytes: Start is in it, End is not.

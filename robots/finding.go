@@ -6,10 +6,10 @@ import "fmt"
 type Finding struct {
 	Line        int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
 	Severity    Severity `json:"severity"`
-	Requirement string   `json:"requirement"` // of the table of requirements, as in "LINT-05"
-	Message     string   `json:"message"`     // what is there
-	Effect      string   `json:"effect"`      // what a crawler does with it
-	Advice      string   `json:"advice,omitempty"`
+	Requirement string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
+	Message     string   `json:"message"`          // what is there
+	Effect      string   `json:"effect"`           // what a crawler does with it
+	Advice      string   `json:"advice,omitempty"` // what to do about it
 }
 
 // A Severity says how much a finding matters. More is worse.

@@ -100,7 +100,7 @@ type Closed struct {
 	Until    time.Time // when to ask the Gate again
 	Dormant  bool      // it failed so often that nobody should wait for it
 	Attempts int       // how often it failed in a row
-	Why      string
+	Why      string    // for people
 	// Hop is the redirect of its robots.txt that must be visited first, and
 	// Since when it has been waited for; zero if there is none.
 	Hop   decorum.URL

@@ -44,7 +44,8 @@ type GateConfig struct {
 	// nobody to wait for it any more. Default 3.
 	Patience int
 	// NotFound lists what error pages say in any case of letters where they
-	// answer 5xx for a missing page (FETCH-17). Default: the phrases of Q-15.
+	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
+	// Russian, Chinese and Czech.
 	NotFound []string
 	// Claim is how long a lookup may take until somebody else may make it, Hop
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.

@@ -15,8 +15,8 @@ import (
 // A Version is a robots.txt that an origin has, or had.
 type Version struct {
 	SHA256 string    `json:"sha256"` // of its bytes, in hex
-	Bytes  int       `json:"bytes"`
-	First  time.Time `json:"first"` // when it came first, as far back as is known
+	Bytes  int       `json:"bytes"`  // its length
+	First  time.Time `json:"first"`  // when it came first, as far back as is known
 }
 
 // A retired file is one that an origin had before. Its bytes are in a note of

@@ -54,7 +54,7 @@ func (r *Rules) CheckFor(u decorum.URL, purposes []string) Verdict {
 
 // An Objection is a signal that asks not to use content for a purpose.
 type Objection struct {
-	Purpose string `json:"purpose"`
+	Purpose string `json:"purpose"` // one of the constant Purposes
 	Signal
 }
 

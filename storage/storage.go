@@ -55,8 +55,9 @@ const (
 type Store interface {
 	// Add queues the entries whose URLs the seen set does not hold, in their
 	// order, and puts them into it, as long as it holds fewer than most URLs of
-	// their origin (0: no limit). Different Requests to a URL count as several. It returns what became of each, or an error and
-	// nothing. Entries with For set (robots.txt hops) pass by seen set and limit.
+	// their origin (0: no limit). Different Requests to a URL count as several. It
+	// returns what became of each, or an error and nothing. Entries with For set
+	// (robots.txt hops) pass by seen set and limit.
 	Add(ctx context.Context, entries []Entry, most int) ([]Fate, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its

@@ -71,8 +71,8 @@ type Config struct {
 	Resolver *net.Resolver
 	DNSTTL   time.Duration
 	// Transport sends the requests; nil: one made from the fields above. One
-	// that is given must not follow redirects, and nothing above applies to it
-	// from Proxy on. It is for tests without a network.
+	// that is given must not follow redirects, and the fields from Proxy on mean
+	// nothing to it. It is for tests without a network.
 	Transport http.RoundTripper
 }
 

@@ -14,8 +14,8 @@ import (
 // An Exchange is one request and its answer, as the server saw them.
 type Exchange struct {
 	Method      string    `json:"method"`
-	URL         string    `json:"url"` // as asked for: scheme, host, path and query
-	Agent       string    `json:"agent"`
+	URL         string    `json:"url"`                   // as asked for: scheme, host, path and query
+	Agent       string    `json:"agent"`                 // the User-Agent header
 	Conditional bool      `json:"conditional,omitempty"` // If-None-Match or If-Modified-Since
 	BodySHA256  string    `json:"body_sha256,omitempty"` // of the request, in hex; empty: it had no body
 	Start       time.Time `json:"start"`                 // when the request had come
@@ -23,12 +23,12 @@ type Exchange struct {
 	// so that no client can have seen its end any earlier; for one that was not
 	// sent to its end, when it broke off or the client went away. Zero: it goes on.
 	End        time.Time     `json:"end,omitzero"`
-	Status     int           `json:"status,omitempty"` // 0: none was sent
-	Bytes      int64         `json:"bytes,omitempty"`  // of the body, as sent
-	Broken     bool          `json:"broken,omitempty"` // the client cannot have got all of it: it broke off, or is damaged
-	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
-	Location   string        `json:"location,omitempty"`
-	Wire       bool          `json:"wire,omitempty"` // it came over a real socket
+	Status     int           `json:"status,omitempty"`         // 0: none was sent
+	Bytes      int64         `json:"bytes,omitempty"`          // of the body, as sent
+	Broken     bool          `json:"broken,omitempty"`         // the client cannot have got all of it: it broke off, or is damaged
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // that the answer asks for; 0: none
+	Location   string        `json:"location,omitempty"`       // where a redirect leads, as it was sent
+	Wire       bool          `json:"wire,omitempty"`           // it came over a real socket
 }
 
 // A book is the log being written.

@@ -42,7 +42,7 @@ type HostReport struct {
 	Pages    int           // requests other than for robots.txt and its redirects
 	LeastGap time.Duration // shortest rest between two requests; 0 if there were not two
 	Owed     time.Duration // longest rest that was owed before a request
-	Offences int
+	Offences int           // rules broken by these requests
 }
 
 // A Report is what the judge found.

@@ -10,7 +10,7 @@ import (
 
 // A Crawl is what bounds a crawl as a whole. Zero is no limit, but for Workers.
 type Crawl struct {
-	Start   time.Time
+	Start   time.Time     // when the first request may begin
 	Workers int           // visits at a time; at least 1
 	Pages   int64         // to visit
 	Bytes   int64         // to receive, those of Received too
@@ -18,8 +18,8 @@ type Crawl struct {
 
 	Received int64 // bytes, before the forecast begins
 
-	RequestsPerSecond float64
-	BytesPerSecond    float64
+	RequestsPerSecond float64 // of all hosts together
+	BytesPerSecond    float64 // likewise
 
 	AddressSlots int           // visits at a time of one address
 	AddressDelay time.Duration // from the end of a visit of an address to the start of the next
@@ -28,7 +28,7 @@ type Crawl struct {
 
 // A Host is what is left to visit of one host, and at what pace.
 type Host struct {
-	Name    string
+	Name    string        // as politeness.Visit.Host
 	Due     time.Time     // no request begins before
 	Strikes int           // failures in a row, as back-off counts them
 	Visit   time.Duration // how long a request takes
@@ -45,7 +45,7 @@ type Host struct {
 
 // An Origin is the pages of one origin of a host.
 type Origin struct {
-	Pages int64
+	Pages int64         // to visit
 	Fresh time.Time     // its robots.txt is asked for again before the first visit after it
 	TTL   time.Duration // for how long that holds then; 0: for good
 }
@@ -64,11 +64,11 @@ const (
 
 // A Tally is what a crawl does at one host, or at all.
 type Tally struct {
-	Pages  int64
-	Robots int64 // robots.txt files asked for again
-	Bytes  int64 // of pages
-	Left   int64 // pages that are not visited
-	Last   time.Time
+	Pages  int64     // that are visited
+	Robots int64     // robots.txt files asked for again
+	Bytes  int64     // of pages
+	Left   int64     // pages that are not visited
+	Last   time.Time // the end of the last visit
 }
 
 // horizon is how far a forecast looks ahead.

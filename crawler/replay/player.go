@@ -40,7 +40,7 @@ type Player struct {
 type Difference struct {
 	Record int64  // of the ledger; 0: none shows it
 	URL    string // that it is about
-	What   string
+	What   string // what was recorded, and what would be now
 }
 
 // String says it.
@@ -54,10 +54,10 @@ func (d Difference) String() string {
 // A Report is what came of a replay.
 type Report struct {
 	Requests    int64 // of the ledger
-	Refusals    int64 // likewise
+	Refusals    int64 // of the ledger
 	Verdicts    int64 // derived again, and the same
-	Differences int64
-	Withheld    int64 // pages of which only the header is archived: see lead
+	Differences int64 // decisions that were not made again
+	Withheld    int64 // pages of which only the header is archived: the ledger says where they led
 	Interrupted int64 // requests without an answer: the crawl was killed, or goes on
 	Later       int64 // records of later runs, which are not replayed
 }

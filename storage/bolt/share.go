@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // A Share is memory for one store that several divide: each that is open has
 // an equal part of Options.Held and Options.Cached, and never less than
-// leastShare. The zero value is ready; a Share must not be copied.
+// 4,096. The zero value is ready; a Share must not be copied.
 type Share struct{ stores atomic.Int64 }
 
 // leastShare keeps a store from writing every change by itself because a great

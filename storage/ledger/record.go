@@ -28,15 +28,15 @@ type Record struct {
 // A Run is the start of a process's work, and what it works by until its End, or
 // until the next Run.
 type Run struct {
-	Software   string              `json:"software"`
-	Project    string              `json:"project,omitempty"`
+	Software   string              `json:"software"`          // name/version of what crawls
+	Project    string              `json:"project,omitempty"` // its name; empty: there is none
 	UserAgent  string              `json:"user_agent"`
-	Agent      string              `json:"agent"` // the product token looked for in robots.txt
-	Dialect    string              `json:"dialect"`
-	Extensions bool                `json:"extensions"` // of robots.txt are read
-	Purposes   []string            `json:"purposes,omitempty"`
-	DelayMS    int64               `json:"delay_ms"` // the crawl's own rest between visits to a host
-	Hosts      map[string]Override `json:"hosts,omitempty"`
+	Agent      string              `json:"agent"`              // the product token looked for in robots.txt
+	Dialect    string              `json:"dialect"`            // of robots.txt: the name of a robots.Dialect
+	Extensions bool                `json:"extensions"`         // of robots.txt are read
+	Purposes   []string            `json:"purposes,omitempty"` // what the crawl is for: see robots.GateConfig
+	DelayMS    int64               `json:"delay_ms"`           // the crawl's own rest between visits to a host
+	Hosts      map[string]Override `json:"hosts,omitempty"`    // by host
 	Refusals   bool                `json:"refusals,omitempty"` // are recorded, too
 	Key        string              `json:"key,omitempty"`      // that signs checkpoints: see KeyID
 }
@@ -59,11 +59,11 @@ const (
 // A Request is about to be sent: its robots.txt allows it, and its host is due.
 type Request struct {
 	URL      string   `json:"url"`
-	Method   string   `json:"method,omitempty"` // empty: GET
-	Kind     string   `json:"kind"`             // Page, Sitemap, RobotsTXT or TDMRep
-	Origin   string   `json:"origin"`           // whose robots.txt cleared it, or is asked for
-	IP       string   `json:"ip,omitempty"`     // of the server; empty if it is not known
-	Source   string   `json:"source"`
+	Method   string   `json:"method,omitempty"`   // empty: GET
+	Kind     string   `json:"kind"`               // Page, Sitemap, RobotsTXT or TDMRep
+	Origin   string   `json:"origin"`             // whose robots.txt cleared it, or is asked for
+	IP       string   `json:"ip,omitempty"`       // of the server; empty if it is not known
+	Source   string   `json:"source"`             // how it was found: the name of a storage.Source
 	Referrer string   `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
 	Robots   *Verdict `json:"robots,omitempty"`   // nil for RobotsTXT
 	// RequiredMS is the rest that the host was owed, and ObservedMS the one that it
@@ -77,11 +77,11 @@ type Request struct {
 
 // An Answer is what came of a request.
 type Answer struct {
-	Request int64     `json:"request"` // its number
-	End     time.Time `json:"end"`     // of the transfer: the host's rest begins
-	Status  int       `json:"status"`  // 0: no whole answer came
-	Bytes   int       `json:"bytes"`   // of the body, as decoded
-	Error   string    `json:"error,omitempty"`
+	Request int64     `json:"request"`         // its number
+	End     time.Time `json:"end"`             // of the transfer: the host's rest begins
+	Status  int       `json:"status"`          // 0: no whole answer came
+	Bytes   int       `json:"bytes"`           // of the body, as decoded
+	Error   string    `json:"error,omitempty"` // why no whole answer came; empty: one did
 	// Withheld is what of the site objects to a purpose of the run, so that the content
 	// was not used for it; empty: nothing does.
 	Withheld string `json:"withheld,omitempty"`
@@ -90,11 +90,11 @@ type Answer struct {
 // A Refusal is a URL that was not asked for.
 type Refusal struct {
 	URL      string   `json:"url"`
-	Origin   string   `json:"origin"`
-	Source   string   `json:"source"`
-	Referrer string   `json:"referrer,omitempty"`
-	Why      string   `json:"why"`
-	Robots   *Verdict `json:"robots,omitempty"` // nil: it was not robots.txt that refused it
+	Origin   string   `json:"origin"`             // of URL
+	Source   string   `json:"source"`             // as of a Request
+	Referrer string   `json:"referrer,omitempty"` // as of a Request
+	Why      string   `json:"why"`                // for people: the reason that the crawl gives
+	Robots   *Verdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
 }
 
 // A Verdict is what robots.txt says to a URL, and by which line.
@@ -102,10 +102,10 @@ type Verdict struct {
 	Allowed bool      `json:"allowed"`
 	Outcome string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
 	SHA256  string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
-	Fetched time.Time `json:"fetched"`
-	Group   string    `json:"group"`
-	Rule    string    `json:"rule,omitempty"` // empty: no line speaks of the URL
-	Line    int       `json:"line,omitempty"`
+	Fetched time.Time `json:"fetched"`               // when the answer came
+	Group   string    `json:"group"`                 // as robots.Rules.Group
+	Rule    string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
+	Line    int       `json:"line,omitempty"`        // of the rule, counted from 1
 }
 
 // NewVerdict returns what the record says of a verdict by a file. Rules and groups
@@ -120,7 +120,7 @@ func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
 // A Checkpoint signs all records before it.
 type Checkpoint struct {
 	Key       string `json:"key"`       // as KeyID returns it
-	Signature []byte `json:"signature"` // Ed25519, of what checkpointText returns
+	Signature []byte `json:"signature"` // Ed25519, of the four lines that docs/ledger.md gives
 }
 
 // A Segment begins each file but the first.

@@ -23,7 +23,7 @@ type VerifyOptions struct {
 
 // A Report is what Verify found.
 type Report struct {
-	Segments    int   `json:"segments"`
+	Segments    int   `json:"segments"` // files
 	Records     int64 `json:"records"`
 	Runs        int64 `json:"runs"`
 	Requests    int64 `json:"requests"`
@@ -33,9 +33,9 @@ type Report struct {
 	Verdicts    int64 `json:"verdicts"`     // derived again from the robots.txt
 	RobotsFiles int   `json:"robots_files"` // that records name
 	Rests       int64 `json:"rests"`        // of hosts between two requests, measured by the records' times
-	Checkpoints int64 `json:"checkpoints"`
-	Unsigned    int64 `json:"unsigned"` // records after the last checkpoint
-	Closed      bool  `json:"closed"`   // it ends with that of a run
+	Checkpoints int64 `json:"checkpoints"`  // whether their signatures were checked or not
+	Unsigned    int64 `json:"unsigned"`     // records after the last checkpoint
+	Closed      bool  `json:"closed"`       // it ends with that of a run
 
 	Findings []Finding `json:"findings"`
 	More     int64     `json:"more_findings"` // than are listed

@@ -24,20 +24,20 @@ type Report struct {
 	Limits   Limits
 	Permits  int64 // pages that it would like to be permitted; fewer than before gives some back
 	Used     int64 // pages of these that it has visited
-	Received int64 // bytes
+	Received int64 // bytes of bodies, as decoded
 }
 
 // Limits are those of all workers together; 0: there is none.
 type Limits struct {
-	Pages, Bytes int64
+	Pages, Bytes int64         // pages that are visited, bytes of bodies as decoded
 	Time         time.Duration // in which at least one worker works
 }
 
 // A Muster is what a worker is told.
 type Muster struct {
-	Workers            int // that there are, with this one
-	Permits            int64
-	Pages, Bytes, Time bool // the limit is reached
+	Workers            int   // that there are, with this one
+	Permits            int64 // that the worker has now, used ones included
+	Pages, Bytes, Time bool  // the limit is reached
 }
 
 // Muster makes a report. Permits of all workers, and pages that were used, are never

@@ -11,7 +11,7 @@ import (
 
 // A Visit is one request and its answer, to be archived.
 type Visit struct {
-	URL      string
+	URL      string            // as it was asked for: WARC-Target-URI
 	Date     time.Time         // when the request began; kept to the millisecond
 	Exchange *decorum.Exchange // not nil
 	Metadata []Field           // lines of the metadata record; none: no such record
