@@ -1,10 +1,15 @@
 package robots_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 const file = `User-agent: *
@@ -54,4 +59,42 @@ func ExampleDiff() {
 	// Output:
 	// *: [{disallow: /c 2}] added, [{disallow: /cart 2}] removed, delay 10s, before 2s
 	// sitemaps removed: [https://shop.example/sitemap.xml]
+}
+
+// A Gate says when a robots.txt must be asked for, is told what came back, and
+// clears URLs by it for as long as it holds.
+func ExampleGate() {
+	agent, err := robots.NewAgent("examplebot")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, s := range []string{"https://shop.example/", "https://shop.example/", "https://shop.example/cart/7"} {
+		u, err := decorum.ParseURL(s)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		clearance, err := gate.Check(ctx, now, u)
+		switch {
+		case errors.Is(err, decorum.Disallowed):
+			fmt.Println(err)
+		case err != nil:
+			fmt.Println("not now:", err)
+		case clearance.ForRobots():
+			fmt.Println("first", clearance.URL())
+			answer := &decorum.Response{URL: clearance.URL(), Status: http.StatusOK, Header: http.Header{}, Body: []byte(file)}
+			lesson, err := gate.Learn(ctx, now, clearance, answer, nil)
+			fmt.Println(lesson.Outcome, lesson.Open, err)
+		default:
+			fmt.Println("cleared", clearance.URL())
+		}
+	}
+	// Output:
+	// first https://shop.example/robots.txt
+	// rules true <nil>
+	// cleared https://shop.example/
+	// robots https://shop.example/cart/7: disallowed by robots.txt: disallow: /cart (line 2, group *)
 }

@@ -1,0 +1,77 @@
+package ledger_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// A request is written down with what permitted it, and then what came of it.
+// Whoever has the directory can check it again.
+func Example() {
+	dir, err := os.MkdirTemp("", "ledger-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := ledger.Open(ledger.Config{Dir: dir, Run: ledger.Run{
+		Software: "example/1.0", UserAgent: "examplebot/1.0 (+https://example.org/bot)", Agent: "examplebot",
+		Dialect: robots.Google.String(), Extensions: true, DelayMS: 1000}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := visit(l, "https://example.com/open"); err != nil {
+		log.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	report, err := ledger.Verify(dir, ledger.VerifyOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.OK(), report.Requests, "request,", report.Verdicts, "verdict derived again")
+	for record, err := range ledger.Records(dir) {
+		if err == nil && record.Request != nil {
+			fmt.Println(record.N, record.Request.URL, record.Request.Robots.Rule)
+		}
+	}
+	// Output:
+	// true 1 request, 1 verdict derived again
+	// 2 https://example.com/open allow: /open
+}
+
+// visit writes down a visit that robots.txt allows.
+func visit(l *ledger.Ledger, url string) error {
+	u, err := decorum.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
+	sum := sha256.Sum256(body)
+	file := robots.Snapshot{SHA256: hex.EncodeToString(sum[:]), Fetched: time.Now(), Outcome: robots.RulesKnown}
+	if err := l.KeepRobots(file.SHA256, body); err != nil {
+		return err
+	}
+	agent, err := robots.NewAgent("examplebot")
+	if err != nil {
+		return err
+	}
+	verdict := robots.Parse(body, robots.Google).For(agent).Check(u)
+	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.Page, Origin: u.Origin().String(),
+		Source: "seed", Slots: 1, Robots: ledger.NewVerdict(verdict, file)}})
+	if err != nil {
+		return err
+	}
+	// … the request is sent, and then:
+	_, err = l.Append(&ledger.Record{Answer: &ledger.Answer{Request: n, End: time.Now(), Status: 200, Bytes: 4096}})
+	return err
+}
