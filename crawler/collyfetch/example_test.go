@@ -2,6 +2,7 @@ package collyfetch_test
 
 import (
 	"fmt"
+	"log"
 	"strings"
 	"time"
 
@@ -58,6 +59,20 @@ func ExampleWrap() {
 	// closed by robots.txt: 1
 }
 
+// With a directory, a program that was stopped, or killed, goes on where it was when
+// it is started again. This one is for the network, and not run here.
+func ExampleOptions() {
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.Options{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: "shop-crawl"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("https://shop.example/")
+}
+
 // A Clone has callbacks of its own, and joins the crawl under a name.
 func ExampleCollector_Join() {
 	list := colly.NewCollector()
@@ -107,11 +122,7 @@ func ExampleFollow() {
 		fmt.Println("found", e.Text)
 		fmt.Println(collyfetch.Follow(e.Request, "http://elsewhere.example/"))
 	})
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		if err := collyfetch.Follow(e.Request, e.Attr("href")); err != nil {
-			fmt.Println(err)
-		}
-	})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.Follow(e.Request, e.Attr("href")) })
 	if err := c.Visit("http://library.example/"); err != nil {
 		fmt.Println(err)
 	}

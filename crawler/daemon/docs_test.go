@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,6 +63,39 @@ func TestDocumentedFields(t *testing.T) {
 		t.Errorf("%d blocks were read: where are the others?", read)
 	}
 }
+
+// TestDocumentedCode: the Go code that the documents show stands, line by line, in
+// files that are compiled: examples and tests, which are run, or the package itself.
+func TestDocumentedCode(t *testing.T) {
+	var code strings.Builder
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		code.WriteString(unindented(string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for name, page := range documents(t) {
+		for _, block := range blocks(page, "go") {
+			if !strings.Contains(code.String(), unindented(block)) {
+				t.Errorf("%s has code that is in no Go file:\n%s", name, block)
+			}
+			read++
+		}
+	}
+	if read < 7 {
+		t.Errorf("%d blocks were read: where are the others?", read)
+	}
+}
+
+var indents = regexp.MustCompile(`(?m)^\t+`)
+
+func unindented(code string) string { return indents.ReplaceAllString(code, "") }
 
 var decorumCall = regexp.MustCompile(`(?m)^(?:sudo |curl .* \| |go run \./cmd/)?decorum ((?:[^\\\n]|\\\n)*)`)
 

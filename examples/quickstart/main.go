@@ -1,7 +1,7 @@
-// Quickstart is decorum with callbacks of its own: it prints the headline of
-// every article, and goes from one to the next.
+// Quickstart is the program of the README: decorum with callbacks of its own, which
+// print the headings of every page, and go on to what its text links to.
 //
-// Run it with a project file that says handler: headlines; see project.yaml.
+// Run it with a project file that says handler: titles; see project.yaml.
 //
 //	go run ./examples/quickstart crawl -c examples/quickstart/project.yaml
 package main
@@ -15,15 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-func main() { daemon.Main(daemon.Handlers{"headlines": headlines}) }
-
-func headlines(c *collyfetch.Collector) {
-	c.OnHTML("article h1", func(e *colly.HTMLElement) {
-		fmt.Println(e.Request.URL, e.Text)
-	})
-	c.OnHTML("a.next", func(e *colly.HTMLElement) {
-		if err := e.Request.Visit(e.Attr("href")); err != nil {
-			fmt.Println("cannot visit:", err)
-		}
-	})
+func main() {
+	daemon.Main(daemon.Handlers{"titles": func(c *collyfetch.Collector) {
+		c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Request.URL, e.Text) })
+		c.OnHTML("main a", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	}})
 }

@@ -26,7 +26,7 @@ func TestQuickstart(t *testing.T) {
 	pages := map[string]crawltest.Page{}
 	for i := range 3 {
 		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
-			`<article><h1>Story %d</h1></article><a class=next href=%d>next</a><a href=/about>about</a>`, i+1, i+2)))
+			`<main><h1>Story %d</h1><a href=%d>next</a></main><a href=/about>about</a>`, i+1, i+2)))
 	}
 	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
 		Answer: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), Disallow: func(p string) bool { return p == "/news/3" }})})
