@@ -69,8 +69,8 @@ type Params struct {
 // Robots says how robots.txt and its relatives are read.
 type Robots struct {
 	Dialect    string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
-	Extensions bool     `yaml:"extensions"` // Crawl-delay, Clean-param, Host
-	MaxTTL     Duration `yaml:"max_ttl"`    // a robots.txt is asked for again after so long, or earlier if its Cache-Control says so
+	Extensions bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
+	MaxTTL     Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
 	Meta       bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purpose is what the crawl is for: search, ai-input, ai-train, archive. Pages
 	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
