@@ -51,7 +51,7 @@ func (a *app) frontierListCommand() *cobra.Command {
 	fs.StringVar(&q.host, "host", "", "only of this `HOST`")
 	fs.StringVar(&q.origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
 	fs.StringVar(&q.state, "state", "", "only in this `STATE`: queued, resting or parked")
-	fs.IntVar(&q.limit, "limit", 0, "so many URLs at most; 0: all")
+	fs.IntVar(&q.limit, "limit", 0, "list `N` URLs at most; 0: all")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or jsonl")
 	return c
 }

@@ -32,10 +32,12 @@ given up after too many attempts.
 The state of a host is one of
   due         a URL can be visited now
   waiting     its next URL waits for the host's rest, or for a retry
-  held        its robots.txt is awaited, or failed
+  held        its robots.txt is awaited or failed, it is outside its hours, a
+              brake slows it, or its address is busy
   set aside   as held, and a crawl does not wait for it: no answer in several
-              attempts, a Crawl-delay beyond max_crawl_delay, a refused address,
-              or it has had the pages that max_pages_per_host grants
+              attempts, a Crawl-delay beyond max_crawl_delay, a Retry-After of
+              more than a day, a refused address, a brake that stops it, or it
+              has had the pages that max_pages_per_host grants
   resting     all is visited; a page waits for its revisit
   done        nothing is left to visit
 
@@ -55,8 +57,8 @@ do not change what a page is: pairs of pages whose URLs differ in the parameter 
 and have the same body, or another one, and what canonical links say. It shows the
 line that one could write into robots.txt, or scope.params could say; nothing is
 applied. Pages that are exact duplicates, or name another URL as canonical, are counted
-by host. The crawl may be
-running. Memory stays below 64 MB: of more than 100,000 URLs some are compared only.
+by host. The crawl may be running. Memory stays below 64 MB: of more than 100,000 URLs
+some are compared only.
 
 --format json writes one object; jsonl one object a line, the totals first. All
 times in them are milliseconds, or RFC 3339.`
@@ -88,8 +90,8 @@ func (a *app) reportCommand() *cobra.Command {
 	fs := c.Flags()
 	dataFlag(fs, &q.data)
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
-	fs.IntVar(&q.limit, "limit", 20, "name so many hosts, and so many rules, at most; 0: all (default 20 in a table, else all)")
-	fs.Lookup("limit").DefValue = "" // said in its usage
+	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
+	fs.Lookup("limit").DefValue = "0" // the usage says it
 	fs.BoolVar(&q.params, "params", false, "suggest parameters that do not matter, by the output of the crawl")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table, json or jsonl")
 	return c
