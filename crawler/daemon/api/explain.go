@@ -29,18 +29,18 @@ type Rewriting struct {
 // ExplainedScope is whether a URL is in scope.
 type ExplainedScope struct {
 	In      bool            `json:"in"`
-	Reason  frontier.Reason `json:"reason,omitempty"`  // why not
+	Reason  frontier.Reason `json:"reason,omitempty"`  // why not, in one word, as decorum report counts it
 	Why     string          `json:"why,omitempty"`     // reason in words, with the limit that was reached
 	Pattern string          `json:"pattern,omitempty"` // under which max_urls_per_pattern counts it; empty: under none
 }
 
 // ExplainedRules are what robots.txt says of a URL.
 type ExplainedRules struct {
-	Outcome string    `json:"outcome"`           // of the lookup
+	Outcome string    `json:"outcome"`           // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
 	Fetched time.Time `json:"fetched,omitzero"`  // when its answer came
 	Closed  string    `json:"closed,omitempty"`  // why the origin cannot be visited for now
 	Until   time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
-	Judged  *bool     `json:"judged,omitempty"`  // as a crawl does, purposes included; nil: no rules are known
+	Judged  *bool     `json:"judged,omitempty"`  // whether it may be visited, purposes included; null: no rules are known
 	Reason  string    `json:"because,omitempty"` // the rule that decides
 	robots.Explanation
 }
@@ -83,7 +83,7 @@ type URL struct {
 	Folded    bool      `json:"folded,omitempty"`    // on https: it was found on http; on http: nothing is at its twin on https
 	Method    string    `json:"method,omitempty"`    // how it is asked for; empty: by GET
 	Body      []byte    `json:"body,omitempty"`      // of the request
-	Sent      bool      `json:"sent,omitempty"`      // and must not be sent again
+	Sent      bool      `json:"sent,omitempty"`      // it was sent, or about to be, and must not be sent again
 	Page      *Page     `json:"page,omitempty"`      // what its last visit left; none if it was not visited
 }
 
@@ -93,7 +93,7 @@ type Page struct {
 	Status       int       `json:"status"`                  // of its answer
 	ETag         []byte    `json:"etag,omitempty"`          // in base64: a server may send any bytes
 	LastModified []byte    `json:"last_modified,omitempty"` // in base64, as etag
-	Hash         string    `json:"hash,omitempty"`          // in hex
+	Hash         string    `json:"hash,omitempty"`          // of the body: 64 bits, in hex; 0 if it is not known
 	Visits       int       `json:"visits"`                  // those that could be compared with the one before; old ones fade
 	Changes      int       `json:"changes"`                 // how many of visits found the page changed
 	Span         int64     `json:"span_ns"`                 // the times between visits, added up, in nanoseconds

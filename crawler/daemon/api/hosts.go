@@ -59,7 +59,7 @@ type Tally struct {
 	Done       int          `json:"done"`              // of Known: visited, or given up
 	Queued     int          `json:"queued"`            // to be visited, or in hand
 	Resting    int          `json:"resting"`           // visited, and to be visited again
-	Parked     int          `json:"parked"`            // kept aside for the reasons that follow
+	Parked     int          `json:"parked"`            // kept aside: disallowed, or out of scope
 	Blocked    int          `json:"blocked_by_robots"` // of Parked
 	Reserved   int          `json:"blocked_by_tdmrep"` // of Parked
 	OutOfScope int          `json:"out_of_scope"`      // of Parked
@@ -90,7 +90,7 @@ type Host struct {
 	Override      map[string]any `json:"override,omitempty"`      // politeness.hosts, of this one
 	Origins       []string       `json:"origins"`                 // schemes and ports under which it was met
 	Refusals      []Refusal      `json:"refusals,omitempty"`      // of its parked URLs; not in lists
-	Robots        string         `json:"robots,omitempty"`        // outcome of the lookup for its first origin; of a daemon only
+	Robots        string         `json:"robots,omitempty"`        // outcome of the lookup for its first origin, as in RobotsFile; of a daemon only
 	RobotsFetched time.Time      `json:"robots_fetched,omitzero"` // when the answer to that lookup came
 	Brake         *Brake         `json:"brake,omitempty"`         // that is on it
 }
@@ -149,7 +149,7 @@ type Intake struct {
 // A RobotsFile is a robots.txt as it was fetched.
 type RobotsFile struct {
 	Origin   string          `json:"origin"`
-	Outcome  string          `json:"outcome"`              // of the last lookup
+	Outcome  string          `json:"outcome"`              // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
 	Closed   string          `json:"closed,omitempty"`     // why the origin cannot be visited for now
 	Until    time.Time       `json:"until,omitzero"`       // if closed: when it is asked for again
 	Fetched  time.Time       `json:"fetched,omitzero"`     // when the answer came; of an older version, when it first did

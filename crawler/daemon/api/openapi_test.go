@@ -131,13 +131,18 @@ func TestAnswersFitSchemas(t *testing.T) {
 	}
 }
 
-// TestDocumentHasWords: what the source says of fields is in the document.
+// TestDocumentHasWords: what the source says of fields is in the document, in which
+// they have the names of JSON.
 func TestDocumentHasWords(t *testing.T) {
 	s := &schemas{defs: map[string]schema{}, about: comments()}
 	s.of(reflect.TypeFor[Brake]())
 	fields := s.defs["Brake"]["properties"].(schema)
 	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {
 		t.Errorf("of delay_ms it says %q", got)
+	}
+	s.of(reflect.TypeFor[Tally]())
+	if got := s.defs["Tally"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
+		t.Errorf("of coverage it says %q", got)
 	}
 	if got := s.defs["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
 		t.Errorf("of Brake it says %q", got)

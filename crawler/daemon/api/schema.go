@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -106,10 +107,24 @@ func (s *schemas) object(t reflect.Type) schema {
 	if len(required) > 0 {
 		o["required"] = required
 	}
-	if about := s.about[nameOf(t)]; about != "" {
+	if about := s.saysOf(t, ""); about != "" {
 		o["description"] = about
 	}
 	return o
+}
+
+var goName = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
+
+// saysOf returns what the source says of a struct, or of a field of it, with the
+// fields that it names called as in JSON.
+func (s *schemas) saysOf(t reflect.Type, field string) string {
+	return goName.ReplaceAllStringFunc(s.about[strings.TrimSuffix(nameOf(t)+"."+field, ".")], func(word string) string {
+		f, ok := t.FieldByName(word)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
+			return name
+		}
+		return word
+	})
 }
 
 // fields adds the fields of a struct; those of structs in it come last, and give
@@ -131,7 +146,7 @@ func (s *schemas) fields(t reflect.Type, properties schema, required *[]string) 
 			*required = append(*required, name)
 			p = orNull(p, f.Type)
 		}
-		if about := s.about[nameOf(t)+"."+f.Name]; about != "" {
+		if about := s.saysOf(t, f.Name); about != "" {
 			p["description"] = about
 		}
 		properties[name] = p
