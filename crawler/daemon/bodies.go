@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // Bodies is the directory that keeps the bodies of pages, as decoded, each once
@@ -36,16 +38,5 @@ func (b bodies) keep(sum string, body []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(b.path(unfinished), sum+"-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(body)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return disk.Place(name, b.path(unfinished), body)
 }

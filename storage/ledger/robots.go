@@ -68,7 +68,7 @@ func (f *robotsFiles) add(hash string) {
 	f.known[hash] = true
 }
 
-// keep writes a file under another name first, so that what has the name is whole.
+// keep writes a file, and its name, to the disk: what has the name is whole.
 // Two callers with the same file do each other no harm.
 func (f *robotsFiles) keep(hash string, body []byte) error {
 	name := robotsFile(f.dir, hash)
@@ -76,19 +76,7 @@ func (f *robotsFiles) keep(hash string, body []byte) error {
 	if err := makeDir(dir); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(body)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, remove(temporary.Name()))
-	}
-	if err := disk.SyncDir(dir); err != nil {
+	if err := errors.Join(disk.Place(name, dir, body), disk.SyncDir(dir)); err != nil {
 		return err
 	}
 	f.add(hash)

@@ -1,0 +1,59 @@
+package disk
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// wantFiles fails the test unless a directory has those names, and no others.
+func wantFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(want) {
+		t.Fatalf("%s has %v, want %q", dir, entries, want)
+	}
+	for i, e := range entries {
+		if e.Name() != want[i] {
+			t.Errorf("%s has %s, want %s", dir, e.Name(), want[i])
+		}
+	}
+}
+
+// TestPlace: many place a file at a time, and whoever looks finds it whole.
+func TestPlace(t *testing.T) {
+	dir, workshop, content := t.TempDir(), t.TempDir(), bytes.Repeat([]byte("abc"), 1<<20)
+	name := filepath.Join(dir, "file")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := Place(name, workshop, content); err != nil {
+				t.Error(err)
+			}
+			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("%d of %d bytes: %v", len(got), len(content), err)
+			}
+		})
+	}
+	all.Wait()
+	wantFiles(t, dir, "file")
+	wantFiles(t, workshop)
+}
+
+// TestPlaceFails: nothing is left of what cannot have its name.
+func TestPlaceFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := Place(filepath.Join(dir, "none", "file"), dir, []byte("x")); err == nil {
+		t.Error("a file was placed into a directory that is not there")
+	}
+	wantFiles(t, dir)
+	if err := Place(filepath.Join(dir, "file"), filepath.Join(dir, "none"), []byte("x")); err == nil {
+		t.Error("a file was written in a directory that is not there")
+	}
+	wantFiles(t, dir)
+}
