@@ -104,10 +104,8 @@ func (m *Memory) origin(o decorum.Origin) *memoryOrigin {
 
 // Add implements Store.
 func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, error) {
-	for i := range entries {
-		if err := entries[i].Check(); err != nil {
-			return nil, fmt.Errorf("add: %w", err)
-		}
+	if err := CheckEntries(entries); err != nil {
+		return nil, err
 	}
 	if err := m.lock(ctx); err != nil {
 		return nil, err

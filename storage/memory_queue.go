@@ -14,12 +14,8 @@ type memoryQueue struct {
 	lines [schedule.Lanes]line
 	turns schedule.Turns
 	order int64 // the last number given
-	all   int   // without resting pages
-	hops  int
+	schedule.Tally
 }
-
-// Len implements schedule.Queue.
-func (q *memoryQueue) Len() (all, hops int) { return q.all, q.hops }
 
 // Resting implements schedule.Queue.
 func (q *memoryQueue) Resting() (n int, first int64) {
@@ -74,7 +70,7 @@ func (q *memoryQueue) put(lane schedule.Lane, at int64, e Entry) *waiting {
 		w.order = -w.order
 	}
 	heap.Push(&q.lines[lane], w)
-	q.count(lane, 1)
+	q.Count(lane, 1)
 	return w
 }
 
@@ -109,7 +105,7 @@ func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
 	} else if first == schedule.Resting {
 		return Entry{}, false
 	}
-	q.count(first, -1)
+	q.Count(first, -1)
 	return heap.Pop(&q.lines[first]).(*waiting).Entry, true
 }
 
@@ -117,16 +113,6 @@ func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
 func (q *memoryQueue) due(lane schedule.Lane, now time.Time) bool {
 	l := q.lines[lane]
 	return len(l) > 0 && (!lane.Timed() || l[0].at <= schedule.Nanos(now))
-}
-
-func (q *memoryQueue) count(lane schedule.Lane, n int) {
-	if lane == schedule.Resting {
-		return
-	}
-	q.all += n
-	if lane.IsHop() {
-		q.hops += n
-	}
 }
 
 func laneOf(e *Entry) schedule.Lane {

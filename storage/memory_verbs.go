@@ -13,10 +13,8 @@ import (
 
 // Ack implements Store.
 func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
-	for i := range acks {
-		if err := acks[i].Check(); err != nil {
-			return fmt.Errorf("ack: %w", err)
-		}
+	if err := CheckAcks(acks); err != nil {
+		return err
 	}
 	if err := m.lock(ctx); err != nil {
 		return err

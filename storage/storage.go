@@ -296,30 +296,3 @@ type Counts struct {
 	Dormant int // of Queued, under a dormant hold
 	Resting int // pages that wait for their revisit, or whose revisit has come
 }
-
-// Check returns an error if no Store may keep the entry.
-func (e *Entry) Check() error {
-	switch {
-	case e.URL.IsZero():
-		return errors.New("entry without a URL")
-	case e.Class >= Classes:
-		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, Classes-1)
-	case e.Depth < 0 || e.Attempt < 0 || e.Redirects < 0:
-		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
-	case e.Page != nil && max(len(e.Page.ETag), len(e.Page.LastModified)) > MaxValidator:
-		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidator)
-	case len(e.Context) > MaxContext:
-		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContext)
-	case e.AsFound && e.Found.IsZero(), !e.Found.IsZero() && e.Found.Origin() != e.URL.Origin():
-		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Found)
-	}
-	return e.checkRequest()
-}
-
-// Check returns an error if no Store may take the ack.
-func (a *Ack) Check() error {
-	if a.Host != nil && len(a.Host.Memo) > MaxMemo {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.Host.Memo), MaxMemo)
-	}
-	return a.Lease.Check()
-}

@@ -76,7 +76,7 @@ func (o *origin) info() storage.OriginInfo {
 	next, _ := o.Next()
 	return storage.OriginInfo{
 		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Origin.Hold, Dormant: o.Dormant,
-		Queued: o.all, Leased: len(o.out), Resting: resting, Parked: o.parked, Seen: o.seen, Next: next,
+		Queued: o.All, Leased: len(o.out), Resting: resting, Parked: o.parked, Seen: o.seen, Next: next,
 	}
 }
 

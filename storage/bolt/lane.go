@@ -95,8 +95,7 @@ func (l *lane) ready() bool {
 type queue struct {
 	lanes []lane
 	turns schedule.Turns
-	all   int // without resting pages
-	hops  int
+	schedule.Tally
 }
 
 // lane returns the lane of that number, new if need be.
@@ -108,24 +107,11 @@ func (q *queue) lane(id schedule.Lane) *lane {
 	return &q.lanes[at]
 }
 
-func (q *queue) count(id schedule.Lane, n int) {
-	if id == schedule.Resting {
-		return
-	}
-	q.all += n
-	if id.IsHop() {
-		q.hops += n
-	}
-}
-
 // isEmpty reports whether nothing waits, not even for its revisit.
 func (q *queue) isEmpty() bool {
 	n, _ := q.Resting()
-	return q.all == 0 && n == 0
+	return q.All == 0 && n == 0
 }
-
-// Len implements schedule.Queue.
-func (q *queue) Len() (all, hops int) { return q.all, q.hops }
 
 // Resting implements schedule.Queue.
 func (q *queue) Resting() (n int, first int64) {

@@ -190,7 +190,7 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 	s.cached -= l.weight
 	l.put(p, s.entry, s.window())
 	s.cached += l.weight
-	o.count(id, 1)
+	o.Count(id, 1)
 }
 
 // rest notes in the index where the page of the fingerprint rests.
@@ -254,7 +254,7 @@ func (s *Store) fill(tx *bbolt.Tx, o *origin, l *lane) {
 		return
 	}
 	s.opts.Damaged(s.damaged("queue of %v: %d URLs are counted, %d found", o.name, l.n, len(l.head)))
-	o.count(l.lane, len(l.head)-l.n)
+	o.Count(l.lane, len(l.head)-l.n)
 	l.n = len(l.head)
 	s.touch(o)
 }

@@ -62,6 +62,6 @@ func (o *origin) state(r *record.Reader) {
 		l := o.lane(id)
 		l.n, l.first = r.Int(), r.Varint()
 		l.low = firstPlace
-		o.count(id, l.n)
+		o.Count(id, l.n)
 	}
 }

@@ -118,7 +118,7 @@ func FuzzParseRecords(f *testing.F) {
 			return
 		}
 		var again origin
-		if err := parseOrigin(appendOrigin(nil, &o), &again); err != nil || again.name != o.name || again.all != o.all {
+		if err := parseOrigin(appendOrigin(nil, &o), &again); err != nil || again.name != o.name || again.All != o.All {
 			t.Errorf("%x: origin %+v was read again as %+v (%v)", b, &o, &again, err)
 		}
 	})

@@ -18,10 +18,8 @@ import (
 
 // Add implements storage.Store.
 func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
-	for i := range entries {
-		if err := entries[i].Check(); err != nil {
-			return nil, fmt.Errorf("add: %w", err)
-		}
+	if err := storage.CheckEntries(entries); err != nil {
+		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -134,7 +132,7 @@ func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.
 	i := l.pop()
 	s.cached -= sizeOf(i.value)
 	at := slot{l.lane, i.place}
-	o.count(l.lane, -1)
+	o.Count(l.lane, -1)
 	e, err := record.ParseEntry(i.value, o.name)
 	if err != nil {
 		s.setAside(o, at, i.value, err)
@@ -221,10 +219,8 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 
 // Ack implements storage.Store.
 func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
-	for i := range acks {
-		if err := acks[i].Check(); err != nil {
-			return fmt.Errorf("ack: %w", err)
-		}
+	if err := storage.CheckAcks(acks); err != nil {
+		return err
 	}
 	if err := s.begin(ctx); err != nil {
 		return err

@@ -94,10 +94,8 @@ func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 // Ack implements storage.Store. An ack that had to be sent again is not called
 // stale: the lease may have been ended by the first.
 func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
-	for i := range acks {
-		if err := acks[i].Check(); err != nil {
-			return fmt.Errorf("ack: %w", err)
-		}
+	if err := storage.CheckAcks(acks); err != nil {
+		return err
 	}
 	ctx, end, err := s.begin(ctx)
 	if err != nil {

@@ -157,10 +157,8 @@ func recordOf(e *storage.Entry) string { return string(record.AppendEntry(nil, e
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
 func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
-	for i := range entries {
-		if err := entries[i].Check(); err != nil {
-			return nil, fmt.Errorf("add: %w", err)
-		}
+	if err := storage.CheckEntries(entries); err != nil {
+		return nil, err
 	}
 	ctx, end, err := s.begin(ctx)
 	if err != nil {

@@ -34,6 +34,26 @@ type Queue interface {
 	Ready(hops bool) (at int64, ok bool)
 }
 
+// A Tally counts what waits in the lanes of a Queue, without resting pages.
+type Tally struct {
+	All  int
+	Hops int // of All, in hop lanes
+}
+
+// Count counts n more in a lane.
+func (t *Tally) Count(l Lane, n int) {
+	if l == Resting {
+		return
+	}
+	t.All += n
+	if l.IsHop() {
+		t.Hops += n
+	}
+}
+
+// Len is that of Queue.
+func (t *Tally) Len() (all, hops int) { return t.All, t.Hops }
+
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.
 type Origin[Q Queue] struct {
