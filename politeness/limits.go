@@ -211,10 +211,9 @@ func (l *Limits) Release(now time.Time, p Permit) {
 	l.lock()
 	defer l.unlock()
 	g := p.grant
-	if g == nil || g.over {
+	if !g.end() {
 		return
 	}
-	g.over = true
 	l.unbind(now, g)
 	if host := l.hosts.hosts[g.host]; host != nil {
 		host.give(l)
@@ -229,10 +228,9 @@ func (l *Limits) Leave(p Permit, end time.Time) {
 	l.lock()
 	defer l.unlock()
 	g := p.grant
-	if g == nil || g.over {
+	if !g.end() {
 		return
 	}
-	g.over = true
 	if a := l.hosts.addresses[g.addr]; a != nil {
 		a.end(l, end.Sub(g.since), end)
 		l.hosts.tidy(end, g.addr, a)

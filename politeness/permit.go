@@ -24,6 +24,15 @@ type grant struct {
 	over   bool       // it came back
 }
 
+// end takes a grant back; false if there is none, or it came back before.
+func (g *grant) end() bool {
+	if g == nil || g.over {
+		return false
+	}
+	g.over = true
+	return true
+}
+
 // Host returns the host that may be visited.
 func (p Permit) Host() string {
 	if p.grant == nil {
