@@ -35,7 +35,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -106,18 +105,6 @@ func row(out io.Writer, cells ...any) {
 		fmt.Fprintf(out, "%v\t", c)
 	}
 	fmt.Fprintln(out)
-}
-
-// numbers reads a list of numbers.
-func numbers(list []string) (all []int, err error) {
-	for _, s := range list {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is not a number of at least 1", s)
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }
 
 // withCluster starts a cluster of masters+replicas for the time of do.

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/storage/redis"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
 // memory makes the table of memory.
 func memory(p plan, list []string, out io.Writer) error {
-	hosts, err := numbers(list)
+	hosts, err := program.Numbers(list)
 	if err != nil {
 		return err
 	}

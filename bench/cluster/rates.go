@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -22,7 +23,7 @@ const (
 
 // rates makes the table of rates.
 func rates(p plan, layouts []string, out io.Writer) error {
-	callers, err := numbers(strings.Split(p.Callers, ","))
+	callers, err := program.Numbers(strings.Split(p.Callers, ","))
 	if err != nil {
 		return err
 	}

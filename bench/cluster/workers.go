@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -31,7 +32,7 @@ func beWorker() { daemon.Main(nil) }
 
 // workers makes the table of workers.
 func workers(p plan, list []string, out io.Writer) error {
-	counts, err := numbers(list)
+	counts, err := program.Numbers(list)
 	if err != nil {
 		return err
 	}
@@ -170,15 +171,14 @@ type worker struct {
 }
 
 func startWorker(project, data, web string) (*worker, error) {
-	self, err := os.Executable()
+	w := &worker{output: data + ".jsonl"}
+	cmd, err := program.Again(crawlArg, "-c", project, "--data", data, "--output", w.output,
+		"--connect-to", "::"+web, "--progress=none", "--log-level=error")
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{output: data + ".jsonl"}
-	w.cmd = exec.Command(self, crawlArg, "-c", project, "--data", data, "--output", w.output,
-		"--connect-to", "::"+web, "--progress=none", "--log-level=error")
-	w.cmd.Stderr = &w.stderr
-	return w, w.cmd.Start()
+	w.cmd, cmd.Stderr = cmd, &w.stderr
+	return w, cmd.Start()
 }
 
 // await waits until the worker has begun: then its output is open.

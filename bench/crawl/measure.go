@@ -8,9 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"strings"
 	"time"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
 // A plan is one process's work, as it is handed to it.
@@ -38,37 +39,10 @@ func child(arg string) error {
 	}
 	for _, c := range crawlers() {
 		if c.name == p.Crawler {
-			return profiled(p.Profile, func() error { return c.crawl(p) })
+			return program.Profiled(p.Profile, func() error { return c.crawl(p) })
 		}
 	}
 	return fmt.Errorf("there is no crawler %q", p.Crawler)
-}
-
-// profiled runs run, with a CPU profile of it in a file, and one of all that it
-// allocated beside.
-func profiled(file string, run func() error) error {
-	if file == "" {
-		return run()
-	}
-	cpu, err := os.Create(file + ".cpu")
-	if err != nil {
-		return err
-	}
-	defer cpu.Close()
-	heap, err := os.Create(file + ".heap")
-	if err != nil {
-		return err
-	}
-	defer heap.Close()
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return err
-	}
-	err = run()
-	pprof.StopCPUProfile()
-	if err != nil {
-		return err
-	}
-	return pprof.WriteHeapProfile(heap)
 }
 
 // start prepares the process of a plan.
@@ -77,11 +51,10 @@ func (p plan) start() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
+	cmd, err := program.Again(childArg, string(arg))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, childArg, string(arg))
 	cmd.Stderr = os.Stderr
 	return cmd, nil
 }

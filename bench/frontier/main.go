@@ -23,13 +23,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -118,11 +118,10 @@ func measure(p plan) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
+	cmd, err := program.Again("-child", string(arg))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "-child", string(arg))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

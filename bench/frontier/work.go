@@ -9,13 +9,13 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/metrics"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -87,25 +87,7 @@ func (w *worker) profiled(name string, run func() error) error {
 	if w.Profile == "" {
 		return run()
 	}
-	f, err := os.Create(filepath.Join(w.Profile, name+".cpu"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return err
-	}
-	err = run()
-	pprof.StopCPUProfile()
-	heap, create := os.Create(filepath.Join(w.Profile, name+".heap"))
-	if create != nil {
-		return create
-	}
-	defer heap.Close()
-	if write := pprof.WriteHeapProfile(heap); write != nil {
-		return write
-	}
-	return err
+	return program.Profiled(filepath.Join(w.Profile, name), run)
 }
 
 // discover offers the URLs from one goroutine for each CPU, and makes them

@@ -29,10 +29,11 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
 // A plan is what to simulate; lists make several runs.
@@ -72,7 +73,7 @@ func run(p plan, out, progress io.Writer) error {
 	var lists [4][]int
 	for i, text := range []string{p.Hosts, p.Processes, p.Partitions, p.Masters} {
 		var err error
-		if lists[i], err = numbers(text); err != nil {
+		if lists[i], err = program.Numbers(strings.Split(text, ",")); err != nil {
 			return err
 		}
 	}
@@ -127,16 +128,4 @@ func table(out io.Writer, header string, results []*result, rows func(r *result,
 	}
 	fmt.Fprintln(w)
 	return w.Flush()
-}
-
-// numbers reads a list of numbers.
-func numbers(list string) (all []int, err error) {
-	for s := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is not a number of at least 1", s)
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/decorum-crawler/decorum/bench/internal/program"
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
@@ -64,16 +65,15 @@ func profile(file string) error {
 
 // startDaemon starts the daemon of a plan, and waits until it answers.
 func startDaemon(p plan) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	data := filepath.Join(p.Dir, "data")
 	d := &process{projects: filepath.Join(p.Dir, "projects")}
 	if err := os.Mkdir(d.projects, 0o700); err != nil {
 		return nil, err
 	}
-	d.cmd = exec.Command(self, serveArg, "--data", data, "--projects", d.projects, "--listen", "127.0.0.1:0", "--log-format", "json")
+	var err error
+	if d.cmd, err = program.Again(serveArg, "--data", data, "--projects", d.projects, "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
+		return nil, err
+	}
 	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.Profile)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {

@@ -1,0 +1,42 @@
+package program
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestProfiled(t *testing.T) {
+	file, failed := filepath.Join(t.TempDir(), "run"), errors.New("it failed")
+	ran := 0
+	run := func() error { ran++; return failed }
+	for _, file := range []string{"", file} {
+		if err := Profiled(file, run); !errors.Is(err, failed) {
+			t.Errorf("into %q: %v", file, err)
+		}
+	}
+	if ran != 2 {
+		t.Errorf("it ran %d times", ran)
+	}
+	for _, ending := range []string{".cpu", ".heap"} {
+		if info, err := os.Stat(file + ending); err != nil || info.Size() == 0 {
+			t.Errorf("there is no profile %s: %v", ending, err)
+		}
+	}
+	if err := Profiled(filepath.Join(t.TempDir(), "none", "run"), run); err == nil || ran != 2 {
+		t.Errorf("without the directory: %v, and it ran %d times", err, ran)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	if got, err := Numbers([]string{"1", "20"}); err != nil || !slices.Equal(got, []int{1, 20}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "x", "0", "-1", "1.5"} {
+		if got, err := Numbers([]string{"1", bad}); err == nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}
