@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"sync"
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
@@ -52,22 +51,11 @@ func TestDial(t *testing.T) {
 // greeter returns the address of a server that says so much, and hangs up.
 func greeter(t *testing.T, says string) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte(says))
-			conn.Close()
-		}
+	l := listen(t, "127.0.0.1:0")
+	go accept(l, func(c net.Conn) {
+		_, _ = c.Write([]byte(says))
+		c.Close()
 	})
-	t.Cleanup(func() { l.Close(); serving.Wait() })
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 

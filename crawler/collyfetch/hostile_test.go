@@ -115,15 +115,7 @@ func hostiles(t *testing.T) []hostile {
 func (h hostile) start(t *testing.T) string {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go h.talk(c)
-		}
-	}()
+	go accept(l, h.talk)
 	return l.Addr().String()
 }
 

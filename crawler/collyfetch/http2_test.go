@@ -28,15 +28,7 @@ func (s *h2Server) start(t *testing.T, cfg *tls.Config) string {
 	t.Helper()
 	cfg.NextProtos = []string{"h2"}
 	l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.talk(c)
-		}
-	}()
+	go accept(l, s.talk)
 	return l.Addr().String()
 }
 

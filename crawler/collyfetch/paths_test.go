@@ -30,16 +30,6 @@ type stenographer struct {
 	heard   []string
 }
 
-func (s *stenographer) serve(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go s.answer(c)
-	}
-}
-
 // all returns what was heard so far: an answer that nobody waited for may be under way.
 func (s *stenographer) all() []string {
 	s.mu.Lock()
@@ -143,7 +133,7 @@ func TestBothPaths(t *testing.T) {
 			for i := range came {
 				s := &stenographer{answers: tt.answers}
 				l := listen(t, "127.0.0.1:0")
-				go s.serve(l)
+				go accept(l, s.answer)
 				cfg := tt.cfg
 				if tt.proxied {
 					cfg.Proxy, cfg.AllowPrivate = &url.URL{Scheme: "http", Host: l.Addr().String()}, true

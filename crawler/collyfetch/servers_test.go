@@ -29,11 +29,11 @@ func newSecret(t *testing.T) *secret {
 	t.Helper()
 	s := new(secret)
 	l := listen(t, "127.0.0.1:0")
-	go s.serve(l)
+	go accept(l, s.hangUp)
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
 	if l, err := net.Listen("tcp", "[::1]:"+s.port); err == nil {
 		t.Cleanup(func() { l.Close() })
-		go s.serve(l)
+		go accept(l, s.hangUp)
 	}
 	return s
 }
@@ -49,15 +49,20 @@ func listen(t *testing.T, address string) net.Listener {
 	return l
 }
 
-func (s *secret) serve(l net.Listener) {
+// accept has talk answer each connection, side by side, until l is closed.
+func accept(l net.Listener, talk func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		s.calls.Add(1)
-		c.Close()
+		go talk(c)
 	}
+}
+
+func (s *secret) hangUp(c net.Conn) {
+	s.calls.Add(1)
+	c.Close()
 }
 
 // A zone answers the n-th question, from 0, for the addresses of each name.
@@ -225,15 +230,7 @@ func newSOCKS(t *testing.T, scheme string, zone map[string]string) *proxyServer 
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
 	p := &proxyServer{URL: &url.URL{Scheme: scheme, Host: l.Addr().String()}, zone: zone}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.socks(c)
-		}
-	}()
+	go accept(l, p.socks)
 	return p
 }
 

@@ -87,37 +87,21 @@ func TestTLSErrors(t *testing.T) {
 	now := time.Now()
 	serves := func(cfg *tls.Config) string {
 		l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					if n, _ := io.Copy(io.Discard, c); n > 0 {
-						t.Error("something was sent")
-					}
-				}()
+		go accept(l, func(c net.Conn) {
+			defer c.Close()
+			if n, _ := io.Copy(io.Discard, c); n > 0 {
+				t.Error("something was sent")
 			}
-		}()
+		})
 		return l.Addr().String()
 	}
 	says := func(s string) string {
 		l := listen(t, "127.0.0.1:0")
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func(c net.Conn) {
-					io.WriteString(c, s)
-					io.Copy(io.Discard, c)
-					c.Close()
-				}(c)
-			}
-		}()
+		go accept(l, func(c net.Conn) {
+			io.WriteString(c, s)
+			io.Copy(io.Discard, c)
+			c.Close()
+		})
 		return l.Addr().String()
 	}
 	old := known.issue(t, "site.test", now, now)
