@@ -56,12 +56,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	return &fleet{t: t, web: web, addr: server.Addr, dir: t.TempDir(), project: write(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: online(t, web), dir: t.TempDir(), project: write(t, "p.yaml", project)}
 }
 
 // data is the directory of one process.

@@ -166,13 +166,8 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	const delay = 400 * time.Millisecond
 	c := redistest.Start(t, 3, 1)
 	web := fleetWeb(10, 4)
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.Plan.Seeds, "', '"), delay, server.Addr)
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.Plan.Seeds, "', '"), delay, online(t, web))
 	inFiles, redis := write(t, "files.yaml", project), write(t, "redis.yaml", project+inRedis(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {

@@ -129,14 +129,9 @@ func testFullDisk(t *testing.T, s shortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
 	web := killWeb(delay, 30, nil)
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + server.Addr, "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+		"--connect-to=::" + online(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
 	run := func(args ...string) (*exec.Cmd, *watched) {
 		var said watched
 		c, _ := command(t, append(slices.Clone(flags), args...)...)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// talkative serves pages over connections that stay open, and says more after
-// each answer than was asked for.
-func talkative(t *testing.T) (addr string) {
+// listening returns the address of a server that has talk answer each connection, side
+// by side.
+func listening(t *testing.T, talk func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,18 +25,25 @@ func talkative(t *testing.T) (addr string) {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				for r := bufio.NewReader(c); ; {
-					if _, err := http.ReadRequest(r); err != nil {
-						return
-					}
-					fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n")
-				}
-			}()
+			go talk(c)
 		}
 	}()
 	return l.Addr().String()
+}
+
+// talkative serves pages over connections that stay open, and says more after
+// each answer than was asked for.
+func talkative(t *testing.T) (addr string) {
+	t.Helper()
+	return listening(t, func(c net.Conn) {
+		defer c.Close()
+		for r := bufio.NewReader(c); ; {
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n")
+		}
+	})
 }
 
 // What net/http says by the standard logger of a server that says too much is in

@@ -25,12 +25,7 @@ func TestCrawlOnRedis(t *testing.T) {
 	for i, project := range []string{"project: shop\n", inRedis(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
 		v := visitTo(t)
-		server, err := web.Start("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { server.Close() })
-		v.web, v.addr = web, server.Addr
+		v.web, v.addr = web, online(t, web)
 		call(t, v.args(append([]string{"-c", write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.Plan.Seeds...)...)...).want(t, ExitDone)
 		got[i] = urls(records(t, filepath.Join(v.data(), outputFile)))
 		if r := web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {

@@ -96,22 +96,10 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 
 // hungDaemon takes connections, each of which it tells of, and answers nobody.
 func hungDaemon(t *testing.T, taken func()) (server string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { c.Close() })
-			taken()
-		}
-	}()
-	return "http://" + l.Addr().String()
+	return "http://" + listening(t, func(c net.Conn) {
+		t.Cleanup(func() { c.Close() })
+		taken()
+	})
 }
 
 // A daemon that takes calls and answers none does not hold who calls: a signal ends

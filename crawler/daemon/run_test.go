@@ -57,15 +57,21 @@ type visit struct {
 	dir  string
 }
 
-func visitTo(t *testing.T, sites ...crawltest.Site) *visit {
+// online starts a web for the time of a test.
+func online(t *testing.T, web *crawltest.Web) (addr string) {
 	t.Helper()
-	web := crawltest.New(sites...)
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return &visit{web, server.Addr, t.TempDir()}
+	return server.Addr
+}
+
+func visitTo(t *testing.T, sites ...crawltest.Site) *visit {
+	t.Helper()
+	web := crawltest.New(sites...)
+	return &visit{web, online(t, web), t.TempDir()}
 }
 
 func (v *visit) data() string { return filepath.Join(v.dir, "data") }

@@ -37,12 +37,7 @@ func farmOf(t *testing.T, sites ...crawltest.Site) *farm {
 // farmOver is farmOf a web with a plan.
 func farmOver(t *testing.T, web *crawltest.Web) *farm {
 	t.Helper()
-	server, err := web.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	f := &farm{visit: visit{web, server.Addr, t.TempDir()}, t: t}
+	f := &farm{visit: visit{web, online(t, web), t.TempDir()}, t: t}
 	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
 		t.Fatal(err)
 	}
