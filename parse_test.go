@@ -280,7 +280,8 @@ func TestFastPathIsUsed(t *testing.T) {
 	}
 }
 
-func FuzzResolve(f *testing.F) {
+// addLinks has f begin with the links of the tests.
+func addLinks(f *testing.F) {
 	for _, topic := range links {
 		for _, l := range topic.rows {
 			f.Add(l.base, l.ref)
@@ -289,6 +290,10 @@ func FuzzResolve(f *testing.F) {
 	for _, l := range refused {
 		f.Add(l.base, l.ref)
 	}
+}
+
+func FuzzResolve(f *testing.F) {
+	addLinks(f)
 	f.Fuzz(func(t *testing.T, base, ref string) {
 		page, _ := decorum.ParseURL(base) // none is a base, too
 		checkInvariants(t, page, ref)

@@ -117,14 +117,7 @@ func maySayElse(ref string) bool {
 }
 
 func FuzzAgreesWithWHATWG(f *testing.F) {
-	for _, topic := range links {
-		for _, l := range topic.rows {
-			f.Add(l.base, l.ref)
-		}
-	}
-	for _, l := range refused {
-		f.Add(l.base, l.ref)
-	}
+	addLinks(f)
 	f.Fuzz(func(t *testing.T, base, ref string) {
 		if maySayElse(base) || maySayElse(ref) || len(base)+len(ref) > decorum.MaxHost {
 			t.Skip()

@@ -178,18 +178,11 @@ var islandPages = []string{
 }
 
 // hostile strings pieces of pages together.
-func hostile(rng *rand.Rand) (page []byte) {
+func hostile(rng *rand.Rand) []byte {
 	pieces := slices.Concat(oddities, islandPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n"+
 			`,<table>,<td>,</table>,<p>,</p>,<svg>,</svg>,<math>,</math>,<desc>,</desc>,<mi>,</mi>,<foreignObject>,<b>,</b>,<li>,<form>,<template>,</template>`, ","))
-	for range 1 + rng.IntN(8) {
-		piece := pieces[rng.IntN(len(pieces))]
-		if rng.IntN(4) == 0 {
-			piece = piece[:rng.IntN(len(piece)+1)]
-		}
-		page = append(page, piece...)
-	}
-	return page
+	return mixture(rng, pieces)
 }
 
 // pythonDocs is where Debian keeps the Python documentation.

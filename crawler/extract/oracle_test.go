@@ -258,6 +258,18 @@ func TestSameAsTokenizer(t *testing.T) {
 	}
 }
 
+// mixture strings some pieces together, whole or not.
+func mixture(rng *rand.Rand, pieces []string) (page []byte) {
+	for range 1 + rng.IntN(8) {
+		piece := pieces[rng.IntN(len(pieces))]
+		if rng.IntN(4) == 0 {
+			piece = piece[:rng.IntN(len(piece)+1)]
+		}
+		page = append(page, piece...)
+	}
+	return page
+}
+
 // TestSameAsTokenizerOnMixtures strings pieces of pages together at random:
 // the state that one leaves behind is where the next is read.
 func TestSameAsTokenizerOnMixtures(t *testing.T) {
@@ -265,14 +277,7 @@ func TestSameAsTokenizerOnMixtures(t *testing.T) {
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n", ","))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		var page []byte
-		for range 1 + rng.IntN(8) {
-			piece := pieces[rng.IntN(len(pieces))]
-			if rng.IntN(4) == 0 {
-				piece = piece[:rng.IntN(len(piece)+1)]
-			}
-			page = append(page, piece...)
-		}
+		page := mixture(rng, pieces)
 		if astray.Match(page) {
 			continue
 		}
