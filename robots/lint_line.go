@@ -162,8 +162,8 @@ func (l *linter) lintDelay(s *source) {
 
 // lintSignal looks for preferences that say nothing.
 func (l *linter) lintSignal(s *source) {
-	made := newSignalRule(line{value: s.value, field: contentUsage})
-	stated := slices.ContainsFunc(wishes(made.list, Signal{}), func(w Signal) bool { return w.Preference != UseUnset })
+	_, list := cutPath(s.value)
+	stated := slices.ContainsFunc(wishes(list, Signal{}), func(w Signal) bool { return w.Preference != UseUnset })
 	if !stated {
 		l.say(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.name), "whoever uses the content reads nothing into it",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")

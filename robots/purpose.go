@@ -108,7 +108,7 @@ func (o *Objection) verdict(group string) Verdict {
 // content not be used for one of the stated purposes, and false if there is
 // none.
 func (r *Rules) forbids(u decorum.URL, stated []string) (Verdict, bool) {
-	if len(stated) == 0 || len(r.signals) == 0 {
+	if len(stated) == 0 {
 		return Verdict{}, false
 	}
 	no := r.Usage(u).Objection(stated)

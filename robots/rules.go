@@ -17,7 +17,7 @@ type Rules struct {
 	all       []rule // in the order of the file, those that lose to an equal too
 	group     string
 	named     []int // the lines of the user-agent values in group
-	signals   []signalRule
+	signals   [len(signalFields)]statements
 	delay     time.Duration
 	slow      bool // a delay is given
 	pace      pace

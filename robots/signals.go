@@ -1,8 +1,8 @@
 package robots
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -51,87 +51,72 @@ const (
 // follows if it is not named, is for who uses the content. As with rules the
 // longest path that matches counts, for each of the two fields on its own; of
 // lines with equal paths all do, and a category that one of them disallows is
-// disallowed.
+// disallowed. Its time grows with the number of paths that the file names, not with
+// that of its lines.
 func (r *Rules) Usage(u decorum.URL) Signals {
-	path := u.Path()
 	var found Signals
-	for _, f := range []field{contentUsage, contentSignal} {
-		longest := -1
-		var deciding Signals
-		for i := range r.signals {
-			s := &r.signals[i]
-			if s.field != f || s.pattern.length < longest || !s.pattern.match(path) {
-				continue
-			}
-			if s.pattern.length > longest {
-				longest, deciding = s.pattern.length, nil
-			}
-			deciding = deciding.merge(wishes(s.list, Signal{Source: InRobots, Field: s.field.String(), Line: s.line}))
-		}
-		found = append(found, deciding...)
+	for i, f := range signalFields {
+		found = append(found, r.signals[i].of(u.Path(), Signal{Source: InRobots, Field: f.String()})...)
 	}
 	slices.SortStableFunc(found, func(a, b Signal) int { return a.Line - b.Line })
 	return found
 }
 
-// merge adds more to s. Where both name a category the stricter one stays.
-func (s Signals) merge(more Signals) Signals {
+// A union is what several statements ask, a category once: where two name it
+// the stricter one stays, and of two as strict the one that a file has first.
+type union struct {
+	all   Signals
+	place map[string]int // in all, by category
+}
+
+// add adds what a further statement asks.
+func (un *union) add(more ...Signal) {
+	if un.place == nil {
+		un.place = make(map[string]int, len(more))
+	}
 	for _, m := range more {
-		i := slices.IndexFunc(s, func(o Signal) bool { return o.Category == m.Category })
+		i, known := un.place[m.Category]
 		switch {
-		case i < 0 && len(s) < maxCategories:
-			s = append(s, m)
-		case i >= 0 && m.Preference.strictness() > s[i].Preference.strictness():
-			s[i] = m
+		case !known && len(un.all) < maxCategories:
+			un.place[m.Category] = len(un.all)
+			un.all = append(un.all, m)
+		case known && cmp.Or(m.Preference.strictness()-un.all[i].Preference.strictness(), un.all[i].Line-m.Line) > 0:
+			un.all[i] = m
 		}
 	}
-	return s
 }
 
-func (p Preference) strictness() int {
-	return slices.Index([]Preference{UseUnset, UseAllowed, UseDisallowed}, p)
-}
+// byStrictness are the preferences, the strictest last.
+var byStrictness = [...]Preference{UseUnset, UseAllowed, UseDisallowed}
 
-// A signalRule is a Content-Usage or Content-Signal line of the chosen group.
-type signalRule struct {
-	field   field
-	line    int
-	pattern pattern
-	list    string // of preferences
-}
+func (p Preference) strictness() int { return slices.Index(byStrictness[:], p) }
 
-// signalsFor returns the signal lines of the records that name a with the
-// given rank. A record is a run of user-agent lines and what follows it; a
-// signal line ends the run here and nowhere else, as it shapes no group (GRP-08).
-func (f *File) signalsFor(a Agent, best rank) []signalRule {
-	var found []signalRule
+// signalFields are the fields that speak of the use of content.
+var signalFields = [...]field{contentUsage, contentSignal}
+
+// signalsFor returns what the signal lines ask of the records that name a with
+// the given rank, by signalFields. A record is a run of user-agent lines and what
+// follows it; a signal line ends the run here and nowhere else, as it shapes no
+// group (GRP-08).
+func (f *File) signalsFor(a Agent, best rank) (asked [len(signalFields)]statements) {
+	var found [len(signalFields)][]line
 	var record run
 	for _, l := range f.lines {
 		switch l.field {
 		case userAgent:
 			record.add(f.rank(a, l.value) == best)
-		case contentUsage, contentSignal:
-			record.open = false
-			if record.named {
-				found = append(found, newSignalRule(l))
-			}
 		case allow, disallow, crawlDelay:
 			record.open = false
 		}
-	}
-	return found
-}
-
-// newSignalRule reads "[path] preferences". Without a path the line speaks of
-// the whole site.
-func newSignalRule(l line) signalRule {
-	path, list := "/", l.value
-	if validPath(list) {
-		path = list
-		if i := strings.IndexAny(list, blank); i >= 0 {
-			path = list[:i]
+		if i := slices.Index(signalFields[:], l.field); i >= 0 {
+			record.open = false
+			if record.named {
+				found[i] = append(found[i], l)
+			}
 		}
-		list = list[len(path):]
 	}
-	return signalRule{l.field, int(l.number), compilePattern(strings.Clone(path)), strings.Clone(list)}
+	for i, lines := range found {
+		asked[i] = newStatements(lines)
+	}
+	return asked
 }

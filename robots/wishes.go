@@ -22,19 +22,19 @@ const longestCategory = 64
 func HeaderSignals(h http.Header) Signals {
 	var found Signals
 	for _, name := range []string{"Content-Usage", "Content-Signal"} {
-		var stated Signals
+		var stated union
 		for _, list := range h.Values(name) {
-			stated = stated.merge(wishes(list, Signal{Source: InHeader, Field: strings.ToLower(name)}))
+			stated.add(wishes(list, Signal{Source: InHeader, Field: strings.ToLower(name)})...)
 		}
-		found = append(found, stated...)
+		found = append(found, stated.all...)
 	}
-	var reserved Signals
+	var reserved union
 	for _, value := range h.Values(tdmReservation) {
 		if s, ok := Reservation(InHeader, value, h.Get("tdm-policy")); ok {
-			reserved = reserved.merge(Signals{s})
+			reserved.add(s)
 		}
 	}
-	return append(found, reserved...)
+	return append(found, reserved.all...)
 }
 
 // wishes reads "category=y, category=n", each as the signal as. A category named

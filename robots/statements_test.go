@@ -1,0 +1,162 @@
+package robots
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// However often and in however many spellings a file speaks of one path, a check
+// does what it does for a file that speaks of it once.
+func TestCheckForIsBounded(t *testing.T) {
+	u := mustURL(t, "http://h/aaaaaaaaaaaaaaaa")
+	for name, line := range map[string]func(i int) string{
+		"one path":       func(int) string { return "Content-Usage: /aaaaaaaaaaaaaaaa train-ai=y\n" },
+		"many spellings": func(i int) string { return "Content-Usage: " + spelling("/aaaaaaaaaaaaaaaa", i) + " train-ai=y\n" },
+		"both fields":    func(i int) string { return signalFields[i%2].String() + ": train-ai=y\n" },
+	} {
+		cost := func(lines int) float64 {
+			var text strings.Builder
+			for i := range lines {
+				text.WriteString(line(i))
+			}
+			rules := rulesOf(text.String())
+			return testing.AllocsPerRun(10, func() { rules.CheckFor(u, []string{"ai-train"}) })
+		}
+		if few, many := cost(2), cost(5000); many > few {
+			t.Errorf("%s: %v allocations for 5000 lines, and %v for 2", name, many, few)
+		}
+	}
+}
+
+// TestUsageAgainstReference compares what is compiled with a reading of one line
+// after the other.
+func TestUsageAgainstReference(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[random.IntN(len(from))] }
+	for range 3000 {
+		var text strings.Builder
+		for range random.IntN(12) {
+			fmt.Fprintf(&text, "%s: %s %s=%s, %s=%s\n", pick("Content-Usage", "Content-Signal"),
+				pick("", "/", "/a", "/%61", "/b", "/*", "/*a", "/a*", "/*b", "/a$", "/*/a", "/a*b", "/a**b", "/%2a", "*"),
+				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
+		}
+		u := mustURL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
+		got, want := rulesOf(text.String()).Usage(u), refUsage(text.String(), u)
+		slices.SortFunc(got, byField)
+		if slices.SortFunc(want, byField); !slices.Equal(got, want) {
+			t.Fatalf("%s\n%s: got %v, want %v", text.String(), u, got, want)
+		}
+	}
+}
+
+func byField(a, b Signal) int {
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Category, b.Category))
+}
+
+// refUsage reads the lines that rulesOf reads, for each URL anew.
+func refUsage(text string, u decorum.URL) (all Signals) {
+	for _, f := range []string{"content-usage", "content-signal"} {
+		longest, best := -1, map[string]Signal{}
+		for n, l := range Lines(text) {
+			name, value, _ := strings.Cut(l, ": ")
+			path, list, _ := strings.Cut(value, " ")
+			if path == "" {
+				path = "/"
+			}
+			r := newRefRule(true, path, n+1)
+			if strings.ToLower(name) != f || !r.matches(u.Path()) || r.length < longest {
+				continue
+			}
+			if r.length > longest {
+				longest, best = r.length, map[string]Signal{}
+			}
+			for category, p := range refWishes(list) {
+				old, named := best[category]
+				if !named || old.Preference == UseUnset && p != UseUnset || old.Preference == UseAllowed && p == UseDisallowed {
+					best[category] = Signal{Source: InRobots, Field: f, Category: category, Preference: p, Line: n + 1}
+				}
+			}
+		}
+		for _, s := range best {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// refWishes reads a list in which nothing is quoted.
+func refWishes(list string) map[string]Preference {
+	said := map[string]Preference{}
+	for wish := range strings.SplitSeq(list, ", ") {
+		category, value, _ := strings.Cut(wish, "=")
+		switch value {
+		case "y", "yes":
+			said[category] = UseAllowed
+		case "n", "no":
+			said[category] = UseDisallowed
+		default:
+			said[category] = UseUnset
+		}
+	}
+	return said
+}
+
+// BenchmarkCheckForHostile judges a URL by files that are as long as they may
+// be, of lines that speak of its use.
+func BenchmarkCheckForHostile(b *testing.B) {
+	many := make([]string, maxCategories)
+	for i := range many {
+		many[i] = fmt.Sprintf("a%d=n", i)
+	}
+	for _, kind := range []struct {
+		name string
+		line func(i int) string
+	}{
+		{"one-path", func(int) string { return "Content-Usage: a=y\n" }},
+		{"one-path-many-categories", func(int) string { return "Content-Usage: " + strings.Join(many, ",") + "\n" }},
+		{"many-paths", func(i int) string { return fmt.Sprintf("Content-Usage: /%x a=y\n", i) }},
+		{"many-spellings", func(i int) string { return "Content-Usage: " + spelling("/aaaaaaaaaaaaaaaa", i) + " a=y\n" }},
+		{"many-wildcards", func(i int) string { return fmt.Sprintf("Content-Usage: /*%05x a=y\n", i) }},
+		{"many-wildcards-that-match", func(i int) string { return "Content-Usage: " + starred(i) + " a=y\n" }},
+		{"many-of-both", func(i int) string { return "Content-Usage: " + starred(i) + " " + strings.Join(many, ",") + "\n" }},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			var text strings.Builder
+			for i := 0; text.Len() < Limit-1000; i++ {
+				text.WriteString(kind.line(i))
+			}
+			rules, u := rulesOf(text.String()), mustURL(b, "http://h/"+strings.Repeat("a", 200))
+			b.ReportAllocs()
+			for b.Loop() {
+				rules.CheckFor(u, []string{"search"})
+			}
+		})
+	}
+}
+
+// spelling escapes those letters of a path that the bits of i name.
+func spelling(path string, i int) string {
+	var b strings.Builder
+	for n, c := range []byte(path) {
+		if c != '/' && i>>(n-1)&1 == 1 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// starred puts three wildcards into a path of one length, at other places for
+// each i below 8000.
+func starred(i int) string {
+	x, y, z := i%20, i/20%20, i/400%20
+	as := strings.Repeat("a", 60)
+	return "/" + as[:x+1] + "*" + as[:y+1] + "*" + as[:z+1] + "*" + as[x+y+z:]
+}
