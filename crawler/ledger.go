@@ -136,7 +136,7 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 	if t.stub.entered == 0 {
 		return nil
 	}
-	a := &ledger.Answer{Request: t.stub.entered, End: v.End.UTC().Truncate(time.Microsecond), Status: v.Status()}
+	a := &ledger.Answer{Request: t.stub.entered, End: v.End, Status: v.Status()}
 	if v.Response != nil {
 		a.Bytes = len(v.Response.Body)
 	}

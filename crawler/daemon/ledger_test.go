@@ -156,6 +156,21 @@ func goesOn(t *testing.T, data string) {
 	}
 }
 
+// A warning is told, and nothing is wrong with it.
+func TestVerifiedWithWarnings(t *testing.T) {
+	var out strings.Builder
+	a := &app{stdout: &out}
+	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, Record: 7, What: "the clock was set"}}, MoreWarnings: 2}
+	if err := a.printVerified(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
+		t.Error(err, report.OK())
+	}
+	for _, want := range []string{"warning: ledger-000001.jsonl:7: record 7 the clock was set\n", "all is right, with 3 warnings\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q does not say %q", out.String(), want)
+		}
+	}
+}
+
 // TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
 func TestLedgerOfCallbacks(t *testing.T) {
 	site := shop()

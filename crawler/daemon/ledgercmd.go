@@ -32,7 +32,8 @@ robots.txt beside it has its hash; that each verdict is the one which that file
 gives; that each host had the rest that it was owed, by the times of the records;
 and, with --key, that the checkpoints are signed with that key.
 
-A crawl that goes on meanwhile is checked as far as it has come.
+A crawl that goes on meanwhile is checked as far as it has come. A warning says that
+the clock of the machine was set: nothing is wrong with that.
 
 Exit codes: 0 all is right, 3 something is not, 1 it cannot be read, 2 wrong usage.`
 
@@ -111,6 +112,11 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 			return err
 		}
 	}
+	for _, f := range r.Warnings {
+		if _, err := fmt.Fprintln(a.stdout, printable("warning: "+f.String())); err != nil {
+			return err
+		}
+	}
 	signatures := "not checked: --key names the key"
 	if opts.Key != nil {
 		signatures = "checked"
@@ -137,6 +143,9 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 func conclusion(r *ledger.Report) string {
 	if n := int64(len(r.Findings)) + r.More; n > 0 {
 		return fmt.Sprintf("NOT RIGHT: %d findings", n)
+	}
+	if n := int64(len(r.Warnings)) + r.MoreWarnings; n > 0 {
+		return fmt.Sprintf("all is right, with %d warnings", n)
 	}
 	return "all is right"
 }

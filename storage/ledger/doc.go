@@ -30,6 +30,7 @@
 //
 // The chain; that each robots.txt has its hash; that each verdict is the one which
 // package robots derives again from that file; that every rest was as long as it
-// had to be, by what the records say of it and by their times; and the signatures
-// of checkpoints. docs/ledger.md tells what that proves and what it does not.
+// had to be, by what the records say of it and by their times, from which is taken
+// off by how much the clock was set meanwhile; and the signatures of checkpoints.
+// docs/ledger.md tells what that proves and what it does not.
 package ledger

@@ -38,7 +38,10 @@ func checkpointText(n int64, at time.Time, hash string) []byte {
 
 // sign writes a checkpoint. It requires the lock.
 func (l *Ledger) sign() error {
-	now := time.Now()
+	now, err := l.tick()
+	if err != nil {
+		return err
+	}
 	at := stamp(now)
 	signature := ed25519.Sign(l.cfg.Key, checkpointText(l.end.n+1, at, string(l.end.hash[:])))
 	body, err := (&Record{Checkpoint: &Checkpoint{Key: l.cfg.Run.Key, Signature: signature}}).encode()

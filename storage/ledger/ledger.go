@@ -25,8 +25,8 @@ type Config struct {
 	// Dir is the directory; it is made if there is none. One Ledger at a time may
 	// have it open: whoever opens it keeps others away.
 	Dir string
-	// MaxSize is how many bytes a segment may grow to before it is compressed, which
-	// takes some tenths of a second at the default. Default DefaultMaxSize.
+	// MaxSize is how many bytes a segment has when it is compressed, or a record more;
+	// that takes some tenths of a second at the default. Default DefaultMaxSize.
 	MaxSize int64
 	// Key signs checkpoints: each time Checkpoint has passed, at the end of each
 	// segment, and of a run; nil: there are none. Default of Checkpoint:
@@ -38,6 +38,8 @@ type Config struct {
 	// Recovered is told, when a crash left the ledger open, that it has been closed,
 	// and how many bytes of a torn record were cut off. nil: nobody is.
 	Recovered func(cut int64)
+
+	now func() time.Time // nil: time.Now
 }
 
 // A Ledger is open for records. Its methods may be called at the same time.
@@ -56,6 +58,7 @@ type Ledger struct {
 	open   int64     // those of them without an answer
 	signed time.Time // the last checkpoint, or the start
 	signer int64     // number of that checkpoint; 0: this run has none
+	clock  time.Time // as it was read when it was last found to have been set, or at the start
 }
 
 // Open opens the ledger in a directory for a run. What an earlier process left
@@ -73,13 +76,17 @@ func Open(cfg Config) (*Ledger, error) {
 	if cfg.Key != nil {
 		cfg.Run.Key = KeyID(cfg.Key.Public().(ed25519.PublicKey))
 	}
+	if cfg.now == nil {
+		cfg.now = time.Now
+	}
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{
-		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, signed: time.Now(),
+		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, clock: cfg.now(),
 		tail: disk.Tail{What: "what was written to the ledger", Remedy: "open it again"},
 	}
+	l.signed = l.clock
 	if err := l.resume(); err != nil {
 		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.closeFile()))
 	}
@@ -95,10 +102,6 @@ var errClosed = fmt.Errorf("ledger: %w", fs.ErrClosed)
 // After an error nothing of the record is in the ledger, and Append may be called
 // again; but after Sync has failed, it will fail as well.
 func (l *Ledger) Append(r *Record) (n int64, err error) {
-	body, err := r.encode()
-	if err != nil {
-		return 0, err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
@@ -107,12 +110,10 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	if err := l.tail.Err(); err != nil {
 		return 0, err
 	}
-	if err := l.prepare(len(body)); err != nil {
+	if err := l.prepare(); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
-	if r.Answer != nil && len(l.held) < mostHeld {
-		l.hold(stamp(time.Now()), body)
-	} else if err := l.write(body); err != nil {
+	if err := l.write(r); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
 	switch {
@@ -130,16 +131,44 @@ const mostHeld = 16 << 10
 
 // prepare makes a checkpoint if it is time for one, and begins another segment if
 // this one is full. It requires the lock.
-func (l *Ledger) prepare(body int) error {
-	if l.cfg.Key != nil && time.Since(l.signed) >= l.cfg.Checkpoint {
+func (l *Ledger) prepare() error {
+	if l.cfg.Key != nil && l.cfg.now().Sub(l.signed) >= l.cfg.Checkpoint {
 		if err := l.sign(); err != nil {
 			return err
 		}
 	}
-	if l.size == 0 || l.size+int64(len(l.held)+placeSize+body) <= l.cfg.MaxSize {
+	if l.size+int64(len(l.held)) < l.cfg.MaxSize {
 		return nil
 	}
 	return l.rotate()
+}
+
+// write puts a record at the end, and writes it, but for an Answer. It requires the
+// lock.
+func (l *Ledger) write(r *Record) error {
+	now, err := l.tick()
+	if err != nil {
+		return err
+	}
+	body, err := r.told(now).encode()
+	if err != nil {
+		return err
+	}
+	if r.Answer != nil && len(l.held) < mostHeld {
+		l.hold(stamp(now), body)
+		return nil
+	}
+	return l.writeAt(stamp(now), body)
+}
+
+// told returns a record whose times are by the clock as it is now.
+func (r *Record) told(now time.Time) *Record {
+	if r.Answer == nil {
+		return r
+	}
+	a := *r.Answer
+	a.End = stamp(now.Add(a.End.Sub(now)))
+	return &Record{Answer: &a}
 }
 
 // hold puts a record after those that are held.
@@ -160,9 +189,8 @@ func (l *Ledger) flush() error {
 	return nil
 }
 
-// write writes a record at the end. It requires the lock.
-func (l *Ledger) write(body []byte) error { return l.writeAt(stamp(time.Now()), body) }
-
+// writeAt writes a record with its time. What a failure leaves there is written over
+// by the next try, or cut off as torn. It requires the lock.
 func (l *Ledger) writeAt(now time.Time, body []byte) error {
 	before, end := len(l.held), l.end
 	l.hold(now, body)
@@ -171,15 +199,6 @@ func (l *Ledger) writeAt(now time.Time, body []byte) error {
 		l.held, l.end = l.held[:before], end
 	}
 	return err
-}
-
-// writeRecord is write for a record of the ledger's own.
-func (l *Ledger) writeRecord(r Record) error {
-	body, err := r.encode()
-	if err != nil {
-		return err
-	}
-	return l.write(body)
 }
 
 // rotate compresses the segment and begins the next. Where it fails it may be
@@ -222,7 +241,7 @@ func (l *Ledger) begin(serial int, first *Segment) error {
 	if first == nil {
 		return nil
 	}
-	if err := l.writeRecord(Record{Segment: first}); err != nil {
+	if err := l.write(&Record{Segment: first}); err != nil {
 		l.file, l.serial, l.size = oldFile, oldSerial, oldSize
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
@@ -263,7 +282,7 @@ func (l *Ledger) finish() error {
 		return err
 	}
 	if l.open == 0 {
-		if err := l.writeRecord(Record{End: &End{Requests: l.sent}}); err != nil {
+		if err := l.write(&Record{End: &End{Requests: l.sent}}); err != nil {
 			return err
 		}
 	}

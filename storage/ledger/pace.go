@@ -5,8 +5,10 @@ import (
 	"time"
 )
 
-// A paceKeeper checks the rests of hosts by the times of records.
+// A paceKeeper checks the rests of hosts by the times of records, as they would be
+// had nobody set the clock.
 type paceKeeper struct {
+	set      time.Duration // by how much it was, so far
 	hosts    map[string]*hostPace
 	open     map[int64]asked // requests without an answer, by number
 	time     time.Time       // of the last record that had to do with it
@@ -34,6 +36,9 @@ func newPaceKeeper() paceKeeper {
 // begin begins a run.
 func (p *paceKeeper) begin() { p.run++ }
 
+// real returns the time of a record, or in one, had nobody set the clock.
+func (p *paceKeeper) real(t time.Time) time.Time { return t.Add(-p.set) }
+
 // slack is by how much times may differ that were measured by a clock which is
 // being corrected: 1 ms, or a thousandth of a longer rest.
 func slack(rest time.Duration) time.Duration { return max(time.Millisecond, rest/1000) }
@@ -41,7 +46,7 @@ func slack(rest time.Duration) time.Duration { return max(time.Millisecond, rest
 // request enters a request, and says what is wrong with its pace. pause is what
 // its robots.txt asks for.
 func (p *paceKeeper) request(r *Record, host string, run *Run, pause time.Duration) (wrong []string) {
-	q := r.Request
+	q, now := r.Request, p.real(r.Time)
 	required, observed := time.Duration(q.RequiredMS)*time.Millisecond, time.Duration(q.ObservedMS)*time.Millisecond
 	h := p.hosts[host]
 	if h == nil {
@@ -60,16 +65,16 @@ func (p *paceKeeper) request(r *Record, host string, run *Run, pause time.Durati
 	}
 	if !h.end.IsZero() && q.Slots <= 1 {
 		p.measured++
-		if rest := r.Time.Sub(h.end); rest < required-slack(required) {
+		if rest := now.Sub(h.end); rest < required-slack(required) {
 			find("the host was owed %v, and had %v by the times of the records", required, rest)
 		}
-		if own := run.delay(host, h.end); h.run == p.run && required < own {
+		if own := run.delay(host, h.end.Add(p.set)); h.run == p.run && required < own {
 			find("the run rests for %v, and the host was owed %v", own, required)
 		}
 	}
 	h.open++
-	p.open[r.N] = asked{host, r.Time}
-	p.time = r.Time
+	p.open[r.N] = asked{host, now}
+	p.time = now
 	return wrong
 }
 
@@ -84,7 +89,7 @@ func (r *Run) delay(host string, end time.Time) time.Duration {
 
 // answer ends a request, and says what is wrong with that.
 func (p *paceKeeper) answer(r *Record) string {
-	a := r.Answer
+	a, now, end := r.Answer, p.real(r.Time), p.real(r.Answer.End)
 	from, ok := p.open[a.Request]
 	if !ok {
 		return fmt.Sprintf("is the answer to request %d, which is not there or has one", a.Request)
@@ -93,11 +98,11 @@ func (p *paceKeeper) answer(r *Record) string {
 	h := p.hosts[from.host]
 	h.open--
 	h.run = p.run
-	p.time = r.Time
-	if a.End.After(h.end) {
-		h.end = a.End
+	p.time = now
+	if end.After(h.end) {
+		h.end = end
 	}
-	if a.End.Before(from.at.Add(-slack(0))) || a.End.After(r.Time.Add(slack(0))) {
+	if end.Before(from.at.Add(-slack(0))) || end.After(now.Add(slack(0))) {
 		return "is an answer that ended before its request, or after its record"
 	}
 	return ""

@@ -22,6 +22,7 @@ type Record struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	Segment    *Segment    `json:"segment,omitempty"`
 	Recovery   *Recovery   `json:"recovery,omitempty"`
+	Clock      *Clock      `json:"clock,omitempty"`
 	End        *End        `json:"end,omitempty"`
 }
 
@@ -78,7 +79,7 @@ type Request struct {
 // An Answer is what came of a request.
 type Answer struct {
 	Request int64     `json:"request"`         // its number
-	End     time.Time `json:"end"`             // of the transfer: the host's rest begins
+	End     time.Time `json:"end"`             // of the transfer: the host's rest begins; by the clock as it is when the record is written
 	Status  int       `json:"status"`          // 0: no whole answer came
 	Bytes   int       `json:"bytes"`           // of the body, as decoded
 	Error   string    `json:"error,omitempty"` // why no whole answer came; empty: one did
@@ -144,7 +145,7 @@ type End struct {
 // kinds returns how many kinds of record r claims to be; it should be one.
 func (r *Record) kinds() (n int) {
 	for _, set := range []bool{r.Run != nil, r.Request != nil, r.Answer != nil, r.Refusal != nil,
-		r.Checkpoint != nil, r.Segment != nil, r.Recovery != nil, r.End != nil} {
+		r.Checkpoint != nil, r.Segment != nil, r.Recovery != nil, r.Clock != nil, r.End != nil} {
 		if set {
 			n++
 		}

@@ -32,11 +32,11 @@ func (l *Ledger) resume() error {
 		if l.cfg.Recovered != nil {
 			l.cfg.Recovered(left.CutBytes)
 		}
-		if err := l.writeRecord(Record{Recovery: left}); err != nil {
+		if err := l.write(&Record{Recovery: left}); err != nil {
 			return err
 		}
 	}
-	return errors.Join(l.writeRecord(Record{Run: &l.cfg.Run}), l.tail.Sync(), disk.SyncDir(l.cfg.Dir))
+	return errors.Join(l.write(&Record{Run: &l.cfg.Run}), l.tail.Sync(), disk.SyncDir(l.cfg.Dir))
 }
 
 // goOn opens the last segment, which is not full, and cuts a torn record off its
@@ -86,7 +86,7 @@ func (l *Ledger) introduce(before segment) error {
 	if err != nil {
 		return err
 	}
-	return l.writeRecord(Record{Segment: first})
+	return l.write(&Record{Segment: first})
 }
 
 // following returns the record that begins the segment after a compressed one,
@@ -139,11 +139,13 @@ func (l *Ledger) startAfter(all []segment) error {
 
 // A tail is how a ledger ends.
 type tail struct {
-	closed bool // by an End, and perhaps a checkpoint after it
+	closed bool // by an End, and perhaps a checkpoint after it, before which the clock may have been set
 }
 
 // note tells t of the next record.
-func (t *tail) note(r *Record) { t.closed = r.End != nil || t.closed && r.Checkpoint != nil }
+func (t *tail) note(r *Record) {
+	t.closed = r.End != nil || t.closed && (r.Checkpoint != nil || r.Clock != nil)
+}
 
 // scan reads a segment that comes after l.end, and moves that, and l.size, to the
 // end of its last whole record. What may stand after it is one torn record, and no

@@ -99,18 +99,22 @@ func (w *writer) ask(host int, path string) int64 {
 	if end := w.ends[host]; end.IsZero() && host == 1 { // its robots.txt has been asked for
 		q.RequiredMS, q.ObservedMS = rest(host).Milliseconds(), rest(host).Milliseconds()
 	} else if !end.IsZero() {
-		time.Sleep(time.Until(end.Add(rest(host))))
-		q.RequiredMS, q.ObservedMS = rest(host).Milliseconds(), time.Since(end).Milliseconds()
+		time.Sleep(end.Add(rest(host)).Sub(w.l.cfg.now()))
+		q.RequiredMS, q.ObservedMS = rest(host).Milliseconds(), w.l.cfg.now().Sub(end).Milliseconds()
 	}
 	return w.append(Record{Request: q})
 }
 
 // visit writes a request and its answer.
 func (w *writer) visit(host int, path string) {
-	n := w.ask(host, path)
+	w.answer(host, w.ask(host, path))
+}
+
+// answer writes the answer to a request, after a while.
+func (w *writer) answer(host int, n int64) {
 	time.Sleep(50 * time.Millisecond)
-	w.ends[host] = time.Now()
-	w.append(Record{Answer: &Answer{Request: n, End: stamp(time.Now()), Status: 200, Bytes: 1234}})
+	w.ends[host] = w.l.cfg.now()
+	w.append(Record{Answer: &Answer{Request: n, End: w.ends[host], Status: 200, Bytes: 1234}})
 }
 
 // refuse writes a refusal.

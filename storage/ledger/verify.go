@@ -17,7 +17,8 @@ type VerifyOptions struct {
 	// Open says that the ledger is being written to: it need not be closed, and its
 	// last record may be torn.
 	Open bool
-	// Findings is how many are kept; of more, the Report has the number. Default 1,000.
+	// Findings is how many are kept, and how many warnings; of more, the Report has the
+	// number. Default 1,000.
 	Findings int
 }
 
@@ -39,12 +40,15 @@ type Report struct {
 
 	Findings []Finding `json:"findings"`
 	More     int64     `json:"more_findings"` // than are listed
+	// Warnings are of what is not wrong, and should be known: that the clock was set.
+	Warnings     []Finding `json:"warnings"`
+	MoreWarnings int64     `json:"more_warnings"`
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether nothing is wrong, whatever there are warnings of.
 func (r *Report) OK() bool { return len(r.Findings) == 0 }
 
-// A Finding is something that is wrong with a ledger.
+// A Finding is something that is wrong with a ledger, or that should be known of it.
 type Finding struct {
 	File   string `json:"file"`             // the segment's, or the robots.txt's
 	Line   int    `json:"line,omitempty"`   // from 1; 0: it is of the file
@@ -77,7 +81,7 @@ type verifier struct {
 	ends   [2]link    // it may: the last one as it states its hash, and as it has it
 	prior  link       // what the record at hand follows
 	before *segment   // that has been read
-	time   time.Time  // of the last record
+	time   time.Time  // of the last record, had nobody set the clock
 	tail   tail       //
 	torn   bool       // the last line is
 	run    *Run       // nil: none has begun
@@ -101,7 +105,7 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
-		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), report: Report{Findings: []Finding{}}}
+		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		v.segment(&all[i])
 	}
@@ -110,16 +114,27 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 }
 
 // find notes something that is wrong with the record at hand.
-func (v *verifier) find(format string, args ...any) {
-	v.note(Finding{v.at.File, v.at.Line, v.number, fmt.Sprintf(format, args...)})
+func (v *verifier) find(format string, args ...any) { v.note(v.here(format, args)) }
+
+// warn notes something that should be known of the record at hand.
+func (v *verifier) warn(format string, args ...any) {
+	v.keep(&v.report.Warnings, &v.report.MoreWarnings, v.here(format, args))
 }
 
-func (v *verifier) note(f Finding) {
-	if len(v.report.Findings) >= v.opts.Findings {
-		v.report.More++
+// here is a Finding of the record at hand.
+func (v *verifier) here(format string, args []any) Finding {
+	return Finding{v.at.File, v.at.Line, v.number, fmt.Sprintf(format, args...)}
+}
+
+func (v *verifier) note(f Finding) { v.keep(&v.report.Findings, &v.report.More, f) }
+
+// keep keeps f, or counts it if there are enough.
+func (v *verifier) keep(all *[]Finding, more *int64, f Finding) {
+	if len(*all) >= v.opts.Findings {
+		*more++
 		return
 	}
-	v.report.Findings = append(v.report.Findings, f)
+	*all = append(*all, f)
 }
 
 // segment checks one file.
@@ -164,10 +179,7 @@ func (v *verifier) line(line []byte) {
 		return
 	}
 	v.number = r.N
-	if r.Time.Before(v.time.Add(-time.Second)) {
-		v.find("is of %s, before the one that it follows: the clock was set back", r.Time.Format(time.RFC3339))
-	}
-	v.time = r.Time
+	v.tell(r)
 	v.tail.note(r)
 	v.meaning(r)
 }
