@@ -5,8 +5,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
@@ -91,6 +94,36 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, "replay", v.data()).want(t, ExitFailed, "no WARC files")
+}
+
+// Where the clock of the machine was set while the crawl went on, the replay takes
+// that off: two days did not pass, and no robots.txt is too old.
+func TestReplayOfClockThatWasSet(t *testing.T) {
+	v := recordedLane(t)
+	file := filepath.Join(v.data(), ledgerDir, "ledger-000001.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	half := len(lines) / 2
+	const days = 48 * time.Hour
+	told := regexp.MustCompile(`"(time|end)":"([^"]+)"`)
+	for i := half; i < len(lines); i++ {
+		lines[i] = told.ReplaceAllStringFunc(lines[i], func(s string) string {
+			field := told.FindStringSubmatch(s)
+			at, err := time.Parse(time.RFC3339Nano, field[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%q:%q", field[1], at.Add(days).Format(time.RFC3339Nano))
+		})
+	}
+	rewrite(t, file, []byte(strings.Join(lines, "")))
+	call(t, "replay", v.data()).want(t, ExitNo, "robots.txt: it would be asked for, and never was")
+	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
+	rewrite(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
+	call(t, "replay", v.data()).want(t, ExitDone, "differences: 0")
 }
 
 func rewrite(t *testing.T, file string, text []byte) {

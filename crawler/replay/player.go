@@ -25,6 +25,7 @@ type Player struct {
 	records  iter.Seq2[*ledger.Record, error]
 	answers  *Answers
 	clock    clock
+	set      time.Duration // by how much that of the machine was, since the first record
 	crawl    *crawler.Crawler
 	recorded map[string][]*asked // requests that were not replayed yet, by URL
 	foundOn  map[string]string   // what a URL was found on, by the ledger
@@ -114,7 +115,10 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 		if runs > 1 {
 			break
 		}
-		p.clock.set(r.Time)
+		if r.Clock != nil {
+			p.set += r.Clock.SetBy()
+		}
+		p.clock.set(r.Time.Add(-p.set))
 		if r.Run != nil {
 			p.compareRun(r)
 			err = plant(ctx)
@@ -210,7 +214,7 @@ func (p *Player) answered(r *ledger.Record) error {
 		return nil // its request was not made again
 	}
 	delete(p.open, r.Answer.Request)
-	v.slot.end = r.Answer.End
+	v.slot.end = r.Answer.End.Add(-p.set)
 	return p.goOn(v, nil)
 }
 
