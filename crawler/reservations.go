@@ -24,7 +24,17 @@ type Reservation struct {
 	Until    time.Time `json:"until,omitzero"`     // it is not asked again before
 	Failures int       `json:"failures,omitempty"` // lookups that failed in a row
 	file     *robots.TDMRep
+
+	// grace is until when what was just learnt holds at least until a page has been
+	// cleared by it, as of a robots.txt; zero if one was.
+	grace time.Time
 }
+
+// longestGrace is how long a file at most holds for which no page comes.
+const longestGrace = 24 * time.Hour
+
+// holds reports whether the file need not be asked for at now.
+func (r *Reservation) holds(now time.Time) bool { return now.Before(r.Until) || now.Before(r.grace) }
 
 // reservationNote is the note, in the frontier's store, that keeps one.
 const reservationNote = "tdmrep"
@@ -177,18 +187,16 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 	if err != nil {
 		return robots.Clearance{}, err
 	}
-	if !now.Before(r.Until) {
-		file, err := c.Gate.Check(ctx, now, robots.TDMRepURL(o))
-		if err == nil && !file.ForRobots() {
+	if !r.holds(now) {
+		file, err := cl.Beside(robots.TDMRepURL(o))
+		if err == nil {
 			r, err = c.readReservation(ctx, o)
 		}
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
 		case err != nil:
 			return robots.Clearance{}, err
-		case file.ForRobots():
-			return file, nil
-		case now.Before(r.Until): // somebody else has asked
+		case r.holds(now): // somebody else has asked
 		case c.reservations.claim(l):
 			return file, nil
 		default:
@@ -201,6 +209,11 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isWatch(l) {
 		refusal := &robots.Refusal{Verdict: v, File: cl.File(), TDMRep: r.SHA256()}
 		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
+	}
+	if !r.grace.IsZero() {
+		served := *r
+		served.grace = time.Time{}
+		c.reservations.keep(o, &served)
 	}
 	return cl, nil
 }
@@ -256,11 +269,11 @@ func (c *Crawler) learn(r Reservation, v *Visit) *Reservation {
 		r.Failures++
 		r.Until = v.End.Add(retryReservation << min(r.Failures-1, patience))
 		if r.Failures >= patience {
-			r.Failures, r.Until = patience, v.End.Add(c.Settings.ReservationTTL)
+			r.Failures, r.Until, r.grace = patience, v.End.Add(c.Settings.ReservationTTL), v.End.Add(longestGrace)
 		}
 		return &r
 	}
-	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL)}
+	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL), grace: v.End.Add(longestGrace)}
 	if !v.OK() {
 		return &r
 	}

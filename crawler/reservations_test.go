@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -94,6 +95,42 @@ func failingFirst(times int, text string) crawltest.Page {
 			return crawltest.Answer{Fault: crawltest.Reset}
 		}
 		return crawltest.Typed("application/json", text)
+	}
+}
+
+// Where a host rests for longer than its robots.txt holds, and than its tdmrep.json
+// does, pages are visited all the same: each time after both were asked again.
+func TestReservationsOfASlowHost(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		ttl  time.Duration // of the tdmrep.json
+		want []string
+	}{
+		{"robots.txt is short-lived", 24 * time.Hour, []string{"/robots.txt", tdmrep, "/robots.txt", "/1", "/robots.txt", "/2", "/robots.txt", "/3"}},
+		{"both are", time.Minute, []string{"/robots.txt", tdmrep, "/robots.txt", "/1", "/robots.txt", tdmrep, "/robots.txt", "/2", "/robots.txt", tdmrep, "/robots.txt", "/3"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const text = "User-agent: *\nCrawl-delay: 90\nAllow: /\n"
+				robots := crawltest.Text(text)
+				robots.Header.Set("Cache-Control", "max-age=60")
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: jsonFile("[]")},
+					Robots: crawltest.Lasting(crawltest.Robots{Answer: robots, Delay: 90 * time.Second})})
+				c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+				c.Settings.ReservationTTL = tt.ttl
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if err := c.Run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if got := pathsOf(web); !slices.Equal(got, tt.want) {
+					t.Errorf("asked %q, want %q", got, tt.want)
+				}
+				if gap := leastGap(web.Log(), "a.test"); gap < 90*time.Second {
+					t.Errorf("it rested for %v", gap)
+				}
+			})
+		})
 	}
 }
 

@@ -80,7 +80,7 @@ func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
 	if !s.served.Load() {
 		s.served.Store(true)
 	}
-	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, file: &s.file}, nil
+	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, by: s}, nil
 }
 
 // claim makes the Clearance for a visit of the origin's lookup. The lock of e

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ type Clearance struct {
 	url     decorum.URL
 	origin  decorum.Origin
 	verdict Verdict
-	file    *Snapshot // nil if the visit is for a robots.txt
+	by      *standing // whose rules cleared the URL; nil if the visit is for a robots.txt
 	claim   uint64    // the lookup that the visit is made for; 0 if none
 	hop     int
 }
@@ -41,10 +42,20 @@ func (c Clearance) Verdict() Verdict { return c.verdict }
 
 // File returns what the verdict rests on; it is zero if ForRobots.
 func (c Clearance) File() Snapshot {
-	if c.file == nil {
+	if c.by == nil {
 		return Snapshot{}
 	}
-	return *c.file
+	return c.by.file
+}
+
+// Beside clears another URL of the same origin by the rules that have just cleared
+// c, for a visit that is made in place of c's. The error is one of Gate.Check of Kind
+// Disallowed, or Invalid: the URL is of another origin, or c is for a robots.txt.
+func (c Clearance) Beside(u decorum.URL) (Clearance, error) {
+	if c.by == nil || u.Origin() != c.origin {
+		return Clearance{}, refusal(u, decorum.Invalid, errors.New("no URL of the origin that was cleared"))
+	}
+	return c.gate.judge(c.by, u)
 }
 
 // A Snapshot says what of a robots.txt is known, and since when.

@@ -203,6 +203,32 @@ func TestRobotsURLIsAPage(t *testing.T) {
 	s.want(mustURL(t, "https://example.com/"), disallowed)
 }
 
+// TestBeside: what rules have cleared one URL for, they clear another for, or not,
+// though they hold for no second one.
+func TestBeside(t *testing.T) {
+	s := newScene(t, GateConfig{})
+	page, file := mustURL(t, "https://example.com/b"), mustURL(t, "https://example.com/.well-known/tdmrep.json")
+	s.lookup(page, answers(200, "Cache-Control", "no-cache", "User-agent: *\nDisallow: /a\n"))
+	s.now = s.now.Add(time.Hour)
+	c, _ := s.want(page, open)
+	also, err := c.Beside(file)
+	if err != nil || also.URL() != file || also.ForRobots() || also.File() != c.File() || also.Origin() != c.Origin() {
+		t.Errorf("cleared as %+v, %v", also, err)
+	}
+	if no, err := c.Beside(mustURL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.Valid() {
+		t.Errorf("%+v, %v, want it disallowed", no, err)
+	}
+	lookup, _ := s.want(page, asks) // they have served
+	for name, no := range map[string]struct {
+		c Clearance
+		u decorum.URL
+	}{"another origin": {c, mustURL(t, "http://example.com/b")}, "a robots.txt": {lookup, file}, "nothing": {Clearance{}, file}} {
+		if also, err := no.c.Beside(no.u); !errors.Is(err, decorum.Invalid) || also.Valid() {
+			t.Errorf("%s: %+v, %v, want it refused", name, also, err)
+		}
+	}
+}
+
 // TestOriginsAreApart pins LOC-03 and LOC-16.
 func TestOriginsAreApart(t *testing.T) {
 	s := newScene(t, GateConfig{})
