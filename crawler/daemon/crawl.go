@@ -15,11 +15,12 @@ The state of the crawl is kept in the data directory (--data), so that a crawl
 that was stopped, or killed, can go on with --resume. Ctrl-C stops the crawl when
 the visits in hand are over; a second one breaks them off.
 
-With --dry-run only robots.txt files and sitemaps are visited, as politely as ever,
-and a table says for each host what the crawl would do: requests, bytes, how long it
-would take at the pace that the project and the host's robots.txt ask for, and which
-URLs are closed, by which line. No page is visited, the data directory is only asked
-how large the pages of an earlier crawl were, and nothing is kept; --output writes the
+With --dry-run only robots.txt files and sitemaps are visited, and tdmrep.json files
+by a crawl that asks for them (robots.purpose), as politely as ever, and a table
+says for each host what the crawl would do: requests, bytes, how long it would take
+at the pace that the project and the host's robots.txt ask for, and which URLs are
+closed, by which line. No page is visited, the data directory is only asked how
+large the pages of an earlier crawl were, and nothing is kept; --output writes the
 forecast as JSON Lines, the totals first. What only links lead to is not in it.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 4 stopped by a

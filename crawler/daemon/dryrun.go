@@ -123,11 +123,12 @@ type scout struct {
 	mu     sync.Mutex
 	pages  map[decorum.Origin]int64 // passed by
 	robots map[string]int64         // requests for robots.txt, by host
+	tdmrep map[string]int64         // likewise, for tdmrep.json
 }
 
 // newScout returns the scout of a project, ready to run on g.
 func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
-	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{},
+	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{}, tdmrep: map[string]int64{},
 		job: job{files: g.files, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}}
 	g.hooks.Visited, g.hooks.Passed = s.visited, s.passed
 	var err error
@@ -140,12 +141,17 @@ func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
 
 func (s *scout) visited(v *crawler.Visit) {
 	s.hosts.add(v)
-	if !v.Clearance.ForRobots() || !v.Sent() {
+	if !v.Sent() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.robots[v.URL().Origin().Host()]++
+	switch o := v.URL().Origin(); {
+	case v.Clearance.ForRobots():
+		s.robots[o.Host()]++
+	case v.URL() == robots.TDMRepURL(o):
+		s.tdmrep[o.Host()]++
+	}
 }
 
 func (s *scout) passed(_ storage.Lease, c robots.Clearance) {

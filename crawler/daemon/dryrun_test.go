@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,8 @@ func county() (sites []crawltest.Site, seeds []string) {
 		"/index.xml": mapOf("index", "http://index.test/a.xml", "http://index.test/b.xml"),
 		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 80), numbered("http://index.test/closed/", 0, 30)...)...),
 		"/b.xml":     mapOf("urls", numbered("http://index.test/a", 40, 120)...), // half of them again
+
+		"/.well-known/tdmrep.json": crawltest.Always(crawltest.Typed("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
 	})
 	refreshed := mapped("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.Page{
 		"/all.xml": mapOf("urls", numbered("http://refreshed.test/", 0, 150)...),
@@ -80,7 +83,7 @@ func county() (sites []crawltest.Site, seeds []string) {
 		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 50), numbered("http://moved.test/no", 0, 5)...)...),
 	})
 	moved.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
+	clean := mapped("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
 		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 40), numbered("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
 	})
 	daily := mapped("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.Page{
@@ -191,6 +194,18 @@ var forecasts = []struct {
 		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(20 * time.Second))}}
 	}},
 	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, shared: true},
+	{name: "a purpose", change: func(p *Project) { p.Robots.Purpose = []string{"ai-train"} }},
+	{name: "a purpose, and files that hold for an hour", change: func(p *Project) {
+		p.Robots.Purpose, p.Robots.MaxTTL = []string{"ai-train"}, Duration(time.Hour)
+	}},
+	{name: "files that hold for an hour", change: func(p *Project) { p.Robots.MaxTTL = Duration(time.Hour) }},
+	{name: "a purpose, and pages of a host", change: func(p *Project) {
+		p.Robots.Purpose, p.Scope.MaxPagesPerHost = []string{"ai-train"}, 25
+	}},
+	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *Project) {
+		p.Robots.Purpose, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, Duration(time.Hour), 25
+		p.Seeds = slices.DeleteFunc(slices.Clone(p.Seeds), func(s string) bool { return strings.Contains(s, "moved") })
+	}},
 	{name: "pages of a host", change: func(p *Project) { p.Scope.MaxPagesPerHost = 25 }},
 	{name: "time", change: func(p *Project) { p.Limits.Duration = Duration(time.Hour) }},
 }
@@ -209,12 +224,15 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { f, scouted = foreseen(t, p) })
 			synctest.Test(t, func(t *testing.T) { log = crawled(t, p) })
 			for _, x := range scouted {
-				if !strings.HasSuffix(x.URL, ".txt") && !strings.HasSuffix(x.URL, ".xml") {
+				if !slices.Contains([]string{".txt", ".xml", ".json"}, path.Ext(x.URL)) {
 					t.Errorf("the dry run visited %s", x.URL)
 				}
 			}
 			requests, ends := hostLogs(log)
 			for _, h := range f.hosts {
+				if h.Requests != h.Robots+h.TDMRep+h.Sitemaps+h.Pages {
+					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.outlook)
+				}
 				n := requests[h.Host]
 				delete(requests, h.Host)
 				if p.Limits.Duration > 0 { // how many there are depends on how long they take
@@ -267,6 +285,29 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Log(b.String())
+		}
+	})
+}
+
+// Of a crawl that mines the forecast has a column more: files that reserve the right.
+func TestForecastOfACrawlThatMines(t *testing.T) {
+	_, seeds := county()
+	p := countyProject(seeds[:1])
+	p.Robots.Purpose = []string{"ai-train"}
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := foreseen(t, p)
+		var b strings.Builder
+		if err := f.writeTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, says := range []string{
+			"HOST        REQUESTS  ROBOTS  TDMREP  SITEMAPS  PAGES",
+			"index.test  95        1       1       3         90 ",
+			"31 URLs  tdm-reservation: 1  http://index.test/.well-known/tdmrep.json (line 1)",
+		} {
+			if !strings.Contains(b.String(), says) {
+				t.Errorf("it does not say %q:\n%s", says, b.String())
+			}
 		}
 	})
 }

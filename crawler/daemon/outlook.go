@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/forecast"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -26,6 +27,7 @@ const (
 type outlook struct {
 	Requests  int64            `json:"requests"`
 	Robots    int64            `json:"robots"`   // of Requests, for robots.txt
+	TDMRep    int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
 	Sitemaps  int64            `json:"sitemaps"` // likewise
 	Pages     int64            `json:"pages"`    // likewise
 	Left      int64            `json:"left"`     // pages known that are not visited
@@ -101,7 +103,9 @@ func (s *scout) forecast(ctx context.Context, p Project, habits map[string]habit
 	tallies, end := crawl.Play(hosts)
 	over := f.over(tallies, end)
 	for i, t := range tallies {
-		again(&t, total.hosts[i].Left, hosts[i].Origins, over)
+		if total.hosts[i].Left > 0 {
+			again(&t, &hosts[i], over)
+		}
 		total.add(total.hosts[i], t, s.start)
 	}
 	total.Ends, total.Duration = ending(end), api.Milliseconds(over.Sub(s.start))
@@ -126,9 +130,9 @@ func (f *forecaster) outlook(h *api.Host) *hostOutlook {
 	policy := f.crawler.Policy.For(h.Host, f.start)
 	o := &hostOutlook{Type: "host", Host: h.Host, Declared: h.Declared, Configured: api.Milliseconds(max(policy.Delay, 0)),
 		Why: h.Why, Origins: h.Origins, Refusals: h.Refusals,
-		outlook: outlook{Requests: h.Requests, Robots: f.robots[h.Host], Left: int64(h.Queued), Blocked: h.Blocked,
+		outlook: outlook{Requests: h.Requests, Robots: f.robots[h.Host], TDMRep: f.tdmrep[h.Host], Left: int64(h.Queued), Blocked: h.Blocked,
 			Bytes: h.Bytes, BytesFrom: sizeAssumed}}
-	o.Sitemaps = o.Requests - o.Robots
+	o.Sitemaps = o.Requests - o.Robots - o.TDMRep
 	habit, known := f.habits[h.Host]
 	switch {
 	case known:
@@ -190,7 +194,7 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
 	known := forecast.Origin{Pages: f.pages[o]}
 	var err error
-	if known.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
+	if known.Robots.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
 		return known, nil, err
 	}
 	file, err := f.gate.Known(ctx, o)
@@ -198,7 +202,14 @@ func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Ori
 		return known, nil, err
 	}
 	if !file.Fetched.IsZero() {
-		known.TTL = max(known.Fresh.Sub(file.Fetched), time.Second)
+		known.Robots.TTL = max(known.Robots.Fresh.Sub(file.Fetched), time.Second)
+	}
+	reserved, err := crawler.ReadReservation(ctx, f.crawler.Frontier, o)
+	if err != nil {
+		return known, nil, err
+	}
+	if !reserved.Until.IsZero() { // it was asked for
+		known.TDMRep = forecast.File{Fresh: reserved.Until, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
 	return known, rules, err
@@ -206,13 +217,13 @@ func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Ori
 
 // add adds what is played of a host to what was done there, and that to the whole.
 func (p *prospect) add(h *hostOutlook, t forecast.Tally, start time.Time) {
-	h.Pages, h.Robots, h.Bytes, h.Left = t.Pages, h.Robots+t.Robots, h.Bytes+t.Bytes, h.Left+t.Left
-	h.Requests = h.Pages + h.Robots + h.Sitemaps
+	h.Pages, h.Robots, h.TDMRep, h.Bytes, h.Left = t.Pages, h.Robots+t.Robots, h.TDMRep+t.TDMRep, h.Bytes+t.Bytes, h.Left+t.Left
+	h.Requests = h.Pages + h.Robots + h.TDMRep + h.Sitemaps
 	if !t.Last.IsZero() {
 		h.Duration = max(h.Duration, api.Milliseconds(t.Last.Sub(start)))
 	}
-	p.Requests, p.Robots, p.Sitemaps, p.Pages = p.Requests+h.Requests, p.Robots+h.Robots, p.Sitemaps+h.Sitemaps, p.Pages+h.Pages
-	p.Left, p.Blocked, p.Bytes = p.Left+h.Left, p.Blocked+h.Blocked, p.Bytes+h.Bytes
+	p.Requests, p.Robots, p.TDMRep, p.Sitemaps = p.Requests+h.Requests, p.Robots+h.Robots, p.TDMRep+h.TDMRep, p.Sitemaps+h.Sitemaps
+	p.Pages, p.Left, p.Blocked, p.Bytes = p.Pages+h.Pages, p.Left+h.Left, p.Blocked+h.Blocked, p.Bytes+h.Bytes
 	switch p.BytesFrom {
 	case "", h.BytesFrom:
 		p.BytesFrom = h.BytesFrom
@@ -237,19 +248,37 @@ func (f *forecaster) over(tallies []forecast.Tally, end forecast.End) time.Time 
 	return over
 }
 
-// again adds to t that a host which is set aside, and so has pages left, is asked for
-// its robots.txt again as long as the crawl goes on.
-func again(t *forecast.Tally, left int64, origins []forecast.Origin, over time.Time) {
-	for _, o := range origins {
-		if left == 0 || o.TTL == 0 || !over.After(o.Fresh) {
-			continue
-		}
-		n := int64(over.Sub(o.Fresh)/o.TTL) + 1
-		t.Robots += n
-		if last := o.Fresh.Add(time.Duration(n-1) * o.TTL); last.After(t.Last) {
-			t.Last = last
-		}
+// again adds to t that a host which has pages left, for it is set aside or has had
+// its pages, is asked for its files again as long as the crawl goes on, but not
+// before it has rested.
+func again(t *forecast.Tally, h *forecast.Host, over time.Time) {
+	for i := range h.Origins {
+		o := &h.Origins[i]
+		t.Robots += lookups(t, h, o.Robots, over)
+		t.TDMRep += lookups(t, h, o.TDMRep, over)
 	}
+}
+
+// lookAgain is how long an origin is set aside until it is looked at again: what was
+// just learnt is heeded once, however short it holds.
+const lookAgain = time.Minute
+
+// lookups returns how often a file is asked for again until the crawl is over.
+func lookups(t *forecast.Tally, h *forecast.Host, f forecast.File, over time.Time) int64 {
+	first := f.Fresh
+	if rested := h.Due.Add(lookAgain); rested.After(first) {
+		first = rested
+	}
+	if f.TTL == 0 || !over.After(first) {
+		return 0
+	}
+	asked, _ := h.Pace(first)
+	every := max(f.TTL, lookAgain+max(asked, h.Policy(first).Delay))
+	n := int64(over.Sub(first)/every) + 1
+	if last := first.Add(time.Duration(n-1) * every); last.After(t.Last) {
+		t.Last = last
+	}
+	return n
 }
 
 // ending says why the crawl would end.

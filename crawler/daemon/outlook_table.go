@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -33,11 +34,18 @@ func (p *prospect) writeTable(w io.Writer) error {
 	s.line("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", clock(p.At))
 	s.line("")
 	s.table(func(row func(...any)) {
-		row("HOST", "REQUESTS", "ROBOTS", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION")
-		for _, h := range p.hosts[:min(len(p.hosts), outlookRows)] {
-			h.row(row, h.Host, paceText(h.Declared), paceText(h.Configured), paceText(h.Visit))
+		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
+		cells := func(all ...any) {
+			if p.TDMRep == 0 {
+				all = slices.Delete(all, 3, 4)
+			}
+			row(all...)
 		}
-		p.row(row, "all", "", "", "")
+		cells(heads...)
+		for _, h := range p.hosts[:min(len(p.hosts), outlookRows)] {
+			h.row(cells, h.Host, paceText(h.Declared), paceText(h.Configured), paceText(h.Visit))
+		}
+		p.row(cells, "all", "", "", "")
 	})
 	if more := len(p.hosts) - outlookRows; more > 0 {
 		s.line("… and %d hosts more: --output names them all", more)
@@ -63,7 +71,7 @@ func (p *prospect) writeTable(w io.Writer) error {
 
 // row writes one row of the table.
 func (o *outlook) row(row func(...any), host, declared, configured, visit string) {
-	row(host, o.Requests, o.Robots, o.Sitemaps, o.Pages, o.Left, o.Blocked, declared, configured, visit,
+	row(host, o.Requests, o.Robots, o.TDMRep, o.Sitemaps, o.Pages, o.Left, o.Blocked, declared, configured, visit,
 		approximate(o.Bytes), about(time.Duration(o.Duration)))
 }
 

@@ -43,12 +43,23 @@ type Host struct {
 	Pace func(time.Time) (rest time.Duration, opens time.Time)
 }
 
-// An Origin is the pages of one origin of a host.
+// An Origin is the pages of one origin of a host, and what comes before them.
 type Origin struct {
-	Pages int64         // to visit
-	Fresh time.Time     // its robots.txt is asked for again before the first visit after it
-	TTL   time.Duration // for how long that holds then; 0: for good
+	Pages  int64 // to visit
+	Robots File  // robots.txt
+	TDMRep File  // tdmrep.json, which comes after it
 }
+
+// A File is one that must be asked for again when it is too old, before the next page.
+// However short it holds, it does for the visit after its own.
+type File struct {
+	Fresh time.Time     // it is asked for again before the first visit after it
+	TTL   time.Duration // for how long it holds then; 0: for good
+}
+
+// due reports whether the file comes first at a moment. served says whether there was
+// a visit since it was asked for last.
+func (f *File) due(at time.Time, served bool) bool { return served && f.TTL > 0 && !at.Before(f.Fresh) }
 
 // An End says why a forecast goes no further.
 type End uint8
@@ -66,6 +77,7 @@ const (
 type Tally struct {
 	Pages  int64     // that are visited
 	Robots int64     // robots.txt files asked for again
+	TDMRep int64     // likewise, tdmrep.json files
 	Bytes  int64     // of pages
 	Left   int64     // pages that are not visited
 	Last   time.Time // the end of the last visit
@@ -113,7 +125,8 @@ type guest struct {
 	abreast int       // visits that have begun since the last rest
 	next    time.Time // due after the rest that these earn
 	turn    int       // of Origins
-	served  bool      // a page was visited under the last robots.txt of that origin
+	served  bool      // there was a visit since the last robots.txt of that origin
+	used    bool      // a page since its last tdmrep.json
 	tally   Tally
 	place   int // in the queue
 }
@@ -123,7 +136,7 @@ func newPlay(c Crawl, hosts []Host) *play {
 	p.workers = newLanes(max(c.Workers, 1), c.Start)
 	for i := range hosts {
 		g := &p.all[i]
-		*g = guest{Host: &hosts[i], due: hosts[i].Due, strikes: hosts[i].Strikes, served: true}
+		*g = guest{Host: &hosts[i], due: hosts[i].Due, strikes: hosts[i].Strikes, served: true, used: true}
 		for _, o := range hosts[i].Origins {
 			g.left += o.Pages
 		}
@@ -165,12 +178,13 @@ func (g *guest) opens(at time.Time) time.Time {
 	return latest(opens, g.Policy(at).Window.Opens(at))
 }
 
-// visit visits the next page of g, or the robots.txt that must come first.
+// visit visits the next page of g, or the file that must come first.
 func (p *play) visit(g *guest, at time.Time) End {
 	o := g.origin()
-	forRobots := g.served && o.TTL > 0 && !at.Before(o.Fresh)
+	forRobots := o.Robots.due(at, g.served)
+	forTDMRep := !forRobots && o.TDMRep.due(at, g.used)
 	switch {
-	case forRobots:
+	case forRobots, forTDMRep:
 	case p.Pages > 0 && p.pages >= p.Pages:
 		return ByPages
 	case p.Bytes > 0 && p.bytes >= p.Bytes:
@@ -178,10 +192,16 @@ func (p *play) visit(g *guest, at time.Time) End {
 	}
 	end := at.Add(g.Visit)
 	p.occupy(g, at, end)
-	if g.served = !forRobots; forRobots {
-		o.Fresh = end.Add(o.TTL)
+	g.served = !forRobots
+	switch {
+	case forRobots:
+		o.Robots.Fresh = end.Add(o.Robots.TTL)
 		g.tally.Robots++
-	} else {
+	case forTDMRep:
+		o.TDMRep.Fresh, g.used = end.Add(o.TDMRep.TTL), false
+		g.tally.TDMRep++
+	default:
+		g.used = true
 		o.Pages--
 		g.left--
 		g.turn++

@@ -65,6 +65,7 @@ var plays = []struct {
 	last   time.Duration // when the last visit ends
 	pages  int64
 	robots int64
+	tdmrep int64
 	left   int64
 }{
 	{name: "nothing", hosts: many(1, host(0, time.Second))},
@@ -112,11 +113,15 @@ var plays = []struct {
 	{name: "time", crawl: forecast.Crawl{Time: 12 * time.Second}, end: forecast.ByTime,
 		hosts: many(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
 	{name: "robots.txt again, and a page each time", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins[0].Fresh, h.Origins[0].TTL = noon.Add(5*time.Second), time.Second
+		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 61 * time.Second, pages: 4, robots: 3},
 	{name: "origins take turns", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Fresh: noon.Add(5 * time.Second), TTL: time.Hour})
+		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Robots: forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Hour}})
 	})), last: 51 * time.Second, pages: 5, robots: 1},
+	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: many(1, with(host(3, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: 15 * time.Second}
+		h.Origins[0].TDMRep = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second}
+	})), last: 81 * time.Second, pages: 3, robots: 4, tdmrep: 2},
 }
 
 func TestPlay(t *testing.T) {
@@ -127,14 +132,14 @@ func TestPlay(t *testing.T) {
 			var all forecast.Tally
 			last := noon
 			for _, h := range tallies {
-				all.Pages, all.Robots, all.Left, all.Bytes = all.Pages+h.Pages, all.Robots+h.Robots, all.Left+h.Left, all.Bytes+h.Bytes
+				all.Pages, all.Robots, all.TDMRep, all.Left, all.Bytes = all.Pages+h.Pages, all.Robots+h.Robots, all.TDMRep+h.TDMRep, all.Left+h.Left, all.Bytes+h.Bytes
 				if h.Last.After(last) {
 					last = h.Last
 				}
 			}
-			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.Robots != p.robots || all.Left != p.left || all.Bytes != 1000*p.pages {
-				t.Errorf("end %d, last after %v, %+v; want end %d, last after %v, pages %d, robots %d, left %d",
-					end, last.Sub(noon), all, p.end, p.last, p.pages, p.robots, p.left)
+			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.Robots != p.robots || all.TDMRep != p.tdmrep || all.Left != p.left || all.Bytes != 1000*p.pages {
+				t.Errorf("end %d, last after %v, %+v; want end %d, last after %v, pages %d, robots %d, tdmrep %d, left %d",
+					end, last.Sub(noon), all, p.end, p.last, p.pages, p.robots, p.tdmrep, p.left)
 			}
 		})
 	}
