@@ -34,7 +34,7 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 	var restErr error
 	ack.Host, restErr = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {
-		c.Hooks.Visited(v)
+		c.Hooks.Visited(c.shown(v))
 	}
 	return ack, errors.Join(archived, err, restErr)
 }

@@ -141,7 +141,7 @@ func (c *Crawler) retry(v *Visit, f Failure, d time.Duration) storage.Ack {
 	}
 	c.tally.retries.Add(1)
 	if c.Hooks.Retried != nil {
-		c.Hooks.Retried(v, f)
+		c.Hooks.Retried(c.shown(v), f)
 	}
 	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
 }

@@ -95,14 +95,14 @@ func (c *Crawler) withheld(v *Visit) bool {
 	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.Use().Refused != nil
 }
 
-// shown returns the visit as it is written down: without the content, if that is
-// withheld.
+// shown returns the visit as it is written down, and as hooks see it: without the
+// content, if that is withheld.
 func (c *Crawler) shown(v *Visit) *Visit {
 	if v.use == nil || !c.withheld(v) {
 		return v
 	}
 	shown, res := *v, *v.Response
-	shown.withheld = true
+	shown.withheld, shown.kept = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
 	shown.Response, shown.Exchange, shown.bodySum = &res, v.Exchange.Head(), nil
 	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.Use().Refused}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -137,6 +138,47 @@ func TestContentIsWithheld(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who looks on sees of a page that is withheld what is written down of it, and how
+// large it was: nobody gets around a purpose by a hook.
+func TestHooksSeeNoWithheldContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const body = "<title>secret</title><a href=/secret>secret</a>"
+		failing := crawltest.HTML(body)
+		failing.Status = http.StatusServiceUnavailable
+		failing.Header.Set("X-Robots-Tag", "noai")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			"/closed": says(body, "X-Robots-Tag", "noai"), "/open": says(body), "/fails": crawltest.Always(failing)}})
+		c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/closed", "http://a.test/open", "http://a.test/fails")
+		var mu sync.Mutex
+		seen := map[string]int{}
+		look := func(v *crawler.Visit) {
+			mu.Lock()
+			defer mu.Unlock()
+			path := strings.TrimPrefix(v.URL().String(), "http://a.test")
+			if v.Errand() || path == "/secret" {
+				return
+			}
+			seen[path]++
+			shown := string(v.Response.Body) + fmt.Sprintf("%+v", v.Document())
+			if v.Exchange != nil {
+				shown += string(v.Exchange.Response)
+			}
+			withheld := path != "/open"
+			if v.Withheld() != withheld || strings.Contains(shown, "secret") == withheld || v.Bytes() != len(body) {
+				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.Withheld(), v.Bytes(), shown)
+			}
+		}
+		c.Hooks.Visited = look
+		c.Hooks.Retried = func(v *crawler.Visit, _ crawler.Failure) { look(v) }
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if seen["/closed"] != 1 || seen["/open"] != 1 || seen["/fails"] < 2 {
+			t.Errorf("seen %v", seen)
+		}
+	})
 }
 
 // Without a handler of the user's, the links of a page lead on though its content

@@ -39,6 +39,7 @@ type Visit struct {
 	brokenOff bool // by us: it says nothing of the server
 	marked    bool // a request that must not be sent again
 	withheld  bool // its content was, from its handler
+	kept      int  // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -79,6 +80,15 @@ func (v *Visit) unsent() bool {
 		}
 	}
 	return v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
+}
+
+// Bytes returns how long the body of the answer was, as decoded, also of one that is
+// withheld.
+func (v *Visit) Bytes() int {
+	if v.Response == nil {
+		return 0
+	}
+	return v.kept + len(v.Response.Body)
 }
 
 // OK reports whether the answer is a 2xx.
@@ -166,7 +176,8 @@ func (l Link) source() storage.Source {
 type Handler func(context.Context, *Visit) ([]Link, error)
 
 // Hooks look on; nil means that nobody does. They are called by many workers
-// at a time, and must not block.
+// at a time, and must not block. Of a page that is withheld (Visit.Withheld) they see
+// what is written down: its header and its Bytes, but not its content.
 type Hooks struct {
 	Refused func(storage.Lease, error)            // a leased URL that may not be visited, and why
 	Visited func(*Visit)                          // every request, robots.txt and sitemaps too

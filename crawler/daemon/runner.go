@@ -329,10 +329,7 @@ func (r *runner) visited(v *crawler.Visit) {
 	}
 	e := api.Event{
 		Type: "visit", Project: r.name, Host: v.URL().Origin().Host(), URL: v.URL().String(),
-		Status: v.Status(), Took: api.Milliseconds(v.End.Sub(v.Start)),
-	}
-	if v.Response != nil {
-		e.Bytes = int64(len(v.Response.Body))
+		Status: v.Status(), Bytes: int64(v.Bytes()), Took: api.Milliseconds(v.End.Sub(v.Start)),
 	}
 	if v.Err != nil {
 		e.Text = v.Err.Error()

@@ -25,7 +25,7 @@ func (p *Player) compare(v *crawler.Visit) {
 	if kind := p.calling.ticket.Kind(); kind != was.Kind {
 		p.differ(was.n, url, "it was asked for as %s, and would be as %s", was.Kind, kind)
 	}
-	if v.Withheld() && len(v.Response.Body) > 0 {
+	if v.Withheld() && v.Bytes() > 0 {
 		p.differ(was.n, url, "its content was used, and would be kept back")
 	}
 	if source := v.Lease.Source.String(); was.Kind != ledger.RobotsTXT && source != was.Source {

@@ -115,9 +115,7 @@ func (m *Metrics) visited(project string, v *crawler.Visit) {
 	if v.Withheld() {
 		m.withheld.Inc()
 	}
-	if v.Response != nil {
-		m.bytes.Add(float64(len(v.Response.Body)))
-	}
+	m.bytes.Add(float64(v.Bytes()))
 }
 
 // Discovered counts a URL that was queued: frontier.Config.Discovered.
