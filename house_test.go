@@ -41,7 +41,7 @@ var plan = map[string][]string{
 	"crawler":                   {".", "robots", "politeness", "storage", "storage/ledger", "frontier", "frontier/sitemap", "crawler/extract"},
 	"crawler/forecast":          {"politeness"},
 	"crawler/replay":            {".", "robots", "storage", "storage/ledger", "storage/warc", "crawler"},
-	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "frontier", "crawler", "crawler/botauth"},
+	"crawler/collyfetch":        {".", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "frontier", "crawler", "crawler/botauth"},
 	"crawler/ftpfetch":          {".", "crawler"},
 	"crawler/ftpfetch/ftptest":  {},
 	"crawler/crawltest":         {"."},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -25,6 +26,23 @@ type Ledger interface {
 	HasRobots(hash string) bool
 	// KeepRobots keeps one, and returns when it is on the disk.
 	KeepRobots(ctx context.Context, hash string, body []byte) error
+}
+
+// RunOf returns what a ledger says of a crawl that this program makes by a policy: its
+// rests. Who makes it, and how it reads robots.txt, is for the caller to add.
+func RunOf(p politeness.Policy) ledger.Run {
+	run := ledger.Run{
+		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
+		Hosts: make(map[string]ledger.Override, len(p.Hosts)),
+	}
+	for host, o := range p.Hosts {
+		says := ledger.Override{Reason: ledger.Brief(o.Reason), Expires: o.Expires}
+		if o.Delay != nil {
+			says.DelayMS = new(max(p.For(host, time.Time{}).Delay, 0).Milliseconds())
+		}
+		run.Hosts[host] = says
+	}
+	return run
 }
 
 // keepRules keeps the robots.txt that a clearance or a refusal rests on, before

@@ -1,8 +1,11 @@
 package collyfetch_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,6 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
 // library is a web of three pages, one of which robots.txt closes.
@@ -71,6 +76,45 @@ func ExampleOptions() {
 
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("https://shop.example/")
+}
+
+// What the pages are for, and a ledger that proves what permitted each request.
+func ExampleOptions_ledger() {
+	closed := crawltest.HTML("<h1>Diary</h1>")
+	closed.Header.Set("X-Robots-Tag", "noai")
+	web := crawltest.New(crawltest.Site{Host: "library.example", Pages: map[string]crawltest.Page{
+		"/":      crawltest.Always(crawltest.HTML("<h1>Library</h1><a href=/diary>Diary</a>")),
+		"/diary": crawltest.Always(closed),
+	}})
+	dir, err := os.MkdirTemp("", "crawl")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: dir, Ledger: true,
+		Robots: robots.GateConfig{Purposes: []string{"ai-train"}},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: web},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println("to train on:", e.Text) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
+	if err := errors.Join(c.Visit("http://library.example/"), c.Close()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("not to be used for that:", c.Stats().Withheld)
+
+	report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{}) // as decorum ledger verify does
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("requests:", report.Requests, "all right:", report.OK())
+	// Output:
+	// to train on: Library
+	// not to be used for that: 1
+	// requests: 4 all right: true
 }
 
 // A Clone has callbacks of its own, and joins the crawl under a name.

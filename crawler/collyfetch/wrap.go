@@ -37,13 +37,17 @@ type Options struct {
 	// frontier.db and robots.db; delete it to start anew. Empty: the state is
 	// in memory, and ends with the process.
 	Dir string
+	// Ledger writes down what permits each request before its first byte leaves, in the
+	// directory ledger of Dir: "decorum ledger verify --data Dir" checks it. A run ends
+	// where that cannot be written.
+	Ledger bool
 	// Cookies shows to sites the cookies that they set, and keeps them in the state
 	// of the crawl. Without it, cookies are ignored.
 	Cookies bool
 
 	Policy   politeness.Policy       // how long hosts rest
 	Limits   politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
-	Robots   robots.GateConfig       // how robots.txt is read; Agent is set from Agent
+	Robots   robots.GateConfig       // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
 	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
 	Fetch    Config                  // how requests are sent; UserAgent and From are set from Agent and Contact, Cookies from Cookies
 	Settings crawler.Settings        // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
@@ -59,6 +63,7 @@ type Crawl struct {
 
 	crawler *crawler.Crawler
 	stores  []storage.Store // the gate's notes first
+	proof   *proof          // nil: none
 	ctx     context.Context // of colly.StdlibContext
 	async   atomic.Bool     // of colly.Async
 	workers int             // as the Options say
@@ -89,6 +94,9 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
+	}
+	if o.Ledger && o.Dir == "" {
+		return nil, errNoDir
 	}
 	if err := crawl.openStores(o); err != nil {
 		return nil, err
@@ -142,18 +150,30 @@ func (c *Crawl) openStores(o Options) error {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
 		Damaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
-	for _, name := range []string{"robots.db", "frontier.db"} {
-		s, err := bolt.Open(filepath.Join(o.Dir, name), opts)
-		if err != nil {
-			return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
-		}
-		c.stores = append(c.stores, s)
-		// What was learnt of robots.txt files is on the disk before the frontier says
-		// that they have been asked for.
-		opts.Before = func() error { return s.Flush(context.Background()) }
+	err := c.openStore(o.Dir, "robots.db", opts)
+	if err == nil {
+		err = c.openLedger(o)
+	}
+	if err == nil {
+		// What was learnt of robots.txt files, and what permitted requests, is on the disk
+		// before the frontier says that they have been made.
+		opts.Before = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.proof.sync()) }
+		err = c.openStore(o.Dir, "frontier.db", opts)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
 	}
 	c.resumed = true
 	return nil
+}
+
+// openStore opens one of the files of the crawl's state.
+func (c *Crawl) openStore(dir, name string, opts bolt.Options) error {
+	s, err := bolt.Open(filepath.Join(dir, name), opts)
+	if err == nil {
+		c.stores = append(c.stores, s)
+	}
+	return err
 }
 
 // state returns the store of the crawl's frontier.
@@ -170,6 +190,9 @@ func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.state(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
 		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
+	}
+	if c.proof != nil {
+		c.crawler.Ledger = c.proof
 	}
 }
 
@@ -244,5 +267,5 @@ func (c *Crawl) Close() (err error) {
 	for _, s := range slices.Backward(c.stores) { // the frontier waits for the gate's notes
 		err = errors.Join(err, s.Close())
 	}
-	return err
+	return errors.Join(err, c.proof.close())
 }

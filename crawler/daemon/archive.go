@@ -62,7 +62,7 @@ func (a *app) openArchive(p Project) (*archive, error) {
 // warcConfig returns where and how WARC files are written.
 func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 	info := []warc.Field{
-		{Name: "software", Value: "decorum/" + Version() + " (https://" + modulePath + ")"},
+		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.Module + ")"},
 		{Name: "operator", Value: p.Agent.Contact},
 		{Name: "http-header-user-agent", Value: p.userAgent()},
 		{Name: "robots", Value: "obeyed (RFC 9309, dialect " + p.Robots.Dialect + ")"},

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
@@ -129,7 +131,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, "decorum", Version())
+			_, err := fmt.Fprintln(a.stdout, "decorum", decorum.Version())
 			return err
 		},
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 // A result is what one call of the command did.
@@ -61,7 +63,7 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, ExitDone, "Exit codes:"},
 		{"nothing", nil, ExitDone, "Usage:"},
 		{"help of a command", []string{"crawl", "--help"}, ExitDone, "--max-pages N"},
-		{"version", []string{"version"}, ExitDone, "decorum " + Version()},
+		{"version", []string{"version"}, ExitDone, "decorum " + decorum.Version()},
 		{"completion", []string{"completion", "bash"}, ExitDone, "bash completion"},
 		{"unknown command", []string{"craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
 		{"unknown command of robots", []string{"robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
@@ -136,7 +138,7 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 func TestUserAgent(t *testing.T) {
 	p := DefaultProject()
 	p.Agent.Contact = "https://example.com/bot"
-	if got, want := p.userAgent(), "decorum/"+Version()+" (+https://example.com/bot)"; got != want {
+	if got, want := p.userAgent(), "decorum/"+decorum.Version()+" (+https://example.com/bot)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Agent.Product, p.Agent.Version = "examplebot", "1.0"

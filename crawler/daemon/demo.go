@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -31,7 +32,7 @@ const demoDelay = 200 * time.Millisecond
 // demoTime bounds the demo on a slow machine; it ends by itself in half of it.
 const demoTime = time.Minute
 
-const demoContact = "https://" + modulePath
+const demoContact = "https://" + decorum.Module
 
 func (a *app) demoCommand() *cobra.Command {
 	var serve, progress string

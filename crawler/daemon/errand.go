@@ -43,7 +43,7 @@ func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*erra
 // draft returns a project of what the flags of a command that fetches say.
 func (q robotsCheck) draft() *draft {
 	d := newDraft()
-	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + modulePath}
+	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.Module}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
 	d.flags["agent.contact"], d.flags["fetch.connect_to"] = "--contact", "--connect-to"
 	return d

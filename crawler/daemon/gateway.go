@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
@@ -61,7 +62,7 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 	g.daemon, g.page = d, page.New(d, g.audit)
 	g.server = api.NewServer(d, api.Config{
 		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
-		Version: Version(), TLS: g.tls, Log: g.app.log,
+		Version: decorum.Version(), TLS: g.tls, Log: g.app.log,
 	})
 	return nil
 }

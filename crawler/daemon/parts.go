@@ -21,7 +21,7 @@ import (
 func (p *Project) userAgent() string {
 	version := p.Agent.Version
 	if version == "" {
-		version = Version()
+		version = decorum.Version()
 	}
 	return p.Agent.Product + "/" + version + " (+" + p.Agent.Contact + ")"
 }

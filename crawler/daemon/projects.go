@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
@@ -213,7 +214,7 @@ func (s *supervisor) Ready(context.Context) error {
 
 // About tells site owners under which names the daemon crawls.
 func (s *supervisor) About() api.About {
-	about := api.About{Version: Version(), Products: []api.Product{}}
+	about := api.About{Version: decorum.Version(), Products: []api.Product{}}
 	seen := map[api.Product]bool{}
 	for _, r := range s.all() {
 		ed := r.edition()

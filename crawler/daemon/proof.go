@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -46,20 +47,10 @@ func (a *app) openProof(p Project) (*proof, error) {
 
 // ledgerRun returns what the project's records are made by.
 func (p *Project) ledgerRun() ledger.Run {
-	run := ledger.Run{
-		Software: "decorum/" + Version(), Project: p.Name, UserAgent: p.userAgent(), Agent: p.Agent.Product,
-		Dialect: p.Robots.Dialect, Extensions: p.Robots.Extensions, Purposes: p.Robots.Purpose,
-		DelayMS: time.Duration(p.Politeness.Delay).Milliseconds(), Refusals: p.Output.LedgerRefusals,
-		Hosts: make(map[string]ledger.Override, len(p.Politeness.Hosts)),
-	}
-	for name, h := range p.Politeness.Hosts {
-		host, _ := hostName(name)
-		o := ledger.Override{Reason: ledger.Brief(h.Reason), Expires: h.Expires.end()}
-		if h.Delay != nil {
-			o.DelayMS = new(time.Duration(*h.Delay).Milliseconds())
-		}
-		run.Hosts[host] = o
-	}
+	run := crawler.RunOf(p.policy())
+	run.Project, run.UserAgent, run.Agent = p.Name, p.userAgent(), p.Agent.Product
+	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
+	run.Refusals = p.Output.LedgerRefusals
 	return run
 }
 

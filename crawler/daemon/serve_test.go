@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -163,7 +164,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.put("shop", f.file("http://shop.example/", brisk))
 	await(t, "the new file is seen without being asked for", func() bool { _, err := f.find("shop"); return err == nil })
-	if p := f.project("shop"); p.State != api.Stopped || p.UserAgent != "decorum/"+Version()+" (+mailto:bot@example.com)" || p.Loaded.IsZero() || p.FileError != "" {
+	if p := f.project("shop"); p.State != api.Stopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.Loaded.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}
 	f.do("shop", api.Start, api.Start)

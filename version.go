@@ -1,11 +1,12 @@
-package daemon
+package decorum
 
 import (
 	"runtime/debug"
 	"strings"
 )
 
-const modulePath = "github.com/decorum-crawler/decorum"
+// Module is the path of decorum's module.
+const Module = "github.com/decorum-crawler/decorum"
 
 // Version returns the version of decorum in this program, as its module has it,
 // without the leading v; "devel" if it was built from a work tree.
@@ -16,7 +17,7 @@ func Version() string {
 	}
 	version := info.Main.Version
 	for _, dep := range info.Deps {
-		if dep.Path == modulePath {
+		if dep.Path == Module {
 			version = dep.Version
 		}
 	}

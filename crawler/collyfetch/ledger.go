@@ -1,0 +1,57 @@
+package collyfetch
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// A proof is the crawl's Ledger. It waits for no room on the disk: where there is
+// none, the run ends.
+type proof struct{ *ledger.Ledger }
+
+// openLedger opens the ledger of the crawl, whose directory is locked.
+func (c *Crawl) openLedger(o Options) error {
+	if !o.Ledger {
+		return nil
+	}
+	run := crawler.RunOf(o.Policy)
+	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.Refusals
+	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, "ledger"), Run: run,
+		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
+	if err == nil {
+		c.proof = &proof{l}
+	}
+	return err
+}
+
+// Append implements crawler.Ledger.
+func (p *proof) Append(_ context.Context, r *ledger.Record) (int64, error) { return p.Ledger.Append(r) }
+
+// KeepRobots implements crawler.Ledger.
+func (p *proof) KeepRobots(_ context.Context, hash string, body []byte) error {
+	return p.Ledger.KeepRobots(hash, body)
+}
+
+// sync returns when all that was written before is on the disk.
+func (p *proof) sync() error {
+	if p == nil {
+		return nil
+	}
+	return p.Sync()
+}
+
+// close ends the run of the ledger.
+func (p *proof) close() error {
+	if p == nil {
+		return nil
+	}
+	return p.Close()
+}
+
+// errNoDir refuses a ledger in memory.
+var errNoDir = errors.New("collyfetch: a ledger needs Dir")

@@ -1,0 +1,98 @@
+package collyfetch_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+)
+
+// press is a site that asks that some of its pages not be used for training.
+func press() *crawltest.Web {
+	closed := crawltest.HTML("<h1>Noai</h1>")
+	closed.Header.Set("X-Robots-Tag", "noai")
+	return crawltest.New(crawltest.Site{Host: "press.test",
+		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
+		Pages: map[string]crawltest.Page{
+			"/.well-known/tdmrep.json": crawltest.Always(crawltest.Typed("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
+			"/":                        crawltest.Always(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
+			"/open":                    crawltest.Always(crawltest.HTML("<h1>Open</h1>")),
+			"/noai":                    crawltest.Always(closed),
+		}})
+}
+
+// titlesOf crawls the press, and returns what the callbacks have seen.
+func titlesOf(t *testing.T, o collyfetch.Options) (titles []string) {
+	t.Helper()
+	c, err := collyfetch.Wrap(colly.NewCollector(), o)
+	must(t, err)
+	c.OnResponse(func(r *colly.Response) { titles = append(titles, r.Request.URL.Path) })
+	c.OnHTML("h1", func(e *colly.HTMLElement) { titles = append(titles, e.Text) })
+	c.OnHTML("a", func(e *colly.HTMLElement) { must(t, e.Request.Visit(e.Attr("href"))) })
+	c.OnError(func(r *colly.Response, err error) { t.Errorf("OnError of %s: %v", r.Request.URL, err) })
+	must(t, c.Visit("http://press.test/"))
+	must(t, c.Close())
+	return titles
+}
+
+func prefixed(prefix string, paths ...string) []string {
+	for i, p := range paths {
+		paths[i] = prefix + p
+	}
+	return paths
+}
+
+// A collector that is wrapped for a purpose asks for no page that robots.txt or
+// tdmrep.json close to it, and its callbacks see nothing of one that objects itself.
+// What permitted each request is in the ledger, of each run.
+func TestWrapForAPurpose(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		web := press()
+		o := quiet(web)
+		o.Dir, o.Ledger, o.Robots.Purposes = dir, true, []string{"ai-train"}
+		o.Policy.Hosts = map[string]politeness.Override{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
+		if got, want := titlesOf(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
+			t.Errorf("the callbacks saw %q, want %q", got, want)
+		}
+		asked := paths(web)
+		if want := prefixed("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai", "/open"); !slices.Equal(asked, want) {
+			t.Errorf("asked for %q, want %q", asked, want)
+		}
+		titlesOf(t, o) // there is nothing left
+		o.Robots.Purposes = []string{"baking"}
+		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), `purpose "baking"`) {
+			t.Errorf("%v, want an unknown purpose refused", err)
+		}
+		report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{})
+		must(t, err)
+		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(asked)) || report.Rests != report.Requests-1 {
+			t.Errorf("the ledger: %+v", *report)
+		}
+	})
+}
+
+func TestWrapWithALedgerThatCannotBe(t *testing.T) {
+	o := quiet(press())
+	o.Ledger = true
+	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs Dir") {
+		t.Errorf("%v, want that it needs a directory", err)
+	}
+	o.Dir = t.TempDir()
+	must(t, os.WriteFile(filepath.Join(o.Dir, "ledger"), nil, 0o600))
+	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "ledger") {
+		t.Errorf("%v, want that the ledger cannot be opened", err)
+	}
+	must(t, os.Remove(filepath.Join(o.Dir, "ledger")))
+	must(t, wrap(t, colly.NewCollector(), o).Visit("http://press.test/open")) // nobody holds the files
+}
