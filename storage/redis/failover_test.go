@@ -1,9 +1,11 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +97,30 @@ func TestFence(t *testing.T) {
 	leaseOne(t, s, ttl)
 	if waited := time.Since(back); waited < ttl+gap {
 		t.Errorf("a host was given out %v after the failover, want at least %v", waited, ttl+gap)
+	}
+}
+
+// A link that is known, since another process has added it, is no safer than that: who adds
+// it again waits until a replica has it, too.
+func TestKnownLinkIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 1)
+	prefix, replica := newPrefix(), c.Nodes()[1]
+	var stores []*Store
+	for range 2 {
+		stores = append(stores, openShared(t, c, prefix, Options{Partitions: 1, Timeout: 500 * time.Millisecond}))
+	}
+	must(t, replica.Signal(syscall.SIGSTOP))
+	for i, s := range stores {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if fates, err := s.Add(ctx, pages(1, 1), 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("store %d: %v, %v, though no replica has it", i, fates, err)
+		}
+		cancel()
+	}
+	must(t, replica.Signal(syscall.SIGCONT))
+	if fates := must1(stores[1].Add(t.Context(), pages(1, 1), 0)); fates[0] != storage.Known {
+		t.Errorf("it is %v, want that it is known", fates[0])
 	}
 }
 

@@ -126,8 +126,8 @@ func (s *Store) tryGroup(ctx context.Context, sc *script, calls []call, g *group
 		for k, i := range g.items {
 			ours[k] = calls[i]
 		}
-		results := g.node.DoMulti(limited, append(s.commands(sc, ours), s.wait())...)
-		unsafe := confirmed(results[len(ours)])
+		results := g.node.DoMulti(limited, append(s.commands(sc, ours), s.wait(ours[0].partition)...)...)
+		unsafe := confirmed(results[len(ours):])
 		for k, i := range g.items {
 			m, err := results[k].ToMessage()
 			if err != nil && !isMissing(err) {

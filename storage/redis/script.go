@@ -140,29 +140,33 @@ func (s *Store) trySafely(ctx context.Context, p *partition, sc *script, args ..
 	args = append([]string{s.clock.now()}, args...)
 	err = s.client.Dedicated(func(c rueidis.DedicatedClient) error {
 		for _, whole := range []bool{false, true} {
-			answers := c.DoMulti(ctx, s.command(sc, whole, p, args), s.wait())
+			answers := c.DoMulti(ctx, append([]rueidis.Completed{s.command(sc, whole, p, args)}, s.wait(p)...)...)
 			if m, err = answers[0].ToMessage(); isMissing(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			return confirmed(answers[1])
+			return confirmed(answers[1:])
 		}
 		return err
 	})
 	return m, err
 }
 
-// wait returns the command that waits until a replica has what its connection wrote.
-func (s *Store) wait() rueidis.Completed {
-	return s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()
+// wait returns commands that wait until a replica has what the server of a partition has
+// by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
+// find all done that others are still waiting for: so something is written in any case.
+func (s *Store) wait(p *partition) []rueidis.Completed {
+	write := s.client.B().Hset().Key(p.base+"m").FieldValue().FieldValue("waits", "1").Build()
+	return []rueidis.Completed{write, s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()}
 }
 
 // confirmed returns an error unless wait was answered by a replica.
-func confirmed(answer rueidis.RedisResult) error {
-	if n, err := answer.AsInt64(); err != nil || n < 1 {
-		return errors.Join(errUnsafe, err)
+func confirmed(answers []rueidis.RedisResult) error {
+	written := answers[0].Error()
+	if n, err := answers[1].AsInt64(); written != nil || err != nil || n < 1 {
+		return errors.Join(errUnsafe, written, err)
 	}
 	return nil
 }
