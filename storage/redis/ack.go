@@ -45,7 +45,11 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return err
 	}
 	defer end()
-	said, _, err := s.call(ctx, s.partition(l.URL.Origin().Host()), false, renewScript,
+	p := s.partition(l.URL.Origin().Host())
+	if err := s.announce(ctx, p, ttl); err != nil {
+		return fmt.Errorf("renew %v: %w", l.URL, err)
+	}
+	said, _, err := s.call(ctx, p, false, renewScript,
 		s.clock.offset(now.UnixMicro()), strconv.FormatInt(lengthOf(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)

@@ -30,9 +30,12 @@
 // in microseconds, rounded up.
 //
 // A replica that takes over may not know the last leases and due times, and its clock
-// may be another's. Each partition remembers which process served it last (run_id).
-// When that has changed it gives out nothing until the longest lease has run out, and
-// then each of its hosts rests once more: no host is visited early, or by two.
+// may be another's. Each partition remembers under which reign of a master it was served
+// last (master_replid, which is new with each start and each promotion). When that has
+// changed it gives out nothing until the longest lease has run out, and then each of its
+// hosts rests once more: no host is visited early, or by two. How long leases may run, a
+// replica has confirmed before the first is given. To that come Options.Timeout and 2 s, for
+// a master that was stopped, or cut off, may give leases yet when it has been replaced.
 //
 // What a process knows of the partitions is what calls have said of them. Each counts
 // its changes, so that to look whether others have changed one costs little.
@@ -55,7 +58,7 @@
 // prefix:{tag}:, and tags are chosen so that slots, and so servers, have equal shares.
 // Scripts are in lua/, and say what they take and return.
 //
-//	m            hash        sums; the server that served last, its fence
+//	m            hash        sums; the reign under which it was served last, its fence
 //	u            hash        what all workers have done together (of the first partition)
 //	w            sorted set  workers                              → when they were heard of (likewise)
 //	w:WORKER     hash        what a worker has done (likewise)

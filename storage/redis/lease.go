@@ -131,6 +131,10 @@ func (s *Store) take(ctx context.Context, now time.Time, ttl time.Duration, max 
 		if len(shares) == 0 {
 			break
 		}
+		shares, err := s.announced(ctx, shares, ttl)
+		if err != nil {
+			return leases, err
+		}
 		more, err := s.leaseFrom(ctx, shares, ttl)
 		leases = append(leases, more...)
 		if err != nil {
@@ -240,15 +244,8 @@ type taken struct {
 
 // leased reads the answer of lease.lua, or why there is none.
 func (s *Store) leased(ctx context.Context, p *partition, began uint64, sent time.Time, a answer) ([]taken, error) {
-	if err := a.err; err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if !isPassing(err) {
-			return nil, fmt.Errorf("lease: %w", err)
-		}
-		s.lost(p, err)
-		return nil, nil
+	if a.err != nil {
+		return nil, s.excuse(ctx, p, a.err)
 	}
 	answer, err := a.message.ToArray()
 	if err != nil || len(answer) != 2 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // slots is how many hash slots a cluster has (Redis Cluster specification).
@@ -19,8 +20,9 @@ type partition struct {
 
 	mu   sync.Mutex
 	sum  sum
-	took uint64 // when sum was received, as Store.calls counts
-	down bool   // its server did not answer last time
+	took uint64        // when sum was received, as Store.calls counts
+	down bool          // its server did not answer last time
+	long time.Duration // so long leases are announced
 }
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
@@ -86,6 +88,20 @@ func (p *partition) known() (sum, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sum, !p.down
+}
+
+// announced returns how long leases may run as the partition has noted it.
+func (p *partition) announced() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.long
+}
+
+// announce keeps that the partition has noted, and a replica, how long leases may run.
+func (p *partition) announce(ttl time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.long = max(p.long, ttl)
 }
 
 // width is how many calls one call of the Store has under way at a time.

@@ -3,18 +3,20 @@
 -- lease is its token, expiry, origin, record, the clock of its host, and since when
 -- that was due. Without tokens it only says what there is.
 
--- fence finds that this server is not the one that served the partition last: it
--- was restarted, or is a replica that took over, and may not know the last leases
--- and due times. So nothing is handed out until the longest lease has run out, and
--- then each host rests once more, for a visit may have ended just before.
+-- fence finds that this is not the reign under which the partition was served last: the
+-- server was restarted, or is a replica that took over, be it one that had served before,
+-- and may not know the last leases and due times. So nothing is handed out until the
+-- longest lease has run out, and then each host rests once more, for a visit may have
+-- ended just before. A master has a replication id that is of its reign alone.
 local function fence()
-  local run = string.match(call('INFO', 'server'), 'run_id:(%x+)') or 'unknown'
-  if meta.is.run == run then return end
-  if meta.is.run then
+  local reign = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
+  if not reign then error('the server does not tell master_replid') end
+  if meta.is.reign == reign then return end
+  if get(meta, 'longest') > 0 then
     set(meta, 'fence', now + get(meta, 'longest'))
     add(meta, 'epoch', 1)
   end
-  meta.is.run, meta.changed.run = run, true
+  set(meta, 'reign', reign)
 end
 
 local ttl, bound, default = tonumber(ARGV[2]), moment(ARGV[3]), tonumber(ARGV[4])
@@ -43,7 +45,8 @@ end
 local more, leases = wake(), {}
 more = expire() or more
 fence()
-set(meta, 'longest', math.max(get(meta, 'longest'), #ARGV > 4 and ttl or 0))
+-- It was announced; but a server for which durability none is enough may have lost that.
+if #ARGV > 4 then set(meta, 'longest', math.max(get(meta, 'longest'), ttl)) end
 local i = 5 -- the next token
 while ARGV[i] and not more and now >= get(meta, 'fence') do
   local name, at = first(base .. 'd')

@@ -4,6 +4,5 @@ local at, ttl, token = moment(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local expires = tonumber(call('ZSCORE', base .. 'o', token))
 if not expires or expires <= at then return {sum(), '0'} end
 call('ZADD', base .. 'o', at + ttl, token)
-set(meta, 'longest', math.max(get(meta, 'longest'), ttl))
 add(meta, 'version', 1)
 return {finish(), '1'}

@@ -1,0 +1,119 @@
+package redis
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// A pair is the two servers of the first of three partitions.
+type pair struct {
+	*redistest.Cluster
+	master, replica *redistest.Node
+}
+
+func startPair(t *testing.T) *pair {
+	c := redistest.Start(t, 3, 1)
+	return &pair{c, c.Nodes()[0], c.Nodes()[3]}
+}
+
+// swap has the replica take over in order.
+func (p *pair) swap(t *testing.T) {
+	t.Helper()
+	must1(p.replica.Do(t.Context(), "CLUSTER", "FAILOVER"))
+	p.master, p.replica = p.replica, p.master
+	must(t, p.replica.Until(t.Context(), "master_link_status:up", "INFO", "replication"))
+	p.Wait()
+}
+
+// cutOff has the replica learn nothing any more of what its master is told.
+func (p *pair) cutOff(t *testing.T) {
+	t.Helper()
+	must(t, p.replica.Signal(syscall.SIGSTOP))
+	must1(p.master.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica"))
+}
+
+// lose kills the master, has the replica take over that was cut off, and gives that one
+// a replica.
+func (p *pair) lose(t *testing.T) {
+	t.Helper()
+	p.Kill(p.master)
+	must(t, p.replica.Signal(syscall.SIGCONT))
+	p.AwaitMasters(3)
+	p.Restart(p.master)
+	p.master, p.replica = p.replica, p.master
+	p.Wait()
+}
+
+// open opens a store of three partitions.
+func (p *pair) open(t *testing.T, prefix string) *Store {
+	t.Helper()
+	return openShared(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, Refresh: 20 * time.Millisecond, RestartDelay: time.Millisecond})
+}
+
+// fill opens a store that holds so many pages of a host of the first partition.
+func (p *pair) fill(t *testing.T, prefix string, each int) *Store {
+	t.Helper()
+	s := p.open(t, prefix)
+	for h := 0; ; h++ {
+		if first := page(fmt.Sprintf("https://h%d.example/", h)); s.partition(first.URL.Origin().Host()) == s.partitions[0] {
+			for i := range each {
+				must1(s.Add(t.Context(), []storage.Entry{page(fmt.Sprintf("%v%d", first.URL, i))}, 0))
+			}
+			return s
+		}
+	}
+}
+
+// A replica takes over that has not what its master was told last: what that has leased
+// out is given to nobody else before its end.
+func TestFailoverOfWhatWasLost(t *testing.T) {
+	t.Parallel()
+	const long = time.Minute
+	p := startPair(t)
+	prefix := newPrefix()
+	before := p.fill(t, prefix, 2)
+	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, before, long)}}))
+	p.swap(t)
+	served, untouched, briefly := p.open(t, prefix), p.fill(t, newPrefix(), 1), p.fill(t, newPrefix(), 2)
+	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, briefly, time.Millisecond)}}))
+	p.cutOff(t)
+	ends := map[*Store]time.Time{}
+	for _, s := range []*Store{untouched, briefly, served} {
+		leases, _, err := s.Lease(t.Context(), time.Now(), long, 1)
+		must(t, err)
+		if len(leases) > 0 {
+			ends[s] = leases[0].Expires
+		}
+	}
+	p.lose(t)
+	for name, s := range map[string]*Store{"a partition that never leased": untouched, "one that leased more briefly": briefly} {
+		switch leases, _ := leaseAnew(t, s, long); {
+		case len(leases) > 0 && time.Now().Before(ends[s]):
+			t.Errorf("%s: a host was given out a second time %v before the end of its first lease", name, time.Until(ends[s]))
+		case len(leases) == 0 && ends[s].IsZero():
+			t.Errorf("%s: nothing is given, and nothing was before", name)
+		}
+	}
+	if leases, next := leaseAnew(t, served, long); len(leases) > 0 || time.Until(next.At) < long/2 {
+		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.At)
+	}
+}
+
+// leaseAnew leases from servers that all answer what is due now or in a moment, not what
+// is when a long lease has ended.
+func leaseAnew(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Next) {
+	t.Helper()
+	for {
+		must(t, s.askAll(t.Context()))
+		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
+		must(t, err)
+		if s.allUp() && (len(leases) > 0 || time.Until(next.At) > 10*time.Second) {
+			return leases, next
+		}
+	}
+}
