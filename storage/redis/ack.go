@@ -118,16 +118,22 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	})
 	var mu sync.Mutex
 	var stale []error
+	var long []*storage.Ack
 	err = s.send(ctx, batches, false, ackScript, nil, func(i int, said byte, again bool) error {
-		if said != '1' && !again {
-			mu.Lock()
-			defer mu.Unlock()
-			stale = append(stale, fmt.Errorf("ack %v: %w", acks[i].Lease.URL, storage.ErrStale))
+		mu.Lock()
+		defer mu.Unlock()
+		switch a := &acks[i]; {
+		case said != '1' && !again:
+			stale = append(stale, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStale))
+		case s.outlastsFence(a):
+			long = append(long, a)
 		}
 		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("ack: %w", err)
+	} else {
+		err = s.owe(ctx, long)
 	}
 	return errors.Join(append(stale, err)...)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // latest is the last moment that is kept, in microseconds: what a double holds.
@@ -88,6 +90,16 @@ func (c *clock) out(t time.Time) string {
 		return strconv.FormatInt(latest, 10)
 	}
 	return strconv.FormatInt(lengthOf(d), 10)
+}
+
+// untilDue returns how long it is until the host is due.
+func (c *clock) untilDue(h *storage.Host) time.Duration {
+	if !c.told {
+		return time.Until(h.Due)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return h.Due.Sub(time.UnixMicro(c.last))
 }
 
 // local returns the time at of a server that said that it is now there, in

@@ -18,9 +18,10 @@
 //
 // Replication is asynchronous: what a master has said it may take with it. So Add
 // and SetNote wait until a replica has confirmed (WAIT), and links that were added are
-// there when their page is acked. Nothing is lost when one server dies at a time; what
-// was in hand, or acked last, may be visited again. If master and replicas lose power
-// together, what is not on their disks is lost, and that is up to a second by
+// there when their page is acked. So does an Ack after which a host rests for longer than
+// what is said of failovers below makes up for. Nothing is lost when one server dies at a
+// time; what was in hand, or acked last, may be visited again. If master and replicas lose
+// power together, what is not on their disks is lost, and that is up to a second by
 // appendfsync everysec: see Disk.
 //
 // # Time

@@ -70,7 +70,7 @@ func (p *pair) fill(t *testing.T, prefix string, each int) *Store {
 }
 
 // A replica takes over that has not what its master was told last: what that has leased
-// out is given to nobody else before its end.
+// out is given to nobody else before its end, and a long rest is kept.
 func TestFailoverOfWhatWasLost(t *testing.T) {
 	t.Parallel()
 	const long = time.Minute
@@ -79,8 +79,9 @@ func TestFailoverOfWhatWasLost(t *testing.T) {
 	before := p.fill(t, prefix, 2)
 	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, before, long)}}))
 	p.swap(t)
-	served, untouched, briefly := p.open(t, prefix), p.fill(t, newPrefix(), 1), p.fill(t, newPrefix(), 2)
+	served, untouched, briefly, resting := p.open(t, prefix), p.fill(t, newPrefix(), 1), p.fill(t, newPrefix(), 2), p.fill(t, newPrefix(), 1)
 	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, briefly, time.Millisecond)}}))
+	visit := leaseOne(t, resting, long)
 	p.cutOff(t)
 	ends := map[*Store]time.Time{}
 	for _, s := range []*Store{untouched, briefly, served} {
@@ -90,7 +91,12 @@ func TestFailoverOfWhatWasLost(t *testing.T) {
 			ends[s] = leases[0].Expires
 		}
 	}
+	acked := p.rest(t, resting, visit, time.Hour)
 	p.lose(t)
+	must(t, <-acked)
+	if i, _, err := resting.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.Host.Due) < time.Hour/2 {
+		t.Errorf("a host that was to rest for an hour is due in %v (%v)", time.Until(i.Host.Due), err)
+	}
 	for name, s := range map[string]*Store{"a partition that never leased": untouched, "one that leased more briefly": briefly} {
 		switch leases, _ := leaseAnew(t, s, long); {
 		case len(leases) > 0 && time.Now().Before(ends[s]):
@@ -102,6 +108,18 @@ func TestFailoverOfWhatWasLost(t *testing.T) {
 	if leases, next := leaseAnew(t, served, long); len(leases) > 0 || time.Until(next.At) < long/2 {
 		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.At)
 	}
+}
+
+// rest acks a visit after which its host rests for so long. When it returns the master
+// knows of that.
+func (p *pair) rest(t *testing.T, s *Store, visit storage.Lease, length time.Duration) (acked chan error) {
+	t.Helper()
+	acked = make(chan error, 1)
+	go func() {
+		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.Host{Due: time.Now().Add(length), Gap: time.Second}}})
+	}()
+	must(t, p.master.Until(t.Context(), "1", "HEXISTS", s.partitions[0].base+"h:"+visit.URL.Origin().Host(), "due"))
+	return acked
 }
 
 // leaseAnew leases from servers that all answer what is due now or in a moment, not what

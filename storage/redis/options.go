@@ -40,7 +40,8 @@ type Options struct {
 	// Partitions is in how many shares the hosts are cut; fixed when the store is
 	// made. 0 means 64, at most 1,024. There must be more than servers.
 	Partitions int
-	// Durability is what Add and SetNote wait for. Empty means Replica.
+	// Durability is what Add and SetNote wait for, and what must be kept for politeness'
+	// sake. Empty means Replica.
 	Durability Durability
 	// RestartDelay is how long a host rests at least whose visit was cut short:
 	// by Close, or because a server was lost. 0 means 1 s.

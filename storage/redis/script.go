@@ -24,6 +24,7 @@ var (
 	announceScript = load("announce")
 	ackScript      = load("ack")
 	lookScript     = load("look")
+	oweScript      = load("owe")
 	renewScript    = load("renew")
 	markScript     = load("mark")
 	undoScript     = load("undo")
