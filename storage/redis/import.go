@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -16,7 +17,8 @@ var _ storage.Importer = (*Store)(nil)
 // has many items, and keeps its server busy.
 const printsMost = 16
 
-// Import implements storage.Importer. If it fails, some of it may have been done.
+// Import implements storage.Importer. If it fails, some of it may have been done. A call
+// to a server whose answer was lost is made again, and does nothing twice.
 func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
 	if err := storage.CheckParcels(parcels); err != nil {
 		return err
@@ -31,6 +33,9 @@ func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
 		items = s.appendItems(items, &parcels[i])
 	}
 	batches := s.batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].args() })
+	for _, b := range batches { // the calls of a partition are made one after another
+		b.args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.args...)
+	}
 	err = s.send(ctx, batches, true, importScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("import: %w", err)

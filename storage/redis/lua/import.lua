@@ -1,5 +1,6 @@
--- import(clock, {kind, origin, host, n, …}…) → sum, one character each: takes over
--- what another store held. n is how many arguments follow. A clock (h) is hold,
+-- import(clock, call, {kind, origin, host, n, …}…) → sum, one character each: takes over
+-- what another store held. A call that was made already is not made again: hops of a
+-- robots.txt would be there twice. n is how many arguments follow. A clock (h) is hold,
 -- whether that is dormant, due, gap, slots, strikes, memo; a URL (u) is its state
 -- (q, r or p), lane, rank, at, print, record, and is passed by where it is seen;
 -- others (s) are fingerprints that were seen.
@@ -23,10 +24,7 @@ local function takeURL(o, i)
   end
 end
 
-local i, done = 2, {}
-while ARGV[i] do
-  local kind, o, n = ARGV[i], meet(ARGV[i + 1], ARGV[i + 2]), tonumber(ARGV[i + 3])
-  i = i + 4
+local function take(kind, o, i, n)
   if kind == 'h' then
     takeClock(o, i)
   elseif kind == 'u' then
@@ -35,7 +33,14 @@ while ARGV[i] do
     for k = i, i + n - 1 do seeNew(o, ARGV[k]) end
   end
   touch(o)
+end
+
+local again, i, done = meta.is.import == ARGV[2], 3, {}
+set(meta, 'import', ARGV[2])
+while ARGV[i] do
+  local n = tonumber(ARGV[i + 3])
+  if not again then take(ARGV[i], meet(ARGV[i + 1], ARGV[i + 2]), i + 4, n) end
   done[#done + 1] = '1'
-  i = i + n
+  i = i + 4 + n
 end
 return {finish(), table.concat(done)}
