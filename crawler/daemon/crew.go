@@ -102,7 +102,7 @@ func (c *crew) leave() {
 	c.mu.Lock()
 	r := c.report
 	c.mu.Unlock()
-	r.Permits, r.Leaves, r.Joins = r.Used, true, false
+	r.Number, r.Permits, r.Leaves, r.Joins = r.Number+1, r.Used, true, false
 	_, err := c.muster(ctx, r)
 	if err != nil && !errors.Is(err, redis.ErrGone) {
 		c.log.Warn("the other workers cannot be told that this one ends; they wait a moment for it", "error", err)
@@ -121,6 +121,7 @@ func (c *crew) call(ctx context.Context) error {
 		c.report.Permits = c.report.Used + max(1, 2*lately)
 		c.permits = min(c.permits, c.report.Permits) // what is not wanted goes back now; what is, has to be granted
 	}
+	c.report.Number++
 	r := c.report
 	c.mu.Unlock()
 	m, err := c.muster(ctx, r)

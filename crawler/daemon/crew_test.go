@@ -84,3 +84,26 @@ func TestCrewBeginsWhenAllKnowOfIt(t *testing.T) {
 		}
 	})
 }
+
+// Reports are numbered as they are made, the last one too: one that arrives late is known
+// by that.
+func TestCrewNumbersItsReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports []redis.Report
+		c := crewOf(100, func(_ context.Context, r redis.Report) (redis.Muster, error) {
+			reports = append(reports, r)
+			return redis.Muster{Workers: 1}, nil
+		})
+		end := c.begin(func(error) {})
+		time.Sleep(5 * musterPoll)
+		end()
+		for i, r := range reports {
+			if r.Number != int64(i+1) || r.Leaves != (i == len(reports)-1) {
+				t.Errorf("report %d has number %d (the last: %t)", i+1, r.Number, r.Leaves)
+			}
+		}
+		if len(reports) < 5 {
+			t.Errorf("%d reports were made", len(reports))
+		}
+	})
+}

@@ -18,6 +18,7 @@ var ErrGone = errors.New("the worker was taken for dead")
 type Report struct {
 	Worker   string        // its name, of which there is no other
 	Patience time.Duration // after so long without a report a worker is dead
+	Number   int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
 	Joins    bool          // it is the worker's first report
 	Leaves   bool          // it is its last: what it has not used is for others
 	Renews   bool          // if a limit is reached already, all begin to count anew
@@ -74,5 +75,5 @@ func (r *Report) args() []string {
 	}
 	return []string{r.Worker, number(lengthOf(r.Patience)), flag(r.Joins), flag(r.Leaves), flag(r.Renews),
 		number(r.Limits.Pages), number(r.Limits.Bytes), number(lengthOf(r.Limits.Time)),
-		number(r.Permits), number(r.Used), number(r.Received)}
+		number(r.Permits), number(r.Used), number(r.Received), number(r.Number)}
 }

@@ -64,3 +64,34 @@ func TestMuster(t *testing.T) {
 		t.Errorf("%+v: all begins anew", m)
 	}
 }
+
+// A report that arrives after a later one changes nothing: permits that were granted since
+// stay the worker's, and what it has used is not taken for unused.
+func TestMusterOutOfOrder(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 1)
+	s := openTold(t, c, newPrefix(), Options{Partitions: 1})
+	t.Cleanup(func() { s.Close() })
+	s.clock.advance(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	granted := map[string]int64{}
+	report := func(worker string, r Report) {
+		t.Helper()
+		r.Worker, r.Patience, r.Limits = worker, 3*time.Second, Limits{Pages: 10}
+		granted[worker] = must1(s.Muster(t.Context(), r)).Permits
+	}
+	report("a", Report{Number: 1, Joins: true, Permits: 2})
+	early := Report{Number: 2, Permits: 3, Used: 1}
+	report("a", Report{Number: 3, Permits: 5, Used: 2})
+	report("a", Report{Number: 4, Permits: 6, Used: 4})
+	before := granted["a"]
+	if report("a", early); granted["a"] != before {
+		t.Errorf("%d are permitted when an early report has arrived late, %d were", granted["a"], before)
+	}
+	report("b", Report{Number: 1, Joins: true, Permits: 9})
+	for i := range int64(9) {
+		report("b", Report{Number: 2 + i, Permits: 9})
+	}
+	if all := before + granted["b"]; all > 10 {
+		t.Errorf("%d pages are permitted, of 10", all)
+	}
+}
