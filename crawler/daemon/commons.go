@@ -26,7 +26,7 @@ const (
 // beyond the projects: the brakes, and long rests of hosts.
 type commons struct {
 	key  string // which they are
-	open func() (boardStore, error)
+	open func(context.Context) (boardStore, error)
 	heed heed
 	log  *slog.Logger
 
@@ -63,13 +63,13 @@ func (r *Redis) commonsKey() string {
 // until Close is called.
 func startCommons(r Redis, heed heed, log *slog.Logger) *commons {
 	c := &commons{key: r.commonsKey(), heed: heed, log: log, opened: make(chan struct{})}
-	c.open = func() (boardStore, error) {
+	c.open = func(ctx context.Context) (boardStore, error) {
 		opts, err := r.options()
 		if err != nil {
 			return nil, err
 		}
 		opts.Partitions = 0 // of a project's own it says nothing
-		ctx, cancel := context.WithTimeout(context.Background(), redisPatience)
+		ctx, cancel := context.WithTimeout(ctx, redisPatience)
 		defer cancel()
 		opts.Prefix = r.Prefix + commonsName
 		return redis.Open(ctx, opts) // nil in it goes with an error
@@ -99,7 +99,7 @@ func (c *commons) watch(ctx context.Context) {
 		if sleep(ctx, wait) != nil {
 			return
 		}
-		store, err := c.open()
+		store, err := c.open(ctx)
 		if err == nil {
 			c.store = store
 			close(c.opened)

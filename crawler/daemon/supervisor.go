@@ -200,12 +200,18 @@ func (s *supervisor) Close() (err error) {
 	for _, r := range runners {
 		r.change(func(o *orders) { o.quit = true })
 	}
-	for _, r := range runners {
-		<-r.ended
-		if e := r.vault.shut(); e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", r.name, e))
-		}
+	ends := make([]error, len(runners))
+	var shutting sync.WaitGroup // side by side: each may wait for servers
+	for i, r := range runners {
+		shutting.Go(func() {
+			<-r.ended
+			if e := r.vault.shut(); e != nil {
+				ends[i] = fmt.Errorf("%s: %w", r.name, e)
+			}
+		})
 	}
+	shutting.Wait()
+	err = errors.Join(ends...)
 	for _, c := range s.allCommons() {
 		s.closeCommons(c)
 	}

@@ -24,16 +24,16 @@ type vault struct {
 	place func() string // where the state is, as the project's file says now
 	open  func() (stores, error)
 
-	mu      sync.Mutex
-	inside  int
-	files   *stores // nil: it is closed
-	at      string  // the place of files
-	opening bool    // somebody is, which takes time where the state is elsewhere
-	lock    *os.File
-	closed  bool      // for good
-	turn    sync.Cond // nobody is inside any more, or opening
-	leaver  *time.Timer
-	last    census
+	mu     sync.Mutex
+	inside int
+	files  *stores // nil: it is closed
+	at     string  // the place of files
+	busy   bool    // it is being opened, or closed, which takes time where the state is elsewhere
+	lock   *os.File
+	closed bool      // for good
+	turn   sync.Cond // nobody is inside any more, or it is no more busy
+	leaver *time.Timer
+	last   census
 }
 
 // errLeft refuses to look into a project that is being deleted, or whose daemon
@@ -64,13 +64,14 @@ func (v *vault) enter() (stores, error) {
 		switch {
 		case v.closed:
 			return stores{}, errLeft
-		case v.opening || elsewhere && v.inside > 0:
+		case v.busy || elsewhere && v.inside > 0:
 			v.turn.Wait()
 			continue
 		case elsewhere:
 			if err := v.shutFiles(); err != nil {
 				return stores{}, err
 			}
+			continue
 		}
 		if v.files == nil {
 			if err := v.unlock(); err != nil {
@@ -85,7 +86,7 @@ func (v *vault) enter() (stores, error) {
 
 // unlock opens the state. It needs v.mu, and lets go of it meanwhile.
 func (v *vault) unlock() error {
-	v.opening = true
+	v.busy = true
 	at := v.place()
 	v.mu.Unlock()
 	lock, err := v.dir.lock()
@@ -96,7 +97,7 @@ func (v *vault) unlock() error {
 		}
 	}
 	v.mu.Lock()
-	v.opening = false
+	v.busy = false
 	v.turn.Broadcast()
 	if err == nil {
 		v.files, v.at, v.lock = &files, at, lock
@@ -138,15 +139,21 @@ func (v *vault) close() error {
 	return v.shutFiles()
 }
 
-// shutFiles closes what is open. It needs v.mu.
+// shutFiles closes what is open. It needs v.mu, and lets go of it meanwhile.
 func (v *vault) shutFiles() error {
+	files, lock := v.files, v.lock
+	v.files, v.lock, v.busy = nil, nil, true
+	v.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
 	defer cancel()
-	if counts, err := v.files.frontier.Counts(ctx); err == nil {
+	counts, uncounted := files.frontier.Counts(ctx)
+	err := errors.Join(files.closeOwn(), lock.Close())
+	v.mu.Lock()
+	v.busy = false
+	v.turn.Broadcast()
+	if uncounted == nil {
 		v.last.counts = counts
 	}
-	err := errors.Join(v.files.closeOwn(), v.lock.Close())
-	v.files, v.lock = nil, nil
 	return err
 }
 
@@ -154,7 +161,7 @@ func (v *vault) shutFiles() error {
 func (v *vault) shut() error {
 	v.mu.Lock()
 	v.closed = true
-	for v.inside > 0 || v.opening {
+	for v.inside > 0 || v.busy {
 		v.turn.Wait()
 	}
 	v.mu.Unlock()

@@ -2,10 +2,13 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -109,5 +112,27 @@ func TestPartitionsAreSpreadEvenly(t *testing.T) {
 	}
 	if slot := slotOf("123456789"); slot != 0x31c3 { // the check value of CRC-16/XMODEM
 		t.Errorf("slot %#x, want %#x", slot, 0x31c3)
+	}
+}
+
+// A store is closed though no server answers, however long calls may take.
+func TestCloseWithoutServers(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 1)
+	s := openShared(t, c, newPrefix(), Options{Partitions: 8, Timeout: time.Hour})
+	must1(s.Add(t.Context(), pages(8, 1), 0))
+	leaseOne(t, s, time.Minute)
+	for _, n := range c.Nodes() {
+		must(t, n.Signal(syscall.SIGSTOP))
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if !errors.Is(err, storage.ErrStalled) {
+			t.Errorf("%v, want that the servers do not answer", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it was not closed in a minute")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -227,8 +228,13 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// Close implements storage.Store. If the servers cannot be reached, leases that are
-// out run out by themselves.
+// closePatience is how long Close waits for servers. What it tells them spares other
+// processes a wait, and nothing is lost without it.
+const closePatience = 2 * time.Second
+
+// Close implements storage.Store. Of servers that do not answer, leases that are out run
+// out by themselves, and what was acked last may be visited again when their replicas take
+// over; then it returns an error that wraps storage.ErrStalled.
 func (s *Store) Close() error {
 	s.cancel(storage.ErrClosed) // what waits for a server waits no longer
 	s.using.Lock()
@@ -237,7 +243,7 @@ func (s *Store) Close() error {
 		return storage.ErrClosed
 	}
 	s.closed = true
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closePatience, storage.ErrStalled)
 	defer cancel()
 	err := errors.Join(s.undo(ctx), s.flush(ctx))
 	s.client.Close()
