@@ -27,6 +27,7 @@ type crawl struct {
 type process struct {
 	line  []int   // workers that wait
 	turns []int64 // when the first host of each partition is due, as it was said last
+	shy   []int64 // until then hosts of it that come due are left to others
 	seen  []int   // changes of each partition, when that was said
 	looks int     // how often it looked at all
 	at    int64   // when it did so last
@@ -72,7 +73,7 @@ func newCrawl(p plan, hosts, processes, partitions int) *crawl {
 	c.changes = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
 	for i := range c.processes {
-		c.processes[i].turns = make([]int64, partitions)
+		c.processes[i].turns, c.processes[i].shy = make([]int64, partitions), make([]int64, partitions)
 		c.processes[i].seen = make([]int, partitions)
 		c.processes[i].at = math.MinInt64 / 2
 	}
@@ -247,6 +248,8 @@ func (c *crawl) lease(p *process, part, most int) ([]storage.Lease, error) {
 		c.result.load(part).ask++
 	case len(leases) == 0:
 		c.result.load(part).vain++
+		p.shy[part] = c.now + int64(c.Refresh) + c.chance.Int64N(int64(c.Refresh))
+		p.leave(part, c.now)
 	default:
 		c.result.load(part).lease++
 		c.result.load(part).leased += len(leases)
@@ -268,8 +271,16 @@ func (c *crawl) look(p *process, part, most int) ([]storage.Lease, error) {
 		p.turns[part] = math.MaxInt64
 	default:
 		p.turns[part] = next.At.Sub(begin).Nanoseconds()
+		p.leave(part, c.now)
 	}
 	return leases, nil
+}
+
+// leave leaves a partition's next host to others, where one was faster lately.
+func (p *process) leave(part int, now int64) {
+	if p.turns[part] > now && p.turns[part] < math.MaxInt64 {
+		p.turns[part] = max(p.turns[part], p.shy[part])
+	}
 }
 
 // visit has a worker visit what was leased.

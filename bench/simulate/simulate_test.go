@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +48,28 @@ func TestSimulate(t *testing.T) {
 		if sum.ask > 16*5*2*61 {
 			t.Errorf("%s: %d calls only asked", name, sum.ask)
 		}
+	}
+}
+
+// Where twenty processes wait for the same hosts most calls are not in vain, and no host
+// waits for long for who has left it to others.
+func TestFewCallInVain(t *testing.T) {
+	p := plan{Workers: 200, Warm: 10 * time.Second, Time: time.Minute, Refresh: 500 * time.Millisecond, Lease: 30 * time.Second, Seed: 7}
+	r, err := newCrawl(p, 200, 20, 8).run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, calls := r.all()
+	vain := 0
+	for _, l := range r.loads {
+		vain += l.vain
+	}
+	if share := float64(vain) / float64(calls); share > 0.25 {
+		t.Errorf("%.2f of the calls are in vain", share)
+	}
+	slices.Sort(r.lates)
+	if late := r.quantile(1); late > 0.5 {
+		t.Errorf("a host waited for %v s", late)
 	}
 }
 

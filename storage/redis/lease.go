@@ -162,51 +162,6 @@ func (s *Store) settle(ctx context.Context, now time.Time) error {
 	}
 }
 
-// A share is how many leases a partition is to give at most, of hosts due by bound.
-type share struct {
-	*partition
-	most  int
-	bound int64
-}
-
-// shares says who is to give the leases of hosts that are due longest, at most max.
-// Of a partition the first turns are known: what is due after the last of them, where
-// there may be more, is left to another call.
-func (s *Store) shares(now int64, max int) []share {
-	type turn struct {
-		of int // of the partitions that have turns
-		at int64
-	}
-	var all []share
-	var turns []turn
-	horizon := now
-	for _, p := range s.partitions {
-		sum, up := p.known()
-		if !up || !hasCome(sum.turn(), now) {
-			continue
-		}
-		for _, at := range sum.turns {
-			turns = append(turns, turn{len(all), at})
-		}
-		if len(sum.turns) == ahead {
-			horizon = min(horizon, sum.turns[ahead-1])
-		}
-		all = append(all, share{partition: p})
-	}
-	if len(all) == 1 {
-		return []share{{all[0].partition, max, now}}
-	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	for i, t := range turns {
-		if i == max || t.at > horizon {
-			break
-		}
-		all[t.of].most++
-		all[t.of].bound = t.at
-	}
-	return slices.DeleteFunc(all, func(h share) bool { return h.most == 0 })
-}
-
 // leaseFrom takes shares of leases. A server that does not answer gives none.
 func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration) (leases []storage.Lease, err error) {
 	calls := make([]call, len(shares))
@@ -219,6 +174,9 @@ func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration
 	for i, a := range s.tryAll(ctx, leaseScript, calls) {
 		more, e := s.leased(ctx, shares[i].partition, began, sent, a)
 		all, err = append(all, more...), errors.Join(err, e)
+		if len(more) == 0 && a.err == nil && !s.opts.told {
+			s.yield(&shares[i])
+		}
 	}
 	slices.SortStableFunc(all, func(a, b taken) int { return cmp.Compare(a.turn, b.turn) })
 	for _, t := range all {
@@ -302,62 +260,4 @@ func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sent time.Time) (l
 	}
 	l.Entry, err = record.ParseEntry([]byte(written), o)
 	return l, origin, written, err
-}
-
-// total adds up what is known of all partitions; false if not all answered.
-func (s *Store) total() (all sum, up bool) {
-	all = sum{expires: never, hold: never, revisit: never}
-	up = true
-	for _, p := range s.partitions {
-		sum, answers := p.known()
-		all, up = all.join(sum), up && answers
-	}
-	return all, up
-}
-
-func (s *Store) allUp() bool {
-	for _, p := range s.partitions {
-		if _, up := p.known(); !up {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *Store) allDown() bool {
-	for _, p := range s.partitions {
-		if _, up := p.known(); up {
-			return false
-		}
-	}
-	return true
-}
-
-// left says when to ask again. What is on a server that does not answer is waited for.
-func (s *Store) left(told time.Time) storage.Next {
-	now := s.clock.at(told)
-	all, up := s.total()
-	next := all.next(now)
-	if !up {
-		next = storage.Next{Left: storage.Waiting, At: instant(now).Add(retryDown)}
-	}
-	if !s.opts.told {
-		next.Ask = instant(now).Add(s.opts.Refresh)
-	}
-	return next
-}
-
-// next is what package schedule says is left.
-func (s *sum) next(now int64) storage.Next {
-	switch {
-	case s.out > 0 && (s.turn() == never || s.expires < s.turn()):
-		return storage.Next{Left: storage.Waiting, At: instant(s.expires)}
-	case s.out > 0 || s.queued > s.dormant || hasCome(s.revisit, now):
-		return storage.Next{Left: storage.Waiting, At: instant(s.turn())}
-	case s.dormant > 0:
-		return storage.Next{Left: storage.Dormant, At: instant(s.hold)}
-	case s.resting > 0:
-		return storage.Next{Left: storage.Resting, At: instant(s.revisit)}
-	}
-	return storage.Next{}
 }

@@ -47,7 +47,8 @@ type Options struct {
 	// by Close, or because a server was lost. 0 means 1 s.
 	RestartDelay time.Duration
 	// Refresh is how old may be what is known of the partitions to which others
-	// may have added. 0 means 500 ms.
+	// may have added. Who finds that another process was faster leaves the hosts of
+	// that partition to it for up to twice as long. 0 means 500 ms.
 	Refresh time.Duration
 	// NoteCache is how many bytes of notes are kept in memory, of each server.
 	// 0 means 16 MiB.

@@ -23,6 +23,7 @@ type partition struct {
 	took uint64        // when sum was received, as Store.calls counts
 	down bool          // its server did not answer last time
 	long time.Duration // so long leases are announced
+	shy  int64         // until then hosts that come due are left to others
 }
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
@@ -71,8 +72,17 @@ func (p *partition) keep(calls *atomic.Uint64, began uint64, new sum) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.version >= p.sum.version || p.took <= began || p.down {
-		p.sum, p.took, p.down = new, calls.Add(1), false
+		p.sum, p.took, p.down = new.leaving(p.shy), calls.Add(1), false
 	}
+}
+
+// leave leaves hosts that come due before a time to other processes. Those that are due
+// already it does not: nobody else may have a worker for them.
+func (p *partition) leave(until int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shy = until
+	p.sum = p.sum.leaving(until)
 }
 
 // lose notes that the server of the partition does not answer.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -60,6 +61,21 @@ func (c *clock) parseSum(m rueidis.RedisMessage) (sum, error) {
 		s.turns = append(s.turns, at(i))
 	}
 	return s, nil
+}
+
+// leaving returns the sum as if hosts that come due from now on until then did so then.
+func (s sum) leaving(until int64) sum {
+	now := time.Now().UnixMicro()
+	if until <= now {
+		return s
+	}
+	s.turns = slices.Clone(s.turns)
+	for i, at := range s.turns {
+		if at > now {
+			s.turns[i] = max(at, until)
+		}
+	}
+	return s
 }
 
 // isUnsettled reports whether something has ended by now that a call must deal
