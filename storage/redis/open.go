@@ -20,7 +20,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	client, err := connect(rueidis.ClientOption{
+	client, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
 		ClientName: "decorum", Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
 		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCache,
@@ -47,7 +47,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 // connect returns a client that keeps notes in memory where the servers can tell it
 // that they have changed (CLIENT TRACKING). It has one connection to a server, besides
 // those of what waits: what it says of notes so comes in order with all else.
-func connect(option rueidis.ClientOption) (rueidis.Client, error) {
+func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
+	d := dialing{ctx: ctx}
+	defer d.end()
+	option.DialCtxFn = d.dial
 	client, err := rueidis.NewClient(option)
 	if errors.Is(err, rueidis.ErrNoCache) {
 		option.DisableCache = true

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,6 +113,48 @@ func TestPartitionsAreSpreadEvenly(t *testing.T) {
 	}
 	if slot := slotOf("123456789"); slot != 0x31c3 { // the check value of CRC-16/XMODEM
 		t.Errorf("slot %#x, want %#x", slot, 0x31c3)
+	}
+}
+
+// Who waits for servers that do not answer may stop that, however long calls may take.
+func TestOpenIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	must(t, c.Nodes()[0].Signal(syscall.SIGSTOP))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Timeout: time.Hour})
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if !errors.Is(err, storage.ErrStalled) {
+			t.Errorf("%v, want that the servers do not answer", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it still waits after a minute")
+	}
+}
+
+// A store outlives the context that it was opened with, and so do its connections.
+func TestOpenOutlivesItsContext(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: None}))
+	t.Cleanup(func() { s.Close() })
+	connections := func() int { // that were ever made
+		stats := parseInfo(must1(c.Nodes()[0].Do(t.Context(), "INFO", "stats")))
+		return must1(strconv.Atoi(stats["total_connections_received"]))
+	}
+	must1(s.Counts(t.Context()))
+	before := connections()
+	cancel()
+	must1(s.Counts(t.Context()))
+	if fresh := connections() - before - 1; fresh != 0 {
+		t.Errorf("%d connections were made anew", fresh)
 	}
 }
 
