@@ -59,15 +59,16 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
+	inLine, inBraked := c.line.last(), c.braked.last()
 	permit, err := c.Limits.Request(now, origin.Host(),
 		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay, brake.Delay)})
 	var busy *politeness.Busy
 	if brake.Delay > 0 && errors.As(err, &busy) {
 		err = &politeness.Braked{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
-	if err == nil {
-		c.line.leave(l.URL.Origin())
-		c.braked.leave(l.URL.Origin())
+	if err == nil { // what waits for this permit to come back came after it was asked for
+		c.line.leave(l.URL.Origin(), inLine)
+		c.braked.leave(l.URL.Origin(), inBraked)
 	}
 	return permit, err
 }
@@ -99,26 +100,35 @@ func earlier(a, b time.Time) time.Time {
 // others is busy, or by a brake, by host.
 type line struct {
 	mu      sync.Mutex
-	origins map[string]map[decorum.Origin]bool
+	origins map[string]map[decorum.Origin]uint64 // with the number of the coming
+	comings uint64
+}
+
+// last returns the number of the last coming.
+func (w *line) last() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.comings
 }
 
 func (w *line) add(o decorum.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.origins == nil {
-		w.origins = map[string]map[decorum.Origin]bool{}
+		w.origins = map[string]map[decorum.Origin]uint64{}
 	}
 	if w.origins[o.Host()] == nil {
-		w.origins[o.Host()] = map[decorum.Origin]bool{}
+		w.origins[o.Host()] = map[decorum.Origin]uint64{}
 	}
-	w.origins[o.Host()][o] = true
+	w.comings++
+	w.origins[o.Host()][o] = w.comings
 }
 
-// leave forgets an origin that waits no longer.
-func (w *line) leave(o decorum.Origin) {
+// leave forgets an origin that waits no longer, unless it came after a coming.
+func (w *line) leave(o decorum.Origin, coming uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if origins := w.origins[o.Host()]; origins != nil {
+	if origins := w.origins[o.Host()]; origins != nil && origins[o] <= coming {
 		delete(origins, o)
 		if len(origins) == 0 {
 			delete(w.origins, o.Host())
