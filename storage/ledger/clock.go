@@ -31,8 +31,8 @@ func (l *Ledger) readClock() (now time.Time, set time.Duration) {
 	return now, set
 }
 
-// tick returns the time of the next record, before which it writes down if the
-// clock was set. It requires the lock.
+// tick returns the time of the next record, and holds one before it if the clock was
+// set. It requires the lock.
 func (l *Ledger) tick() (time.Time, error) {
 	now, set := l.readClock()
 	if set == 0 {
@@ -42,17 +42,27 @@ func (l *Ledger) tick() (time.Time, error) {
 	if err != nil {
 		return now, err
 	}
-	if err := l.writeAt(stamp(now), body); err != nil {
-		return now, err
-	}
+	l.hold(stamp(now), body)
 	l.clock = now
 	return now, nil
 }
 
+// timeOf returns the time of a record that comes next. Nothing comes before what
+// begins a file. It requires the lock.
+func (l *Ledger) timeOf(r *Record) (time.Time, error) {
+	if r.Segment != nil {
+		return l.cfg.now(), nil
+	}
+	return l.tick()
+}
+
 // tell enters the time of a record, and says what is wrong with it: no record is of
-// before the one that it follows, but for what is said of the clock. Whoever sets
-// it between two runs can say nothing.
+// before the one that it follows, but for what is said of the clock, and that is said
+// after what begins a file. Between two runs nobody can say it.
 func (v *verifier) tell(r *Record) {
+	if r.Segment != nil {
+		return
+	}
 	if r.Clock != nil {
 		v.pace.set += r.Clock.SetBy()
 		v.warn("the clock was set %s while the run went on; that is taken off the rests across it", ahead(r.Clock.SetBy()))

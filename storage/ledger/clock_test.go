@@ -36,12 +36,12 @@ type reading struct {
 
 // setting crawls on a machine whose clock is set in the midst of it: when hosts have
 // rested for a part of what they are owed, and a visit is under way.
-func setting(t *testing.T, dir string, by time.Duration, tell bool, rests ...time.Duration) {
+func setting(t *testing.T, dir string, size int64, by time.Duration, tell bool, rests ...time.Duration) {
 	t.Helper()
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{real: real, began: time.Now()}
-		w := &writer{t: t, l: open(t, Config{Dir: dir, Key: testKey, Run: testRun(), now: m.now})}
+		w := &writer{t: t, l: open(t, Config{Dir: dir, MaxSize: size, Key: testKey, Run: testRun(), now: m.now})}
 		w.visit(0, "/1")
 		w.visit(3, "/1")
 		n := w.ask(2, "/1")
@@ -73,16 +73,18 @@ func TestClockSet(t *testing.T) {
 		time.Second:            "forward by 1s",
 		8 * time.Hour:          "forward by 8h0m0s",
 	} {
-		dir := t.TempDir()
-		setting(t, dir, by, true)
-		r := right(t, dir)
-		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].What, words) || r.Rests != 3 || !r.Closed {
-			t.Errorf("%v: %+v, want one warning: %s", by, *r, words)
+		for _, size := range []int64{DefaultMaxSize, 1} { // a file for all records, or for each
+			dir := t.TempDir()
+			setting(t, dir, size, by, true)
+			r := right(t, dir)
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].What, words) || r.Rests != 3 || !r.Closed {
+				t.Errorf("%v: %+v, want one warning: %s", by, *r, words)
+			}
 		}
 	}
 	for _, by := range []time.Duration{0, time.Millisecond, -time.Millisecond} {
 		dir := t.TempDir()
-		setting(t, dir, by, true)
+		setting(t, dir, 0, by, true)
 		if r := verify(t, dir); len(r.Warnings) != 0 {
 			t.Errorf("%v: %v, want no warnings", by, r.Warnings)
 		}
@@ -108,7 +110,7 @@ func TestClockSetHidesNothing(t *testing.T) {
 		{"back, unsaid", -time.Hour, false, nil, 1},
 	} {
 		dir := t.TempDir()
-		setting(t, dir, tt.by, tt.tell, tt.rests...)
+		setting(t, dir, 0, tt.by, tt.tell, tt.rests...)
 		var found []string
 		for _, f := range verify(t, dir).Findings {
 			if strings.Contains(f.What, "by the times of the records") == tt.tell {

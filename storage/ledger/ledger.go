@@ -126,12 +126,12 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	return l.end.n, nil
 }
 
-// mostHeld is how many bytes of Answers there must be for the next to be written at once.
-const mostHeld = 16 << 10
-
 // prepare makes a checkpoint if it is time for one, and begins another segment if
 // this one is full. It requires the lock.
 func (l *Ledger) prepare() error {
+	if _, err := l.tick(); err != nil { // another segment does not begin with that
+		return err
+	}
 	if l.cfg.Key != nil && l.cfg.now().Sub(l.signed) >= l.cfg.Checkpoint {
 		if err := l.sign(); err != nil {
 			return err
@@ -141,64 +141,6 @@ func (l *Ledger) prepare() error {
 		return nil
 	}
 	return l.rotate()
-}
-
-// write puts a record at the end, and writes it, but for an Answer. It requires the
-// lock.
-func (l *Ledger) write(r *Record) error {
-	now, err := l.tick()
-	if err != nil {
-		return err
-	}
-	body, err := r.told(now).encode()
-	if err != nil {
-		return err
-	}
-	if r.Answer != nil && len(l.held) < mostHeld {
-		l.hold(stamp(now), body)
-		return nil
-	}
-	return l.writeAt(stamp(now), body)
-}
-
-// told returns a record whose times are by the clock as it is now.
-func (r *Record) told(now time.Time) *Record {
-	if r.Answer == nil {
-		return r
-	}
-	a := *r.Answer
-	a.End = stamp(now.Add(a.End.Sub(now)))
-	return &Record{Answer: &a}
-}
-
-// hold puts a record after those that are held.
-func (l *Ledger) hold(now time.Time, body []byte) { l.held, l.end = l.end.append(l.held, now, body) }
-
-// flush writes what is held. What a failure leaves in the file is written over by the
-// next try, or cut off as torn. It requires the lock.
-func (l *Ledger) flush() error {
-	if len(l.held) == 0 {
-		return nil
-	}
-	if _, err := l.file.WriteAt(l.held, l.size); err != nil {
-		return err
-	}
-	l.size += int64(len(l.held))
-	l.held = l.held[:0]
-	l.tail.Wrote(l.file)
-	return nil
-}
-
-// writeAt writes a record with its time. What a failure leaves there is written over
-// by the next try, or cut off as torn. It requires the lock.
-func (l *Ledger) writeAt(now time.Time, body []byte) error {
-	before, end := len(l.held), l.end
-	l.hold(now, body)
-	err := l.flush()
-	if err != nil {
-		l.held, l.end = l.held[:before], end
-	}
-	return err
 }
 
 // rotate compresses the segment and begins the next. Where it fails it may be
