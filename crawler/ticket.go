@@ -153,7 +153,14 @@ func (t Ticket) use(url string) error {
 	if t.stub.used.Swap(true) {
 		return errUsed
 	}
-	if t.stub.held != nil && !t.stub.held() {
+	return t.Lapsed()
+}
+
+// Lapsed returns an error if the lease that the ticket is for has run out: by now
+// somebody else may be visiting the host. Whoever sends requests asks right before each
+// write, as late as can be, and sends nothing then.
+func (t Ticket) Lapsed() error {
+	if t.stub != nil && t.stub.held != nil && !t.stub.held() {
 		return errLapsed
 	}
 	return nil
@@ -167,8 +174,8 @@ func (t Ticket) Connect(addr netip.Addr) error {
 	if t.stub == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
 	}
-	if t.stub.held != nil && !t.stub.held() {
-		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errLapsed}
+	if err := t.Lapsed(); err != nil {
+		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
 	now := t.stub.now()
 	if err := t.stub.brakes.Stopped(t.stub.permit.Host(), now); err != nil {

@@ -114,6 +114,7 @@ func newTransport(n *network) *http.Transport {
 	}
 	n.throughProxy(t)
 	t.DialContext = n.within(t.DialContext)
+	gate(t)
 	if n.cfg.Capture {
 		tap(t)
 	}

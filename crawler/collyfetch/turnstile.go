@@ -93,6 +93,7 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	stop := t.awaitHead(p)
 	res, err := t.next.RoundTrip(req)
 	stop()
+	defer p.open()
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +188,7 @@ func keepPath(u *url.URL) {
 // over it.
 func (p *passage) connect(conn net.Conn) error {
 	p.conn = conn
+	p.shut()
 	if p.proxied {
 		return nil // it leads to the proxy, and the host has been asked about
 	}
