@@ -195,6 +195,8 @@ func TestBodies(t *testing.T) {
 		`{"stop": true, "reason": "x", "expires": "2120-01-01T00:00:00Z"}`:              200,
 		`{"stop": true, "reason": "x", "for_ms": 1, "expires": "2120-01-01T00:00:00Z"}`: 422,
 		`{"stop": true, "reason": "x", "hosts": 1}`:                                     400,
+		`{"delay_ms": 18446744073710, "reason": "x"}`:                                   400, // in nanoseconds, 448384 beyond 2^64
+		`{"stop": true, "reason": "x", "for_ms": 18446744073710}`:                       400,
 		`{"stop": "yes"}`: 400, `[]`: 400, ``: 400, `{"stop": true, "reason": "x"} {}`: 400,
 	} {
 		if w := (call{method: "PUT", path: "/api/v1/brakes/example.com", body: body}).by(operateToken).to(s); w.Code != status {

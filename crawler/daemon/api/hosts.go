@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -19,11 +20,15 @@ func (m Milliseconds) MarshalJSON() ([]byte, error) {
 	return fmt.Append(nil, int64(whole)), nil
 }
 
-// UnmarshalJSON reads a whole number.
+// UnmarshalJSON reads a whole number. One that no duration can hold, of 292 years
+// and more, is refused: it would wrap, and a long rest would be a short one.
 func (m *Milliseconds) UnmarshalJSON(text []byte) error {
 	var whole int64
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return err
+	}
+	if most := math.MaxInt64 / int64(time.Millisecond); whole > most || whole < -most {
+		return fmt.Errorf("%d milliseconds are out of range: expected at most %d", whole, most)
 	}
 	*m = Milliseconds(time.Duration(whole) * time.Millisecond)
 	return nil
