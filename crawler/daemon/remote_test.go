@@ -148,6 +148,14 @@ func TestTop(t *testing.T) {
 	s.call("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
 }
 
+// A project that cannot be looked into does not hide the daemon's others.
+func TestTopOfABadFile(t *testing.T) {
+	f := farmOf(t, chain("b.example", 1000))
+	f.put("a", "project: a\nwhither: there\n")
+	f.put("b", f.file("http://b.example/0"))
+	f.speak().call("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "whither"`, "no brake is on")
+}
+
 // TestTopShows pins what is shown of a daemon, and that what strangers wrote does
 // not play with the terminal.
 func TestTopShows(t *testing.T) {

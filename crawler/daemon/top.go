@@ -144,6 +144,7 @@ type view struct {
 	samples  []api.Sample // of the chosen project, as what follows
 	hosts    *api.HostPage
 	visits   []api.LiveVisit
+	trouble  string // why the daemon does not say what the chosen project does
 	brakes   []api.Brake
 }
 
@@ -166,14 +167,24 @@ func (w *watcher) look(ctx context.Context) (v view, err error) {
 		w.chosen = v.projects[0].Name
 	}
 	v.chosen = w.chosen
+	err = w.lookInto(ctx, &v)
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		v.trouble = p.Error() // of one project: it may have no file that makes sense, or be out of reach
+		return v, nil
+	}
+	return v, err
+}
+
+// lookInto asks the daemon what the chosen project does.
+func (w *watcher) lookInto(ctx context.Context, v *view) (err error) {
 	if v.samples, err = w.client.Throughput(ctx, v.chosen, false); err != nil {
-		return v, err
+		return err
 	}
 	if v.visits, err = w.client.Visits(ctx, v.chosen); err != nil {
-		return v, err
+		return err
 	}
 	v.hosts, err = w.client.Hosts(ctx, v.chosen, api.HostQuery{Limit: topHosts})
-	return v, err
+	return err
 }
 
 // index returns where a project stands in the list; -1 if it does not.
@@ -234,6 +245,10 @@ func (v view) sheet(now time.Time) *sheet {
 // writeChosen writes what the chosen project does.
 func (v view) writeChosen(s *sheet, now time.Time) {
 	s.line("")
+	if v.trouble != "" {
+		s.line("%s cannot be looked into: %s", v.chosen, printable(v.trouble))
+		return
+	}
 	s.line("%s, pages a second: %s", v.chosen, sparkline(v.samples))
 	s.line("")
 	s.table(func(row func(...any)) {
