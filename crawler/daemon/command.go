@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -63,7 +65,20 @@ type app struct {
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	return report(a.screen, root.Execute())
+	err := root.Execute()
+	if a.unread(err) {
+		return ExitFailed
+	}
+	return report(a.screen, err)
+}
+
+// unread reports whether a command ended for no other reason than that nobody reads
+// on what it prints, as after head: that wants no words.
+func (a *app) unread(err error) bool {
+	out, isFile := a.stdout.(*os.File)
+	var e *exit // has more to say
+	var failed *fs.PathError
+	return isFile && !errors.As(err, &e) && errors.As(err, &failed) && failed.Path == out.Name() && errors.Is(failed.Err, syscall.EPIPE)
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that

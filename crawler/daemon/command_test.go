@@ -51,6 +51,46 @@ func (r result) want(t *testing.T, code int, says ...string) {
 	}
 }
 
+// TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
+// crawl says why it ended, and how it goes on.
+func TestReaderLeaves(t *testing.T) {
+	v := visitTo(t, shop())
+	call(t, v.args("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	goesOn := "--resume --data " + v.data()
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{args: []string{"report", "--data", v.data(), "--format=jsonl"}},
+		{args: []string{"report", "--data", v.data()}},
+		{args: []string{"frontier", "list", "--data", v.data()}},
+		{args: []string{"ledger", "show", "--data", v.data()}},
+		{args: []string{"robots", "batch", write(t, "questions", `{"robots": ""}`)}},
+		{args: v.args("--resume", "--output=-"), says: goesOn},
+	} {
+		code, said := toNobody(t, tt.args...)
+		if code != ExitFailed || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, said, tt.says)
+		}
+	}
+}
+
+// toNobody calls the command with an output that nobody reads, and returns what it
+// says of that.
+func toNobody(t *testing.T, args ...string) (code int, said string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	var stderr bytes.Buffer
+	a := &app{stdout: w, screen: newScreen(&stderr)}
+	code = a.main(args)
+	return code, stderr.String()
+}
+
 func TestExitCodes(t *testing.T) {
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
 	project := write(t, "p.yaml", least+"limits: {workers: none}\n")

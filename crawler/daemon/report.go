@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -177,11 +176,11 @@ func writeLines(w io.Writer, s *api.Report) error {
 		*api.Report
 		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
 	}{"totals", s, nil})
-	for _, h := range s.Hosts {
-		err = errors.Join(err, e.Encode(struct {
+	for i := 0; err == nil && i < len(s.Hosts); i++ {
+		err = e.Encode(struct {
 			Type string `json:"type"`
 			*api.Host
-		}{"host", h}))
+		}{"host", s.Hosts[i]})
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func (j *job) ending(end error) error {
 	case errors.Is(end, frontier.ErrDormant):
 		return end
 	}
-	return fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())
+	return &exit{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())}
 }
 
 // hadPages reports whether a run that visits nothing may have had its pages in
