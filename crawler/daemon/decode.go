@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -155,11 +156,37 @@ func (d *draft) list(n *ast.SequenceNode, v reflect.Value, path string) error {
 	d.at[path] = placeOf(n.GetToken())
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Values), len(n.Values)))
 	for i, item := range n.Values {
+		if v.Type().Elem().Kind() == reflect.String {
+			item = unsplit(item)
+		}
 		if err := d.value(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unsplit returns an item of a list as YAML means it: a colon that no blank follows
+// is part of a plain value, as in host:80 (YAML 1.2.2, 7.3.3). Within braces the
+// parser takes it for a field's.
+func unsplit(item ast.Node) ast.Node {
+	fields, ok := item.(*ast.MappingNode)
+	if !ok || len(fields.Values) != 1 {
+		return item
+	}
+	pair := fields.Values[0]
+	key, value := pair.Key.GetToken(), pair.Value.GetToken()
+	if _, ok := pair.Value.(ast.ScalarNode); !ok || value.Indicator == token.QuotedScalarIndicator || !follows(key, pair.Start) || !follows(pair.Start, value) {
+		return item
+	}
+	whole := *key
+	whole.Value += ":" + value.Value
+	return ast.String(&whole)
+}
+
+// follows reports whether nothing stands between two tokens, no quote either.
+func follows(before, after *token.Token) bool {
+	return after.Position.Line == before.Position.Line && after.Position.Column == before.Position.Column+utf8.RuneCountInString(before.Value)
 }
 
 // mismatch refuses a value of another shape than its field's.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,21 @@ fetch: {content_types: []}
 	}
 }
 
+// In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
+// room the list is in.
+func TestReadProjectOfAddresses(t *testing.T) {
+	p, err := ReadProject(write(t, "p.yaml", least+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"127.0.0.1:7000", "redis.example:7001", "b.example:1"}; !slices.Equal(p.Store.Redis.Addresses, want) {
+		t.Errorf("addresses %q, want %q", p.Store.Redis.Addresses, want)
+	}
+	if want := []string{"a.example:80:127.0.0.1:8080"}; !slices.Equal(p.Fetch.ConnectTo, want) {
+		t.Errorf("connect_to %q, want %q", p.Fetch.ConnectTo, want)
+	}
+}
+
 // Every mistake is told with its file, line and column, the text itself, and
 // what is expected in its place.
 func TestReadProjectErrors(t *testing.T) {
@@ -75,6 +91,14 @@ p.yaml:2:9: robots.meta: "yes" is neither true nor false
 p.yaml:1:8: seeds: expected a list, such as [a, b], found the text "https://example.com/"
   1 | seeds: https://example.com/
     |        ^`},
+		{"wrong type: a field in a list", "seeds: [https://example.com/, a: b]\n", `
+p.yaml:1:31: seeds[1]: expected a single value, found the field "a"
+  1 | seeds: [https://example.com/, a: b]
+    |                               ^`},
+		{"wrong type: a quoted field in a list", "store: {redis: {addresses: ['a':80]}}\n", `
+p.yaml:1:29: store.redis.addresses[0]: expected a single value, found the field "a"
+  1 | store: {redis: {addresses: ['a':80]}}
+    |                             ^`},
 		{"wrong type: room", "store: decorum-data\n", `
 p.yaml:1:8: store: expected fields (path, redis), found "decorum-data"
   1 | store: decorum-data
