@@ -65,6 +65,7 @@ type app struct {
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
+	strictCompletion(root)
 	err := root.Execute()
 	if a.unread(err) {
 		return ExitFailed
@@ -118,6 +119,18 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), a.ledgerCommand(),
 		robots, a.sitemapCommand(), a.replayCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
 	return root
+}
+
+// strictCompletion makes wrong usage of cobra's own command an error of usage: by
+// itself it takes an unknown shell for a wish for help.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args = noCommand
+	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	for _, shell := range completion.Commands() {
+		shell.Args = noCommand
+	}
 }
 
 // noCommand refuses a word that is no command.

@@ -105,6 +105,8 @@ func TestExitCodes(t *testing.T) {
 		{"help of a command", []string{"crawl", "--help"}, ExitDone, "--max-pages N"},
 		{"version", []string{"version"}, ExitDone, "decorum " + decorum.Version()},
 		{"completion", []string{"completion", "bash"}, ExitDone, "bash completion"},
+		{"completion of an unknown shell", []string{"completion", "tcsh"}, ExitUsage, `unknown command "tcsh" for decorum completion`},
+		{"completion with an argument", []string{"completion", "bash", "x"}, ExitUsage, `unknown command "x" for decorum completion bash`},
 		{"unknown command", []string{"craw"}, ExitUsage, `unknown command "craw" for decorum; did you mean crawl?`},
 		{"unknown command of robots", []string{"robots", "chek"}, ExitUsage, `unknown command "chek" for decorum robots`},
 		{"unknown flag", []string{"crawl", "--polite"}, ExitUsage, "unknown flag: --polite; see decorum crawl --help"},
