@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,9 +37,18 @@ func (d *doorway) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.bot, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
 }
 
-// check refuses what would let others listen in.
+// check refuses what makes no sense, and what would let others listen in.
 func (d *doorway) check() error {
+	_, _, err := net.SplitHostPort(d.listen)
+	unknown := slices.IndexFunc(d.hosts, func(h string) bool {
+		_, ok := hostName(h)
+		return !ok
+	})
 	switch {
+	case err != nil:
+		return usage("--listen: %q is not HOST:PORT (IPv6 addresses in brackets)", d.listen)
+	case unknown >= 0:
+		return usage("--host: %q is not the name of a host, as in crawler.example.com", d.hosts[unknown])
 	case (d.cert == "") != (d.key == ""):
 		return usage("--tls-cert and --tls-key go together")
 	case d.cert == "" && !d.insecure && !isLoopback(d.listen):
