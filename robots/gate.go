@@ -141,15 +141,31 @@ func (g *Gate) lately(ctx context.Context, o decorum.Origin) (*standing, error) 
 // Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a
 // file is known that counts.
 func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, error) {
+	file, err := g.counts(ctx, o)
+	if file == nil {
+		return nil, err
+	}
+	return file.Sitemaps(), nil
+}
+
+// Host returns the main mirror that the origin's robots.txt names, as File.Host
+// does, as far as a file is known that counts; empty: it names none.
+func (g *Gate) Host(ctx context.Context, o decorum.Origin) (string, error) {
+	file, err := g.counts(ctx, o)
+	if file == nil {
+		return "", err
+	}
+	host, _ := file.Host()
+	return host, nil
+}
+
+// counts returns the origin's robots.txt that counts; nil: none is known.
+func (g *Gate) counts(ctx context.Context, o decorum.Origin) (*File, error) {
 	r, err := g.load(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	file := g.parse(&r)
-	if file == nil {
-		return nil, nil
-	}
-	return file.Sitemaps(), nil
+	return g.parse(&r), nil
 }
 
 // Clean returns u without the parameters that its origin's robots.txt says to

@@ -143,7 +143,7 @@ func TestServeHostOrders(t *testing.T) {
 // A robots.txt that changes is told with what it was before, also after a restart.
 func TestServeRobotsHistory(t *testing.T) {
 	var version atomic.Int32
-	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\n"}
+	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: https://www.h.example\n"}
 	site := crawltest.Site{Host: "h.example", Others: crawltest.Always(crawltest.HTML("")),
 		Robots: func(time.Time) crawltest.Robots {
 			return crawltest.Robots{Answer: crawltest.Text(texts[version.Load()])}
@@ -171,14 +171,14 @@ func TestServeRobotsHistory(t *testing.T) {
 	f.start(false)
 	if now, err = f.Robots(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
 		now.Delay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
-		len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
+		now.Host != "https://www.h.example" || len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
 		t.Errorf("now %+v, %v", now, err)
 	}
 	old, err := f.Robots(t.Context(), "h", "http://h.example", first.SHA256)
-	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 {
+	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 || old.Host != "" {
 		t.Errorf("old %+v, %v", old, err)
 	}
-	if d := api.DiffRobots(old, now); d.Added != 3 || d.Removed != 1 {
+	if d := api.DiffRobots(old, now); d.Added != 4 || d.Removed != 1 {
 		t.Errorf("diff %+v", d)
 	}
 }

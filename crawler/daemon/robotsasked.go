@@ -40,6 +40,9 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	for _, u := range sitemaps {
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
+	if f.Host, err = q.gate.Host(ctx, o); err != nil {
+		return nil, err
+	}
 	versions, err := q.gate.Versions(ctx, o)
 	for _, v := range versions {
 		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, Fetched: v.First})

@@ -163,6 +163,7 @@ type RobotsFile struct {
 	Bytes    int             `json:"bytes"`                // of the file; 0 if none is kept
 	Delay    Milliseconds    `json:"crawl_delay_ms"`       // the pause its rules ask of this crawl, Request-rate included; 0: none
 	Sitemaps []string        `json:"sitemaps,omitempty"`   // URLs that it names
+	Host     string          `json:"host,omitempty"`       // the main mirror that the file names; nobody goes there because of it
 	Text     string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
 	History  []RobotsVersion `json:"history,omitempty"`    // the newest first
 	Diff     *RobotsDiff     `json:"diff,omitempty"`       // to another version, where one was named
