@@ -2,6 +2,7 @@ package robots
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
@@ -18,7 +19,7 @@ type Explanation struct {
 	Matches    []Match  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
 	Exempt     bool     `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
 	Signals    Signals  `json:"signals,omitempty"`     // what the file asks of the use of the content
-	Pace       []string `json:"pace,omitempty"`        // as Rules.PaceLines
+	Pace       []string `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.PaceLines
 }
 
 // A Match is a rule that matches a path, and where.
@@ -50,7 +51,7 @@ const (
 // Explain judges u as Check does, and says why. It is for people: it is much
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u), Pace: r.PaceLines()}
+	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u), Pace: r.asksOfPace()}
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e
 	}
@@ -67,6 +68,16 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 		e.Matches = append(e.Matches, m.explain(e.Path, matching[0].rule))
 	}
 	return e
+}
+
+// asksOfPace returns all lines that ask for a pace.
+func (r *Rules) asksOfPace() []string {
+	lines := r.PaceLines()
+	if pause, ok := r.CrawlDelay(); ok {
+		line := crawlDelay.String() + ": " + strconv.FormatFloat(pause.Seconds(), 'f', -1, 64)
+		lines = slices.Insert(lines, 0, line)
+	}
+	return lines
 }
 
 // A ruling is a rule, and a pattern that it stands for.

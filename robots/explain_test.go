@@ -51,6 +51,20 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Everything that the file asks of the agent's pace is told, Crawl-delay first.
+func TestExplainTellsThePace(t *testing.T) {
+	for rules, want := range map[string][]string{
+		"Disallow: /a":                      nil,
+		"Disallow: /a\nCrawl-delay: 2.5":    {"crawl-delay: 2.5"},
+		"Crawl-delay: 0":                    {"crawl-delay: 0"},
+		"Crawl-delay: 1\nRequest-rate: 1/5": {"crawl-delay: 1", "request-rate: 1/5s"},
+	} {
+		if got := rulesOf(rules).Explain(mustURL(t, "http://h/b")).Pace; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", rules, got, want)
+		}
+	}
+}
+
 func TestExplainNamesTheGroup(t *testing.T) {
 	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).For(Named("bot"))
 	got := rules.Explain(mustURL(t, "http://h/b"))

@@ -21,11 +21,12 @@ a polite pace, unless --file names another to judge by.
 
 One line a URL: the verdict, the URL and the rule, separated by tabs. --explain
 adds the file, the group, every rule that matches with the part of the URL it takes
-("*" under what a wildcard stands for) and why it lost, and what the file asks of AI
-use. --json writes the same as one JSON object a line.
+("*" under what a wildcard stands for) and why it lost, and what the file asks of pace
+and of AI use. --json writes the same as one JSON object a line.
 
-A URL is judged in the form in which a crawl would ask for it. With --dialect
-google-oss decorum robots batch judges it as it is written.
+A URL is judged in canonical form, as it is before Clean-param: decorum explain says
+what a crawl makes of it. With --dialect google-oss decorum robots batch judges it as
+it is written.
 
 Exit codes: 0 all are allowed, 3 at least one is not, 1 a robots.txt could not be
 had, 2 wrong usage, 4 interrupted.`
