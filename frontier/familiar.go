@@ -66,8 +66,9 @@ func (f familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 }
 
 // Knows reports whether u was offered lately, so that to offer it as a link again
-// would change nothing. It is quick, and asks nobody: false says nothing.
+// would change nothing: it would still be queued under the same name. It is quick, and
+// asks nobody: false says nothing.
 func (f *Frontier) Knows(u decorum.URL) bool {
 	hash, shelf := f.familiar.of(u)
-	return shelf.holds(hash)
+	return shelf.holds(hash) && f.Clean(u) == u && f.staysPlain(u)
 }

@@ -39,6 +39,35 @@ func TestKnows(t *testing.T) {
 	}
 }
 
+// TestKnowsNoMore: a link is offered again where it would now be queued as another URL,
+// as the rules that clean its origin's have changed, or the origin has gone to https.
+func TestKnowsNoMore(t *testing.T) {
+	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
+	clean := func(u decorum.URL) decorum.URL { return u }
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Clean: func(u decorum.URL) decorum.URL { return clean(u) }})
+	all := []decorum.URL{session, moved, other}
+	for _, u := range all {
+		offer(t, f, storage.Link, u.String())
+	}
+	clean = func(u decorum.URL) decorum.URL {
+		if u == session {
+			u = mustURL(t, "https://a.test/p")
+		}
+		return u
+	}
+	for range 3 {
+		if err := f.Answered(t.Context(), mustURL(t, "http://b.test/"), true, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []int{1, 1, 0} {
+		known := f.Knows(all[i])
+		if n := offer(t, f, storage.Link, all[i].String()); n != want || known != (want == 0) {
+			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
+		}
+	}
+}
+
 // BenchmarkKnown offers the links of pages of a site, all of which are known.
 func BenchmarkKnown(b *testing.B) {
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})

@@ -167,3 +167,15 @@ func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, erro
 	}
 	return twin, nil
 }
+
+// staysPlain reports whether u is known not to be taken for its twin on https, as far
+// as that is in memory.
+func (f *Frontier) staysPlain(u decorum.URL) bool {
+	if !mayHaveTwin(u) {
+		return true
+	}
+	f.secured.mu.Lock()
+	defer f.secured.mu.Unlock()
+	n, known := f.secured.rows[u.Origin()]
+	return known && n < secureAfter
+}
