@@ -13,7 +13,7 @@ import (
 // is ever unseen.
 type familiar struct {
 	seed    maphash.Seed
-	shelves []shelf
+	shelves atomic.Pointer[shelves] // nil: it remembers nothing
 }
 
 // A shelf is where some hashes may be, in any of its places: a line of a processor's
@@ -23,14 +23,22 @@ type shelf [8]atomic.Uint64
 // mostFamiliar is how many URLs are remembered, in 8 bytes each.
 const mostFamiliar = 1 << 17
 
-func newFamiliar() familiar {
-	return familiar{maphash.MakeSeed(), make([]shelf, mostFamiliar/len(shelf{}))}
-}
+type shelves [mostFamiliar / len(shelf{})]shelf
 
-// of returns the hash of u, and its shelf.
-func (f familiar) of(u decorum.URL) (uint64, *shelf) {
-	h := maphash.String(f.seed, u.String())
-	return h, &f.shelves[h%uint64(len(f.shelves))]
+// of returns the hash of u.
+func (f *familiar) of(u decorum.URL) uint64 { return maphash.String(f.seed, u.String()) }
+
+// shelf returns where a hash may be.
+func (s *shelves) shelf(hash uint64) *shelf { return &s[hash%uint64(len(s))] }
+
+// open returns the shelves. There are some from the first URL on: who looks at a crawl
+// that does not go on has a Frontier, too.
+func (f *familiar) open() *shelves {
+	if s := f.shelves.Load(); s != nil {
+		return s
+	}
+	f.shelves.CompareAndSwap(nil, new(shelves))
+	return f.shelves.Load()
 }
 
 func (s *shelf) holds(hash uint64) bool {
@@ -53,22 +61,32 @@ func (s *shelf) put(hash uint64) {
 }
 
 // meet remembers the entries that the store has, to judge by what became of them.
-func (f familiar) meet(entries []storage.Entry, fates []storage.Fate) {
+func (f *familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 	for i, fate := range fates {
 		e := &entries[i]
 		if fate == storage.Over || e.Request != nil || !e.For.IsZero() {
 			continue
 		}
-		if hash, shelf := f.of(e.URL); !shelf.holds(hash) {
+		hash := f.of(e.URL)
+		if shelf := f.open().shelf(hash); !shelf.holds(hash) {
 			shelf.put(hash)
 		}
 	}
+}
+
+// knows reports whether u is remembered.
+func (f *familiar) knows(u decorum.URL) bool {
+	s := f.shelves.Load()
+	if s == nil {
+		return false
+	}
+	hash := f.of(u)
+	return s.shelf(hash).holds(hash)
 }
 
 // Knows reports whether u was offered lately, so that to offer it as a link again
 // would change nothing: it would still be queued under the same name. It is quick, and
 // asks nobody: false says nothing.
 func (f *Frontier) Knows(u decorum.URL) bool {
-	hash, shelf := f.familiar.of(u)
-	return shelf.holds(hash) && f.Clean(u) == u && f.staysPlain(u)
+	return f.familiar.knows(u) && f.Clean(u) == u && f.staysPlain(u)
 }

@@ -3,6 +3,7 @@ package frontier_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
@@ -65,6 +66,22 @@ func TestKnowsNoMore(t *testing.T) {
 		if n := offer(t, f, storage.Link, all[i].String()); n != want || known != (want == 0) {
 			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
 		}
+	}
+}
+
+// TestFrontierIsSmall: as long as nothing is offered, a Frontier takes hardly any memory.
+// A daemon makes one to answer a question, and keeps one of each project.
+func TestFrontierIsSmall(t *testing.T) {
+	const many, most = 100, 16 << 10 // bytes of each
+	var before, after runtime.MemStats
+	store := storage.NewMemory(storage.Config{})
+	runtime.ReadMemStats(&before)
+	for range many {
+		frontier.New(store, frontier.Config{})
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / many; each > most {
+		t.Errorf("a Frontier takes %d bytes, want at most %d", each, most)
 	}
 }
 

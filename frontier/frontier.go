@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -110,7 +111,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Frontier{store: store, cfg: cfg, familiar: newFamiliar(),
+	return &Frontier{store: store, cfg: cfg, familiar: familiar{seed: maphash.MakeSeed()},
 		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
