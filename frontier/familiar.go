@@ -10,7 +10,7 @@ import (
 
 // familiar remembers URLs that are in the seen set, by their hashes: links that are on
 // each page of a site need neither be judged nor looked up again. Nothing that is seen
-// is ever unseen.
+// is ever unseen, unless the store has lost it.
 type familiar struct {
 	seed    maphash.Seed
 	shelves atomic.Pointer[shelves] // nil: it remembers nothing
@@ -73,6 +73,9 @@ func (f *familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 		}
 	}
 }
+
+// forget forgets all: the store may not have it any more.
+func (f *familiar) forget() { f.shelves.Store(nil) }
 
 // knows reports whether u is remembered.
 func (f *familiar) knows(u decorum.URL) bool {

@@ -91,6 +91,7 @@ type Frontier struct {
 	waiting atomic.Int64  // workers in Next
 	turn    chan struct{} // held by the one worker that asks the store
 	ready   []storage.Lease
+	lost    uint64        // as the store counts
 	wake    chan struct{} // something changed: ask the store again
 
 	familiar familiar
@@ -289,6 +290,10 @@ func (f *Frontier) refill(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if next.Lost != f.lost {
+		f.lost = next.Lost
+		f.familiar.forget() // before what was lost is given out again
 	}
 	if len(leases) > 0 {
 		f.ready = leases

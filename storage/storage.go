@@ -283,6 +283,11 @@ type Next struct {
 	// Ask is when to ask again at the latest, whatever At is: other processes may
 	// have brought one earlier. Zero if the store is of one process.
 	Ask time.Time
+	// Lost counts how often the store may have lost what it was told last, though the
+	// process goes on: one of its servers was started again, or another took over. What
+	// was lost is given out again, and what is found then may be new again. It is right
+	// with leases, too, and 0 if the store is of one process.
+	Lost uint64
 }
 
 // Counts is how much a Store holds.

@@ -37,6 +37,8 @@
 // hosts rests once more: no host is visited early, or by two. How long leases may run, a
 // replica has confirmed before the first is given. To that come Options.Timeout and 2 s, for
 // a master that was stopped, or cut off, may give leases yet when it has been replaced.
+// Whoever is given leases is told of another reign (storage.Next.Lost): what was lost may
+// be new again.
 //
 // What a process knows of the partitions is what calls have said of them. Each counts
 // its changes, so that to look whether others have changed one costs little.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
@@ -153,4 +154,35 @@ func TestScriptsThatWereForgotten(t *testing.T) {
 	}
 	_, err = s.Add(t.Context(), pages(1, 2), 0)
 	must(t, err)
+}
+
+// What a server takes with it is found again: the page whose ack was lost is given out
+// once more, and the link on it, which was lost as well, is not taken for known.
+func TestLostLinkIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	c := redistest.Start(t, 1, 0)
+	s := openShared(t, c, newPrefix(), Options{Partitions: 2, Timeout: 500 * time.Millisecond, Durability: None, RestartDelay: time.Millisecond})
+	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, Wait: true})
+	link := page("http://b.test/link")
+	_, err := f.Discover(t.Context(), page("http://a.test/page"))
+	must(t, err)
+	first := must1(f.Next(t.Context()))
+	_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "appendonly", "no") // what comes now will be lost
+	must(t, err)
+	_, err = f.Discover(t.Context(), link)
+	must(t, err)
+	must(t, f.Ack(t.Context(), storage.Ack{Lease: first}))
+	if !f.Knows(link.URL) {
+		t.Error("the link is not known that was just found")
+	}
+	c.Kill(c.Nodes()[0])
+	c.Restart(c.Nodes()[0])
+	c.Wait()
+	again := must1(f.Next(t.Context()))
+	if again.URL != first.URL || f.Knows(link.URL) {
+		t.Errorf("%v is given out, and the lost link known: %t; want %v again, and a link to be found", again.URL, f.Knows(link.URL), first.URL)
+	}
+	if added, err := f.Discover(t.Context(), link); err != nil || added != 1 {
+		t.Errorf("%d links were lost (%v), want 1", added, err)
+	}
 }

@@ -46,6 +46,7 @@ func (s *Store) left(told time.Time) storage.Next {
 	if !s.opts.told {
 		next.Ask = instant(now).Add(s.opts.Refresh)
 	}
+	next.Lost = s.losses.Load()
 	return next
 }
 

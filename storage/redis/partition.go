@@ -18,12 +18,13 @@ type partition struct {
 	base string // begins its keys
 	slot int64
 
-	mu   sync.Mutex
-	sum  sum
-	took uint64        // when sum was received, as Store.calls counts
-	down bool          // its server did not answer last time
-	long time.Duration // so long leases are announced
-	shy  int64         // until then hosts that come due are left to others
+	mu    sync.Mutex
+	sum   sum
+	took  uint64        // when sum was received, as Store.calls counts
+	down  bool          // its server did not answer last time
+	long  time.Duration // so long leases are announced
+	shy   int64         // until then hosts that come due are left to others
+	reign int64         // under which the last leases were given; 0: none were, as far as is known
 }
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
@@ -67,13 +68,17 @@ func (s *Store) partition(host string) *partition {
 }
 
 // keep keeps what a call said of the partition, unless something newer is known:
-// calls overtake each other. began is what Store.calls was before the call.
-func (p *partition) keep(calls *atomic.Uint64, began uint64, new sum) {
+// calls overtake each other. began is what Store.calls was before the call. It reports
+// whether the partition is served under another reign than before.
+func (p *partition) keep(calls *atomic.Uint64, began uint64, new sum) (moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.version >= p.sum.version || p.took <= began || p.down {
 		p.sum, p.took, p.down = new.leaving(p.shy), calls.Add(1), false
 	}
+	moved = p.reign != 0 && new.reign != p.reign
+	p.reign = new.reign
+	return moved
 }
 
 // leave leaves hosts that come due before a time to other processes. Those that are due

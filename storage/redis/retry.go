@@ -163,7 +163,9 @@ func (s *Store) learn(p *partition, began uint64, m rueidis.RedisMessage) error 
 	if err != nil {
 		return err
 	}
-	p.keep(&s.calls, began, sum)
+	if p.keep(&s.calls, began, sum) {
+		s.losses.Add(1)
+	}
 	if s.stalled.Load() && s.allUp() && s.stalled.Swap(false) {
 		s.opts.Stalled(nil)
 	}

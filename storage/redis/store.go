@@ -30,6 +30,7 @@ type Store struct {
 	loose      atomic.Uint64 // calls that changed something, and did not wait until it is safe
 	flushed    atomic.Uint64 // so many of them have been waited for since
 	stalled    atomic.Bool   // as Options.Stalled was told
+	losses     atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
 	life   context.Context // done with ErrClosed
 	cancel context.CancelCauseFunc

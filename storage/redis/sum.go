@@ -28,6 +28,7 @@ type sum struct {
 	seen      int64
 	due       int64 // hosts, at the time of the call
 	unsettled bool  // more has run out than a call deals with
+	reign     int64 // under which leases were given last: a part of master_replid; 0: none were
 }
 
 const never = -1
@@ -49,15 +50,15 @@ var unasked = sum{version: -1, unsettled: true, expires: never, hold: never, rev
 // parseSum reads what schedule.lua returns.
 func (c *clock) parseSum(m rueidis.RedisMessage) (sum, error) {
 	n, err := m.AsIntSlice()
-	if err != nil || len(n) < 14 || len(n) > 14+ahead {
+	if err != nil || len(n) < 15 || len(n) > 15+ahead {
 		return sum{}, errAnswer
 	}
 	at := func(i int) int64 { return c.local(n[i], n[1]) }
 	s := sum{
 		version: n[0], out: n[2], expires: at(3), queued: n[4], dormant: n[5], hold: at(6),
-		resting: n[7], revisit: at(8), hosts: n[9], parked: n[10], seen: n[11], due: n[12], unsettled: n[13] == 1,
+		resting: n[7], revisit: at(8), hosts: n[9], parked: n[10], seen: n[11], due: n[12], unsettled: n[13] == 1, reign: n[14],
 	}
-	for i := 14; i < len(n); i++ {
+	for i := 15; i < len(n); i++ {
 		s.turns = append(s.turns, at(i))
 	}
 	return s, nil

@@ -133,7 +133,8 @@ local ahead = 4
 local function sum(more)
   local all = {get(meta, 'version'), now, call('ZCARD', base .. 'o'), -1, get(meta, 'queued'),
     get(meta, 'dormant'), -1, get(meta, 'resting'), -1, get(meta, 'hosts'),
-    get(meta, 'parked'), get(meta, 'seen'), call('ZCOUNT', base .. 'd', '-inf', now), more and 1 or 0}
+    get(meta, 'parked'), get(meta, 'seen'), call('ZCOUNT', base .. 'd', '-inf', now), more and 1 or 0,
+    tonumber(string.sub(meta.is.reign or '', 1, 12), 16) or 0}
   local function firstOf(i, key) -- if there is one
     if all[i - 1] > 0 then all[i] = select(2, first(base .. key)) or -1 end
   end
