@@ -58,6 +58,13 @@ func (r *runner) occupy(rooms *rooms, ed *edition) {
 	r.rooms, r.roomsOf = rooms, ed
 }
 
+// vacate lets go of the rooms, and of all that a crawl had in memory.
+func (r *runner) vacate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rooms, r.roomsOf = nil, nil
+}
+
 // stir has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
 func (r *runner) stir(rooms *rooms) {

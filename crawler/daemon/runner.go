@@ -60,6 +60,7 @@ func (s *supervisor) newRunner(name string) *runner {
 	}
 	r.changed.L = &r.mu
 	r.vault = newVault(r.dir, r.place, r.openVault)
+	r.vault.shuts = r.vacate
 	r.orders.wish, r.orders.gone = s.wishes.of(name), true
 	return r
 }

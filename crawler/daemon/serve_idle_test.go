@@ -4,9 +4,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"weak"
 
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
@@ -36,4 +39,33 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	await(t, "no connection is open", func() bool { return open.Load() == 0 })
 	f.do("p", api.Resume)
 	await(t, "it goes on", func() bool { return open.Load() == 2 })
+}
+
+// A project that has stopped takes no memory for its crawl: neither for the rules of
+// hosts, nor for what it has seen lately.
+func TestServeStopsWithoutMemory(t *testing.T) {
+	f := farmOf(t, chain("a.example", 1000))
+	f.put("p", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f.start(true)
+	f.becomes("p", api.Running)
+	r, err := f.find("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crawl weak.Pointer[crawler.Crawler]
+	await(t, "it crawls", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.rooms == nil {
+			return false
+		}
+		crawl = weak.Make(r.rooms.crawler)
+		return crawl.Value() != nil
+	})
+	f.do("p", api.Stop)
+	f.becomes("p", api.Stopped)
+	await(t, "its crawl is collected", func() bool {
+		runtime.GC()
+		return crawl.Value() == nil
+	})
 }

@@ -23,6 +23,7 @@ type vault struct {
 	dir   stateDir
 	place func() string // where the state is, as the project's file says now
 	open  func() (stores, error)
+	shuts func() // is called when it is about to be closed, and nobody is inside
 
 	mu     sync.Mutex
 	inside int
@@ -41,7 +42,7 @@ type vault struct {
 var errLeft = errors.New("the project is closed for good")
 
 func newVault(dir stateDir, place func() string, open func() (stores, error)) *vault {
-	v := &vault{dir: dir, place: place, open: open}
+	v := &vault{dir: dir, place: place, open: open, shuts: func() {}}
 	v.turn.L = &v.mu
 	return v
 }
@@ -141,6 +142,7 @@ func (v *vault) close() error {
 
 // shutFiles closes what is open. It needs v.mu, and lets go of it meanwhile.
 func (v *vault) shutFiles() error {
+	v.shuts()
 	files, lock := v.files, v.lock
 	v.files, v.lock, v.busy = nil, nil, true
 	v.mu.Unlock()
