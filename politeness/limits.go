@@ -107,14 +107,11 @@ func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) 
 		if lim == nil {
 			continue
 		}
-		tokens := lim.TokensAt(now)
-		if tokens < 1 {
-			seconds := (1 - tokens) / float64(lim.Limit())
-			wait = max(wait, time.Duration(seconds*float64(time.Second))+time.Nanosecond)
-			grant = 0
+		if w := untilToken(lim, now); w > 0 {
+			wait, grant = max(wait, w), 0
 		}
 		if lim == l.requests {
-			grant = min(grant, int(tokens))
+			grant = min(grant, int(lim.TokensAt(now)))
 		}
 	}
 	return max(grant, 0), wait
@@ -263,8 +260,13 @@ func (l *Limits) Hosts() int {
 	return len(l.hosts.hosts)
 }
 
-// untilToken returns how long until lim lets one request begin.
+// untilToken returns how long until lim lets one request begin: a year at most, then
+// it is asked again.
 func untilToken(lim *rate.Limiter, now time.Time) time.Duration {
-	missing := max(0, 1-lim.TokensAt(now))
-	return time.Duration(math.Ceil(missing / float64(lim.Limit()) * float64(time.Second)))
+	missing := 1 - lim.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
+	wait := math.Ceil(missing / float64(lim.Limit()) * float64(time.Second))
+	return time.Duration(min(wait, float64(longestRest)))
 }

@@ -93,6 +93,32 @@ func TestRequestsPerSecond(t *testing.T) {
 	}
 }
 
+// TestTinyRates: a rate of one request in years lets one through, and not all, because
+// the time until the next is longer than a Duration can be.
+func TestTinyRates(t *testing.T) {
+	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
+		l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: rate, BytesPerSecond: rate})
+		if _, err := l.Admit(noon, "first.test", noon, 1); err != nil {
+			t.Fatal(err)
+		}
+		var busy *politeness.Busy
+		if _, err := l.Admit(noon, "a.test", noon, 1); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
+			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
+		}
+		if grant, wait := l.Ready(noon, 1); grant != 0 || wait < 300*24*time.Hour {
+			t.Errorf("%g a second: %d requests may begin, or in %v", rate, grant, wait)
+		}
+	}
+	l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
+	if _, err := l.Admit(noon, "first.test", noon, 1); err != nil {
+		t.Fatal(err)
+	}
+	l.SetShare(noon, 0) // all of it is for others
+	if _, err := l.Admit(noon, "a.test", noon, 1); err == nil {
+		t.Error("without a share of the rate a request is admitted")
+	}
+}
+
 func TestBytesPerSecond(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{BytesPerSecond: 1000})
 	if grant, _ := l.Ready(noon, 5); grant != 5 {
