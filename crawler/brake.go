@@ -9,9 +9,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// forGood is for how long an origin is put off that a brake stops for good: then
-// it is asked again whether it does.
-const forGood = 365 * 24 * time.Hour
+// longestBraked is for how long an origin is put off by a brake: then it is asked again
+// whether it still is, which costs no request. Who put it off lets it come when the
+// brake is lifted; but of several processes, that one may have died by then.
+const longestBraked = 10 * time.Minute
 
 // slow returns the brake that slows l's host, if one does, and an error if the
 // host may not be visited now because of a brake. The rest that a brake asks for
@@ -37,10 +38,11 @@ func (c *Crawler) slow(l storage.Lease, host string, now time.Time) (politeness.
 func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *politeness.Braked) (ack storage.Ack, err error) {
 	origin := l.URL.Origin()
 	c.braked.add(origin)
+	until := c.brakedUntil(braked.Until, braked.Brake.Until)
 	if braked.Brake.Stop {
-		ack, err = c.putOff(ctx, l, c.stoppedUntil(braked.Brake), true)
+		ack, err = c.putOff(ctx, l, until, true)
 	} else {
-		ack, err = c.queueUp(ctx, l, &politeness.Busy{Until: earlierSet(braked.Until, braked.Brake.Until)})
+		ack, err = c.queueUp(ctx, l, &politeness.Busy{Until: until})
 	}
 	if b, _ := c.Brakes.For(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(afterwards(ctx), origin, time.Time{}, false)
@@ -48,20 +50,16 @@ func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *pol
 	return ack, err
 }
 
-// stoppedUntil returns until when a brake stops its host.
-func (c *Crawler) stoppedUntil(b politeness.Brake) time.Time {
-	if b.Until.IsZero() {
-		return c.now().Add(forGood)
+// brakedUntil returns until when an origin is put off: the earliest of these times, of
+// those that are one, or for as long as any is.
+func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
+	until := c.now().Add(longestBraked)
+	for _, t := range times {
+		if !t.IsZero() {
+			until = earlier(until, t)
+		}
 	}
-	return b.Until
-}
-
-// earlierSet returns the earlier of two times, of which the second may be none.
-func earlierSet(a, b time.Time) time.Time {
-	if b.IsZero() {
-		return a
-	}
-	return earlier(a, b)
+	return until
 }
 
 // heedBrakes breaks off the requests to hosts that are stopped now. It is called
@@ -81,7 +79,7 @@ func (c *Crawler) release(ctx context.Context) error {
 	for _, host := range c.braked.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
 		if b, _ = c.Brakes.For(host, c.now()); b.Stop {
-			until = c.stoppedUntil(b)
+			until = c.brakedUntil(b.Until)
 		}
 		for _, o := range c.braked.take(host) {
 			if b.Stop {

@@ -149,6 +149,41 @@ func TestABrakeThatWasOn(t *testing.T) {
 	})
 }
 
+// TestABrakeOfAProcessThatDied: what another process of the crawl has put off, and died,
+// nobody lets come again when the brake is lifted. It is looked at again soon.
+func TestABrakeOfAProcessThatDied(t *testing.T) {
+	for name, b := range map[string]politeness.Brake{
+		"stop": {Host: "a.test", Stop: true}, "until": {Host: "a.test", Stop: true, Until: time.Now().AddDate(100, 0, 0)},
+		"slow": {Host: "a.test", Delay: 300 * 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, store := oneHost(0), memory()
+				died := newDirect(t, web, store, seedsOf(2, "a.test", "x")...)
+				died.Brakes = &politeness.Brakes{}
+				if err := died.Prepare(); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 3 { // robots.txt, a page, and one that is put off
+					if i == 2 {
+						put(t, died, b)
+					}
+					if err := died.Step(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				other := newDirect(t, web, store)
+				other.Frontier = frontier.New(store, frontier.Config{Wait: true})
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				if err := other.Run(ctx); err != nil || len(web.Log()) != 3 {
+					t.Errorf("%d requests in an hour, want 3 (%v)", len(web.Log()), err)
+				}
+			})
+		})
+	}
+}
+
 // TestABrakeSlows: from the end of the last visit on, so that a rest that has
 // begun is longer too, one at a time, and no longer than it is on.
 func TestABrakeSlows(t *testing.T) {
