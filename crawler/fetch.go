@@ -38,6 +38,13 @@ func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
+// Finish implements Finisher, for those of the fetchers that are one.
+func (b ByScheme) Finish(t Ticket) {
+	if f, ok := b[t.URL().Origin().Scheme()].(Finisher); ok {
+		f.Finish(t)
+	}
+}
+
 // NoAnswer returns the error of a Fetcher that got no whole answer, because of
 // cause. Its Kind is that of cause if we refused the request ourselves
 // (Unticketed, Forbidden, NotDue), else Unreachable; but InDoubt if the request
