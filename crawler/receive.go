@@ -58,6 +58,10 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
 	links, verdict := c.read(ctx, v)
+	if !v.marked && isEndOf(ctx, verdict) {
+		v.brokenOff = true
+		return storage.Ack{Outcome: storage.Again}, nil
+	}
 	if verdict == nil {
 		c.countDuplicate(v)
 	}
@@ -80,6 +84,12 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return c.judge(afterwards(ctx), v, verdict)
+}
+
+// isEndOf reports whether a handler gave up because its context was done: the crawl was
+// halted, or the lease has run out. That says nothing of the page.
+func isEndOf(ctx context.Context, verdict error) bool {
+	return ctx.Err() != nil && (errors.Is(verdict, ctx.Err()) || errors.Is(verdict, context.Cause(ctx)))
 }
 
 // scan returns what finds in an answer what a crawl needs, when it is first asked.

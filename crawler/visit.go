@@ -171,8 +171,9 @@ func (l Link) source() storage.Source {
 // but not 304, which says that the page is as it was.
 // The links it returns are discovered before the page is acked. Its error is
 // its verdict: nil is done, decorum.RetryAfter(d) is later, decorum.Drop(why)
-// gives the URL up, anything else retries with back-off. It may be called by
-// many workers at a time. A panic is caught, logged and counted.
+// gives the URL up, anything else retries with back-off; but the error of its context,
+// which is done when the crawl is halted, is none: the page is visited again. It may be
+// called by many workers at a time. A panic is caught, logged and counted.
 type Handler func(context.Context, *Visit) ([]Link, error)
 
 // Hooks look on; nil means that nobody does. They are called by many workers

@@ -1,0 +1,47 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+)
+
+// TestHandlerIsHalted: a handler that ends with its context, as the crawl is halted, has
+// not read its page. It is visited again, however few attempts it has.
+func TestHandlerIsHalted(t *testing.T) {
+	for name, end := range map[string]func(context.Context) error{
+		"its error": func(ctx context.Context) error { return fmt.Errorf("write: %w", ctx.Err()) },
+		"its cause": context.Cause,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, store := oneHost(0), memory()
+				c := newDirect(t, web, store, seedsOf(1, "a.test", "x")...)
+				c.Settings.Attempts = 1
+				records := recorder{}
+				c.Recorder = records
+				c.Handler = func(ctx context.Context, _ *crawler.Visit) ([]crawler.Link, error) {
+					<-ctx.Done()
+					return nil, end(ctx)
+				}
+				time.AfterFunc(10*time.Second, c.Halt)
+				if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+					t.Fatal(err)
+				}
+				counts, err := store.Counts(t.Context())
+				if s := c.Stats(); err != nil || counts.Queued != 1 || len(records) != 0 || s.Failed+s.Retries != 0 {
+					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.Queued, len(records), s, err)
+				}
+				c.Handler = nil
+				if err := c.Run(t.Context()); err != nil || records["http://a.test/x/0"] != 1 {
+					t.Errorf("recorded: %v (%v), want the page once", records, err)
+				}
+			})
+		})
+	}
+}
