@@ -184,7 +184,7 @@ var errNotFetched = errors.New("the callbacks do not know the page: is the Colle
 
 // Handle is the crawler.Handler that runs the callbacks for a response. What
 // they visit it returns as links. A Handler may wrap it.
-func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 	r := c.reading(v.Lease.Token)
 	if r == nil {
 		if _, _, redirects := crawler.Redirection(v.Lease.Request, v.Response); redirects {
@@ -192,10 +192,12 @@ func (c *Collector) Handle(_ context.Context, v *crawler.Visit) ([]crawler.Link,
 		}
 		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}
 	}
-	r.open(v)
+	r.open(ctx, v)
 	r.resume()
-	links, again := r.close()
+	links, again, lost := r.close()
 	switch {
+	case lost != nil: // it is not read as long as not all of it is kept
+		return links, lost
 	case again:
 		return links, errAgain
 	case r.err != nil && v.OK() && !errors.Is(r.err, colly.ErrAbortedAfterHeaders):
@@ -270,9 +272,14 @@ func (c *Collector) queue(parent *reading, l crawler.Link, depth int) error {
 	if c.begun.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.Link
 	}
-	if parent != nil {
-		e.Referrer = parent.ticket.URL().String()
+	if parent == nil {
+		_, err := c.frontier.Discover(context.Background(), e)
+		return err
 	}
-	_, err := c.frontier.Discover(context.Background(), e)
+	e.Referrer = parent.ticket.URL().String()
+	_, err := c.frontier.Discover(parent.context(), e)
+	if err != nil {
+		parent.lose(err)
+	}
 	return err
 }

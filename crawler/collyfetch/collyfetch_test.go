@@ -30,6 +30,12 @@ const userAgent = "testbot/1.0 (+https://bot.test/)"
 // begin returns a crawl and its collector, ready for callbacks.
 func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
+	return beginOn(t, storage.NewMemory(storage.Config{}), cfg)
+}
+
+// beginOn is begin for a crawl whose state is in a store.
+func beginOn(t *testing.T, store storage.Store, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,6 @@ func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := storage.NewMemory(storage.Config{})
 	f := frontier.New(store, frontier.Config{})
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{

@@ -37,13 +37,14 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
 		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errIdentity}
 	}
-	ctx := r.ctx
+	visit := r.context()
+	ctx := visit
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
 	res, err := d.collector.fetcher.fetch(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
 	switch {
-	case errors.Is(err, decorum.NotDue) || err != nil && r.ctx.Err() != nil:
+	case errors.Is(err, decorum.NotDue) || err != nil && visit.Err() != nil:
 		r.err = err
 		panic(errQuit) // no news of the page: it will be asked for again
 	case err != nil:

@@ -25,7 +25,6 @@ import (
 type reading struct {
 	collector *Collector
 	member    *member
-	ctx       context.Context // of the visit
 	ticket    crawler.Ticket
 	request   *colly.Request // as colly is asked for it
 	page      *colly.Request // as the callbacks see it
@@ -38,11 +37,13 @@ type reading struct {
 	err       error // of the fetch; then of colly's reading
 
 	mu    sync.Mutex
-	visit *crawler.Visit // nil: Handle has not been called
-	takes bool           // links, which Handle will return
-	again bool           // a callback called Retry
+	ctx   context.Context // of the fetch; then of Handle
+	visit *crawler.Visit  // nil: Handle has not been called
+	takes bool            // links, which Handle will return
+	again bool            // a callback called Retry
 	links []crawler.Link
-	held  int // bytes of links
+	held  int   // bytes of links
+	lost  error // why a link could not be queued
 }
 
 // maxHeld is how many bytes of links wait until their page has been read. Further
@@ -171,10 +172,24 @@ func (r *reading) failure() error {
 }
 
 // open makes the reading take links, for Handle to return.
-func (r *reading) open(v *crawler.Visit) {
+func (r *reading) open(ctx context.Context, v *crawler.Visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.visit, r.takes = v, true
+	r.ctx, r.visit, r.takes = ctx, v, true
+}
+
+// context returns the context of what is being done for the page.
+func (r *reading) context() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ctx
+}
+
+// lose notes that a link of the page could not be queued.
+func (r *reading) lose(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost = why
 }
 
 // add takes a link, if it can be returned by Handle.
@@ -195,13 +210,14 @@ func (r *reading) add(l crawler.Link) bool {
 	return true
 }
 
-// close returns the links, and whether the page is asked for again. Who visits
-// from now on, from a goroutine that a callback has left behind, is on their own.
-func (r *reading) close() (links []crawler.Link, again bool) {
+// close returns the links, whether the page is asked for again, and why a link could not
+// be queued. Who visits from now on, from a goroutine that a callback has left behind, is
+// on their own.
+func (r *reading) close() (links []crawler.Link, again bool, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takes = false
-	return r.links, r.again
+	r.takes, r.ctx = false, context.WithoutCancel(r.ctx)
+	return r.links, r.again, r.lost
 }
 
 // retries notes that a callback asks for the page itself again, by Retry: a

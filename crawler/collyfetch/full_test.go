@@ -1,0 +1,73 @@
+package collyfetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A fullStore takes nothing while its disk is full: whoever adds waits.
+type fullStore struct {
+	*storage.Memory
+	full atomic.Bool
+}
+
+func (s *fullStore) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
+	if s.full.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Memory.Add(ctx, entries, most)
+}
+
+// TestFullDiskHoldsNobody: a crawl can be halted though a callback waits for the disk to
+// take a link. The page is visited again, and no link of it is lost.
+func TestFullDiskHoldsNobody(t *testing.T) {
+	for name, visit := range ways {
+		t.Run(name, func(t *testing.T) { fullDiskHoldsNobody(t, visit) })
+	}
+}
+
+func fullDiskHoldsNobody(t *testing.T, visit way) {
+	synctest.Test(t, func(t *testing.T) {
+		const links, each = 200, 30_000 // more than is held until the page has been read
+		var page strings.Builder
+		for i := range links {
+			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
+		}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
+		store := &fullStore{Memory: storage.NewMemory(storage.Config{})}
+		crawl, c := beginOn(t, store, collyfetch.Config{Transport: web})
+		crawl.Settings.Attempts = 1
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			e.Request.Ctx.Put("text", strings.Repeat("x", each))
+			_ = visit(e.Request, e.Attr("href")) // as most programs do
+		})
+		must(t, c.Visit("http://a.test/"))
+		store.full.Store(true)
+		time.AfterFunc(time.Minute, crawl.Halt)
+		if err := crawl.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
+			t.Fatal(err)
+		}
+		store.full.Store(false)
+		crawl.Settings.MaxPages = 1
+		_ = crawl.Run(t.Context()) // ErrPages
+		counts, err := store.Counts(t.Context())
+		must(t, err)
+		if counts.Queued != links {
+			t.Errorf("%d URLs are queued, want %d", counts.Queued, links)
+		}
+	})
+}
