@@ -60,11 +60,12 @@ func (s *shelf) put(hash uint64) {
 	s[hash>>32%uint64(len(s))].Store(hash)
 }
 
-// meet remembers the entries that the store has, to judge by what became of them.
+// meet remembers the entries that the store has, to judge by what became of them. They
+// are clean, but for the crawl's own errands.
 func (f *familiar) meet(entries []storage.Entry, fates []storage.Fate) {
 	for i, fate := range fates {
 		e := &entries[i]
-		if fate == storage.Over || e.Request != nil || !e.For.IsZero() {
+		if fate == storage.Over || e.Request != nil || e.Source == storage.Robots {
 			continue
 		}
 		hash := f.of(e.URL)
@@ -91,5 +92,5 @@ func (f *familiar) knows(u decorum.URL) bool {
 // would change nothing: it would still be queued under the same name. It is quick, and
 // asks nobody: false says nothing.
 func (f *Frontier) Knows(u decorum.URL) bool {
-	return f.familiar.knows(u) && f.Clean(u) == u && f.staysPlain(u)
+	return f.familiar.knows(u) && (f.cfg.Clean == nil || f.cfg.Clean(u) == u) && f.staysPlain(u)
 }

@@ -26,6 +26,7 @@ const mostSecured = 10_000
 type secured struct {
 	mu     sync.Mutex
 	rows   map[decorum.Origin]byte
+	some   atomic.Bool // of them, or of those before, one is of an origin on https
 	folded atomic.Int64
 }
 
@@ -109,7 +110,7 @@ func (f *Frontier) setSecured(ctx context.Context, o decorum.Origin, more bool) 
 	if now > 0 {
 		note = []byte{now}
 	}
-	f.secured.rows[o] = now
+	f.secured.put(o, now)
 	return f.store.SetNote(ctx, o, secureNote, note)
 }
 
@@ -130,8 +131,16 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 	if len(note) == 1 {
 		n = min(note[0], secureAfter)
 	}
-	f.secured.rows[o] = n
+	f.secured.put(o, n)
 	return n, nil
+}
+
+// put remembers the row of an origin. It requires mu.
+func (s *secured) put(o decorum.Origin, n byte) {
+	s.rows[o] = n
+	if n >= secureAfter {
+		s.some.Store(true)
+	}
 }
 
 // fold takes an entry for its twin on https if that is where its origin has gone:
@@ -171,7 +180,7 @@ func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, erro
 // staysPlain reports whether u is known not to be taken for its twin on https, as far
 // as that is in memory.
 func (f *Frontier) staysPlain(u decorum.URL) bool {
-	if !mayHaveTwin(u) {
+	if !f.secured.some.Load() || !mayHaveTwin(u) {
 		return true
 	}
 	f.secured.mu.Lock()
