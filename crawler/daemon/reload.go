@@ -68,7 +68,11 @@ func (r *runner) refuse(why, stamp string, last *edition) api.Reloaded {
 		})
 	}
 	if !same {
-		r.app.log.Error("the project file is not followed; the project goes on as it was", "error", why)
+		outcome := "the project goes on as it was"
+		if idle && last == nil {
+			outcome = "the project waits for one that makes sense"
+		}
+		r.app.log.Error("the project file is not followed; "+outcome, "error", why)
 		r.hub.tell(api.Event{Type: "file", Project: r.name, Text: why})
 	}
 	return result

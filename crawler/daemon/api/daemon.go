@@ -101,7 +101,7 @@ type Project struct {
 	State     State     `json:"state"`
 	Why       string    `json:"why,omitempty"`        // why it failed, pauses by itself, or waits for the servers that keep its state
 	FileError string    `json:"file_error,omitempty"` // why its file, as it is now, is not followed
-	Loaded    time.Time `json:"loaded"`               // when the file that is followed was read
+	Loaded    time.Time `json:"loaded,omitzero"`      // when the file that is followed was read; absent: none has been
 	Since     time.Time `json:"since"`                // when the state began
 	UserAgent string    `json:"user_agent"`           // of its requests; empty until its file makes sense
 	Handler   string    `json:"handler,omitempty"`    // its callbacks; empty: links are followed
