@@ -43,10 +43,15 @@ func (r *Record) encode() ([]byte, error) {
 func (r *Record) encodeOther() ([]byte, error) {
 	body := *r
 	body.Hash, body.N, body.Time = "", 0, time.Time{}
+	return inJSON(&body)
+}
+
+// inJSON returns v in JSON, as a line.
+func inJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // URLs stay readable
-	if err := enc.Encode(&body); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	return b.Bytes(), nil
@@ -151,13 +156,11 @@ func (o *object) time(name string, t time.Time) {
 func (o *object) string(name, s string) {
 	o.name(name)
 	if !isPlain(s) {
-		var quoted bytes.Buffer
-		enc := json.NewEncoder(&quoted)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(s); err != nil {
+		quoted, err := inJSON(s)
+		if err != nil {
 			o.err = err
 		}
-		o.text = append(o.text, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+		o.text = append(o.text, bytes.TrimSuffix(quoted, []byte("\n"))...)
 		return
 	}
 	o.text = append(o.text, '"')

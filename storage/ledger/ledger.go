@@ -129,9 +129,6 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 // prepare makes a checkpoint if it is time for one, and begins another segment if
 // this one is full. It requires the lock.
 func (l *Ledger) prepare() error {
-	if _, err := l.tick(); err != nil { // another segment does not begin with that
-		return err
-	}
 	if l.cfg.Key != nil && l.cfg.now().Sub(l.signed) >= l.cfg.Checkpoint {
 		if err := l.sign(); err != nil {
 			return err
@@ -146,6 +143,9 @@ func (l *Ledger) prepare() error {
 // rotate compresses the segment and begins the next. Where it fails it may be
 // called again. It requires the lock.
 func (l *Ledger) rotate() error {
+	if _, err := l.tick(); err != nil { // another segment does not begin with that
+		return err
+	}
 	if l.cfg.Key != nil && l.signer != l.end.n { // else it failed before
 		if err := l.sign(); err != nil {
 			return err
