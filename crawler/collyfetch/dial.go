@@ -133,6 +133,17 @@ func (n *network) within(dial dialFunc) dialFunc {
 	}
 }
 
+// wrapping returns a dialler whose connections are those of dial, wrapped.
+func wrapping(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}
+}
+
 // dial connects to addr, a host and a port, or to where ConnectTo sends it.
 func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)

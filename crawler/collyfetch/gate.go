@@ -1,7 +1,6 @@
 package collyfetch
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -29,14 +28,7 @@ func (c *gated) Write(b []byte) (int, error) {
 
 // gate makes all connections of t gated, below TLS.
 func gate(t *http.Transport) {
-	dial := t.DialContext
-	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &gated{Conn: c}, nil
-	}
+	t.DialContext = wrapping(t.DialContext, func(c net.Conn) net.Conn { return &gated{Conn: c} })
 }
 
 // gateOf returns the gate of a connection, nil if it has none of its own: over HTTP/2

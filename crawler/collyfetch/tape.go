@@ -144,14 +144,9 @@ func (c *tapped) Write(b []byte) (int, error) {
 // frames of HTTP/2 are no message that could be kept.
 func tap(t *http.Transport) {
 	dial := t.DialContext
-	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &tapped{Conn: c}, nil
-	}
-	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	tapping := func(c net.Conn) net.Conn { return &tapped{Conn: c} }
+	t.DialContext = wrapping(dial, tapping)
+	t.DialTLSContext = wrapping(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -160,8 +155,8 @@ func tap(t *http.Transport) {
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		return &tapped{Conn: secure}, nil
-	}
+		return secure, nil
+	}, tapping)
 	t.ForceAttemptHTTP2 = false
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
