@@ -1,14 +1,13 @@
 package daemon
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -111,11 +110,37 @@ func (r *Record) answer(v *crawler.Visit) {
 	}
 }
 
-// line returns the record as a line of JSON.
-func (r Record) line() ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, 1<<10))
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false) // URLs stay readable
-	err := enc.Encode(r)
-	return b.Bytes(), err
+// line returns the record as a line of JSON. Each visit makes one: it is put together by
+// hand.
+func (r *Record) line() ([]byte, error) {
+	o := jsonline.New(1 << 10)
+	o.String("url", r.URL)
+	o.StringIfAny("method", r.Method)
+	o.Int("status", int64(r.Status))
+	o.String("error", r.Error)
+	o.Time("fetched_at", r.FetchedAt)
+	o.Int("duration_ms", r.DurationMS)
+	o.String("ip", r.IP)
+	o.String("content_type", r.ContentType)
+	o.Int("bytes", int64(r.Bytes))
+	o.String("sha256", r.SHA256)
+	o.Int("depth", int64(r.Depth))
+	o.String("referrer", r.Referrer)
+	o.String("source", r.Source)
+	o.String("title", r.Title)
+	o.Int("links", int64(r.Links))
+	o.String("redirect_to", r.RedirectTo)
+	o.String("canonical", r.Canonical)
+	o.Open("robots")
+	o.String("file_sha256", r.Robots.FileSHA256)
+	o.String("rule", r.Robots.Rule)
+	o.Int("line", int64(r.Robots.Line))
+	o.Close()
+	o.Int("delay_required_ms", r.DelayRequiredMS)
+	o.Int("delay_observed_ms", r.DelayObservedMS)
+	o.String("meta_robots", r.MetaRobots)
+	if r.AIUse != nil {
+		o.Value("ai_use", r.AIUse)
+	}
+	return o.Line()
 }

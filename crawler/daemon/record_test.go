@@ -1,0 +1,26 @@
+package daemon
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/jsonline/jsonlinetest"
+)
+
+// TestRecordLine: a line that is put together by hand is the one that encoding/json
+// makes of the record, so that its fields are what their tags say.
+func TestRecordLine(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var r Record
+		jsonlinetest.Fill(random, &r)
+		want, err := jsonline.Marshal(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.line(); err != nil || string(got) != string(want) {
+			t.Fatalf("%v\n got %s\nwant %s", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+// Package jsonline puts together lines of JSON member by member, in the very words of
+// encoding/json: for the few kinds of lines of which a crawl writes several a page.
+package jsonline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+)
+
+var errYear = errors.New("a time has no year of four digits")
+
+// Marshal returns v in JSON, as a line. URLs stay readable: <, > and & are not escaped.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// An Object is the beginning of one, which is put together from its first member to its
+// last. Names of members need no escape: they are the program's own.
+type Object struct {
+	text []byte
+	open int // objects
+	err  error
+}
+
+// New returns an object without members, with room for so many bytes. It grows.
+func New(room int) *Object {
+	return &Object{text: append(make([]byte, 0, room), '{'), open: 1}
+}
+
+// Line ends what is open, and returns it all as a line. The error is that of the first
+// member that has no form in JSON.
+func (o *Object) Line() ([]byte, error) {
+	for o.open > 0 {
+		o.Close()
+	}
+	return append(o.text, '\n'), o.err
+}
+
+// Open begins a member that is an object. What follows is in it.
+func (o *Object) Open(name string) {
+	o.name(name)
+	o.text = append(o.text, '{')
+	o.open++
+}
+
+// Close ends the object that was opened last.
+func (o *Object) Close() {
+	o.text = append(o.text, '}')
+	o.open--
+}
+
+// name begins a member.
+func (o *Object) name(name string) {
+	if o.text[len(o.text)-1] != '{' {
+		o.text = append(o.text, ',')
+	}
+	o.text = append(o.text, '"')
+	o.text = append(o.text, name...)
+	o.text = append(o.text, `":`...)
+}
+
+// Int adds a number.
+func (o *Object) Int(name string, n int64) {
+	o.name(name)
+	o.text = strconv.AppendInt(o.text, n, 10)
+}
+
+// IntIfAny adds a number that is not 0.
+func (o *Object) IntIfAny(name string, n int64) {
+	if n != 0 {
+		o.Int(name, n)
+	}
+}
+
+// Bool adds true or false.
+func (o *Object) Bool(name string, is bool) {
+	o.name(name)
+	o.text = strconv.AppendBool(o.text, is)
+}
+
+// Time adds a moment (RFC 3339).
+func (o *Object) Time(name string, t time.Time) {
+	if y := t.Year(); y < 0 || y > 9999 {
+		o.fail(errYear)
+	}
+	o.name(name)
+	o.text = append(o.text, '"')
+	o.text = t.AppendFormat(o.text, time.RFC3339Nano)
+	o.text = append(o.text, '"')
+}
+
+// String adds text. What is not UTF-8 in it becomes U+FFFD.
+func (o *Object) String(name, s string) {
+	if !isPlain(s) {
+		o.Value(name, s)
+		return
+	}
+	o.name(name)
+	o.text = append(o.text, '"')
+	o.text = append(o.text, s...)
+	o.text = append(o.text, '"')
+}
+
+// StringIfAny adds text that is not empty.
+func (o *Object) StringIfAny(name, s string) {
+	if s != "" {
+		o.String(name, s)
+	}
+}
+
+// Value adds what encoding/json makes of v.
+func (o *Object) Value(name string, v any) {
+	text, err := Marshal(v)
+	o.fail(err)
+	o.name(name)
+	o.text = append(o.text, bytes.TrimSuffix(text, []byte("\n"))...)
+}
+
+func (o *Object) fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// isPlain reports whether s stands in JSON as it is, as nearly every URL does.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

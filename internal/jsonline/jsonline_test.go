@@ -1,0 +1,76 @@
+package jsonline_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/jsonline/jsonlinetest"
+)
+
+// TestLine compares each way to add a member with what encoding/json makes of it.
+func TestLine(t *testing.T) {
+	type inner struct {
+		Text string `json:"text,omitempty"`
+		N    int64  `json:"n,omitempty"`
+	}
+	type line struct {
+		Text  string    `json:"text"`
+		N     int64     `json:"n"`
+		Is    bool      `json:"is"`
+		At    time.Time `json:"at"`
+		Inner inner     `json:"inner"`
+		Any   []inner   `json:"any"`
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		var v line
+		jsonlinetest.Fill(r, &v)
+		want, err := jsonline.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := jsonline.New(0)
+		o.String("text", v.Text)
+		o.Int("n", v.N)
+		o.Bool("is", v.Is)
+		o.Time("at", v.At)
+		o.Open("inner")
+		o.StringIfAny("text", v.Inner.Text)
+		o.IntIfAny("n", v.Inner.N)
+		o.Close()
+		o.Value("any", v.Any)
+		if got, err := o.Line(); err != nil || string(got) != string(want) {
+			t.Fatalf("%v\n got %s\nwant %s", err, got, want)
+		}
+	}
+}
+
+// TestLineEndsWhatIsOpen: at whatever depth the last member is.
+func TestLineEndsWhatIsOpen(t *testing.T) {
+	o := jsonline.New(0)
+	o.Open("a")
+	o.Open("b")
+	if got, err := o.Line(); err != nil || string(got) != "{\"a\":{\"b\":{}}}\n" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestLineRefuses pins what no reader would take: the first of it is told.
+func TestLineRefuses(t *testing.T) {
+	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, add := range map[string]func(*jsonline.Object){
+		"year":        func(o *jsonline.Object) { o.Time("at", late) },
+		"unsupported": func(o *jsonline.Object) { o.Value("at", func() {}) },
+	} {
+		o := jsonline.New(0)
+		add(o)
+		o.Value("then", make(chan int))
+		o.Int("n", 1)
+		if line, err := o.Line(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %s, %v", name, line, err)
+		}
+	}
+}
