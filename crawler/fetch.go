@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"slices"
 	"strings"
 
@@ -93,10 +92,6 @@ func (t Ticket) Wants(contentType string, types []string) bool {
 	if len(types) == 0 || contentType == "" || t.Errand() || t.WantsFeed(contentType) {
 		return true
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		media, _, _ = strings.Cut(contentType, ";")
-		media = strings.ToLower(strings.TrimSpace(media))
-	}
-	return slices.Contains(types, media)
+	media, _, _ := strings.Cut(contentType, ";")
+	return slices.Contains(types, strings.ToLower(strings.TrimSpace(media)))
 }

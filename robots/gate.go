@@ -3,6 +3,7 @@ package robots
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -172,6 +173,9 @@ func (g *Gate) counts(ctx context.Context, o decorum.Origin) (*File, error) {
 // ignore, as far as the file is in mind: it does no I/O. After Check has judged
 // a URL, it is.
 func (g *Gate) Clean(u decorum.URL) decorum.URL {
+	if strings.IndexByte(u.Path(), '?') < 0 { // as most links: nobody need be asked
+		return u
+	}
 	if s := g.memory.find(u.Origin()); s != nil {
 		return s.cleaner.Clean(u)
 	}
