@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"sync"
 )
@@ -15,9 +16,19 @@ func (c *Crawler) countDuplicate(v *Visit) {
 	if to := v.Canonical(); !to.IsZero() && to != v.URL() && c.clean(to) != v.Lease.URL {
 		c.tally.renamed.Add(1)
 	}
-	if body := v.Response.Body; len(body) > 0 && !v.Response.Truncated && c.bodies.known(body, v.URL().String()) {
+	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.bodies.known(c.bodyKey(v), v.URL().String()) {
 		c.tally.duplicates.Add(1)
 	}
+}
+
+// bodyKey returns what the body of v is known by. Where visits are written down, that
+// is what is written.
+func (c *Crawler) bodyKey(v *Visit) uint64 {
+	if c.Recorder == nil {
+		return c.bodies.hash(v.Response.Body)
+	}
+	sum := v.BodySHA256()
+	return binary.LittleEndian.Uint64(sum[:])
 }
 
 // mostBodies is how many bodies are remembered at least; twice as many at most, in
@@ -32,11 +43,16 @@ type bodies struct {
 	lately[uint64, uint64] // by the hash of a body: that of the URL that had it first
 }
 
-// known reports whether the body was that of another URL before, and remembers
-// it.
-func (b *bodies) known(body []byte, url string) bool {
+// hash returns a quick hash.
+func (b *bodies) hash(text []byte) uint64 {
 	b.once.Do(func() { b.seed = maphash.MakeSeed() })
-	key, own := maphash.Bytes(b.seed, body), maphash.String(b.seed, url)
+	return maphash.Bytes(b.seed, text)
+}
+
+// known reports whether the body with that hash was another URL's before, and
+// remembers it.
+func (b *bodies) known(key uint64, url string) bool {
+	own := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	first, known := b.find(key)

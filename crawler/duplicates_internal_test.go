@@ -1,14 +1,11 @@
 package crawler
 
-import (
-	"strconv"
-	"testing"
-)
+import "testing"
 
 // TestBodiesAreBounded: the latest bodies are remembered, and no more than fit.
 func TestBodiesAreBounded(t *testing.T) {
 	var b bodies
-	body := func(i int) []byte { return []byte(strconv.Itoa(i)) }
+	body := func(i int) uint64 { return uint64(i) }
 	for i := range 5 * mostBodies {
 		if b.known(body(i), "first") {
 			t.Fatalf("body %d is new", i)

@@ -61,14 +61,17 @@ func TestCanonical(t *testing.T) {
 }
 
 // TestDuplicates: pages with the body of another are counted, once each, however
-// often they are visited.
+// often they are visited, and whether anybody writes the visits down or not.
 func TestDuplicates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(twins())
-		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
-		runFor(t, c, 3*day)
-		if st := c.Stats(); st.Duplicates != 2 || st.Renamed != 2 || st.Revisits == 0 {
-			t.Errorf("%d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", st.Duplicates, st.Renamed, st.Revisits)
-		}
-	})
+	for _, recorder := range []crawler.Recorder{new(journal), nil} {
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(twins())
+			c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+			c.Recorder = recorder
+			runFor(t, c, 3*day)
+			if st := c.Stats(); st.Duplicates != 2 || st.Renamed != 2 || st.Revisits == 0 {
+				t.Errorf("%T: %d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", recorder, st.Duplicates, st.Renamed, st.Revisits)
+			}
+		})
+	}
 }
