@@ -21,27 +21,21 @@ type Ticket struct{ stub *stub }
 type stub struct {
 	clearance robots.Clearance
 	permit    politeness.Permit
-	now       func() time.Time // the crawl's clock
+	crawl     *Crawler // nil: the ticket is of none, and needs no lease
 	lease     storage.Lease
 	errand    bool
-	detour    bool                          // an errand to a tdmrep.json
-	held      func() bool                   // whether the lease has not run out; nil: none is needed
-	feed      func(contentType string) bool // nil: no answer is
-	etag      string                        // validators of the last visit to the same URL
+	detour    bool   // an errand to a tdmrep.json
+	etag      string // validators of the last visit to the same URL
 	modified  string
 	used      atomic.Bool
-	brakes    *politeness.Brakes
-	may       func(time.Time) error       // whether others may have said that it must not; nil: nobody
-	connected atomic.Bool                 // a connection was found fit for the request
-	refused   atomic.Bool                 // a brake was put on before
-	mark      func(context.Context) error // notes that a request that is not safe is sent
-	marked    atomic.Bool                 // that has been noted
-	exchange  *decorum.Exchange           // what the fetcher kept of it
-	addr      atomic.Pointer[netip.Addr]  // where the request goes, as far as it is known
-	enter     func(context.Context) error // writes it into the ledger; nil: there is none
-	entered   int64                       // its number there; 0: it is not
-	unwritten bool                        // it could not be written, and was not sent
-	lost      error                       // why, if that stops the crawl
+	connected atomic.Bool                // a connection was found fit for the request
+	refused   atomic.Bool                // a brake was put on before
+	marked    atomic.Bool                // that a request that is not safe is sent has been noted
+	exchange  *decorum.Exchange          // what the fetcher kept of it
+	addr      atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
+	entered   int64                      // its number in the ledger; 0: it is not there
+	unwritten bool                       // it could not be written, and was not sent
+	lost      error                      // why, if that stops the crawl
 }
 
 // Reasons to refuse a ticket.
@@ -62,7 +56,7 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 	if c.URL().Origin().Host() != p.Host() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errOtherHost}
 	}
-	return Ticket{&stub{clearance: c, permit: p, now: time.Now}}, nil
+	return Ticket{&stub{clearance: c, permit: p}}, nil
 }
 
 // ticketFor returns the ticket for the visit that the two proofs allow.
@@ -71,13 +65,8 @@ func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.P
 	if err != nil {
 		return t, err
 	}
-	t.stub.now, t.stub.lease, t.stub.errand, t.stub.brakes = c.now, l, !isPage(l, cl), c.Brakes
-	t.stub.detour = isDetour(l, cl)
-	t.stub.mark = func(ctx context.Context) error { return c.mark(ctx, l) }
-	t.stub.feed = func(contentType string) bool { return c.mayBeFeed(l, contentType) }
-	t.stub.held = func() bool { return c.hand.holds(l) }
-	t.stub.may = c.may
-	t.stub.enter = func(ctx context.Context) error { return c.enter(ctx, t) }
+	t.stub.crawl, t.stub.lease = c, l
+	t.stub.errand, t.stub.detour = !isPage(l, cl), isDetour(l, cl)
 	condition(t, l, cl)
 	return t, nil
 }
@@ -100,7 +89,7 @@ func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.
 // WantsFeed reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
 func (t Ticket) WantsFeed(contentType string) bool {
-	return t.stub != nil && t.stub.feed != nil && t.stub.feed(contentType)
+	return t.stub != nil && t.stub.crawl != nil && t.stub.crawl.mayBeFeed(t.stub.lease, contentType)
 }
 
 // Lease returns what the hallway has in hand: the URL as it was queued, with its
@@ -147,8 +136,10 @@ func (t Ticket) use(url string) error {
 	if t.stub == nil {
 		return errNoTicket
 	}
-	if u, err := decorum.ParseURL(url); err != nil || u != t.URL() {
-		return errOtherURL
+	if url != t.URL().String() {
+		if u, err := decorum.ParseURL(url); err != nil || u != t.URL() {
+			return errOtherURL
+		}
 	}
 	if t.stub.used.Swap(true) {
 		return errUsed
@@ -160,7 +151,7 @@ func (t Ticket) use(url string) error {
 // somebody else may be visiting the host. Whoever sends requests asks right before each
 // write, as late as can be, and sends nothing then.
 func (t Ticket) Lapsed() error {
-	if t.stub != nil && t.stub.held != nil && !t.stub.held() {
+	if t.stub != nil && t.stub.crawl != nil && !t.stub.crawl.hand.holds(t.stub.lease) {
 		return errLapsed
 	}
 	return nil
@@ -177,23 +168,23 @@ func (t Ticket) Connect(addr netip.Addr) error {
 	if err := t.Lapsed(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
-	now := t.stub.now()
-	if err := t.stub.brakes.Stopped(t.stub.permit.Host(), now); err != nil {
-		t.stub.refused.Store(!t.stub.connected.Load())
+	now := time.Now()
+	if c := t.stub.crawl; c != nil {
+		now = c.now()
+		if err := c.Brakes.Stopped(t.stub.permit.Host(), now); err != nil {
+			t.stub.refused.Store(!t.stub.connected.Load())
+			return err
+		}
+		if err := c.may(now); err != nil {
+			return err
+		}
+	}
+	if err := t.stub.permit.Bind(now, addr); err != nil {
 		return err
 	}
-	var err error
-	if t.stub.may != nil {
-		err = t.stub.may(now)
-	}
-	if err == nil {
-		err = t.stub.permit.Bind(now, addr)
-	}
-	if err == nil {
-		t.stub.connected.Store(true)
-		t.stub.addr.Store(&addr)
-	}
-	return err
+	t.stub.connected.Store(true)
+	t.stub.addr.Store(&addr)
+	return nil
 }
 
 // sent reports whether something may have been sent for the ticket.
@@ -205,15 +196,15 @@ func (t Ticket) sent() bool { return t.Used() && !t.stub.refused.Load() }
 // has reached the disk.
 func (t Ticket) Send(ctx context.Context) error {
 	if !t.Request().IsSafe() && !t.stub.marked.Load() {
-		if err := t.stub.mark(ctx); err != nil {
+		if err := t.stub.crawl.mark(ctx, t.stub.lease); err != nil {
 			return err
 		}
 		t.stub.marked.Store(true)
 	}
-	if t.stub == nil || t.stub.enter == nil || t.stub.entered != 0 {
+	if t.stub == nil || t.stub.crawl == nil || t.stub.entered != 0 {
 		return nil
 	}
-	return t.stub.enter(ctx)
+	return t.stub.crawl.enter(ctx, t)
 }
 
 // isMarked reports whether a request that is not safe may have been sent.
