@@ -188,7 +188,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &app{stdout: &bytes.Buffer{}, screen: newScreen(&stderr), handlers: Handlers{"read": func(c *collyfetch.Collector) {
+	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

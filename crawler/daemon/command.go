@@ -1,10 +1,7 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -47,14 +44,14 @@ func run(h Handlers, own bool, args []string) int {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	a := &app{process: own, stdout: os.Stdout, screen: newScreen(os.Stderr), signals: signals, handlers: h}
+	a := &app{process: own, stdout: newPrinter(os.Stdout), screen: newScreen(os.Stderr), signals: signals, handlers: h}
 	return a.main(args)
 }
 
 // An app is one call of the command.
 type app struct {
 	process  bool // the call is all that the process does
-	stdout   io.Writer
+	stdout   *printer
 	screen   *screen // standard error
 	signals  <-chan os.Signal
 	handlers Handlers
@@ -66,20 +63,7 @@ func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	strictCompletion(root)
-	err := root.Execute()
-	if a.unread(err) {
-		return ExitFailed
-	}
-	return report(a.screen, err)
-}
-
-// unread reports whether a command ended for no other reason than that nobody reads
-// on what it prints, as after head: that wants no words.
-func (a *app) unread(err error) bool {
-	out, isFile := a.stdout.(*os.File)
-	var e *exit // has more to say
-	var failed *fs.PathError
-	return isFile && !errors.As(err, &e) && errors.As(err, &failed) && failed.Path == out.Name() && errors.Is(failed.Err, syscall.EPIPE)
+	return report(a.screen, a.stdout.heeded(root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that

@@ -30,7 +30,7 @@ func call(t *testing.T, args ...string) result {
 func callWith(t *testing.T, signals <-chan os.Signal, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, screen: newScreen(&stderr), signals: signals}
+	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr), signals: signals}
 	code := a.main(args)
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -66,27 +66,35 @@ func TestReaderLeaves(t *testing.T) {
 		{args: []string{"frontier", "list", "--data", v.data()}},
 		{args: []string{"ledger", "show", "--data", v.data()}},
 		{args: []string{"robots", "batch", write(t, "questions", `{"robots": ""}`)}},
+		{args: []string{"robots", "lint", write(t, "robots.txt", "Disalow: /\n")}},
+		{args: []string{"frontier", "compact", "--data", v.data()}},
+		{args: []string{"help"}},
 		{args: v.args("--resume", "--output=-"), says: goesOn},
 	} {
-		code, said := toNobody(t, tt.args...)
+		code, said := callInto(t, openBroken(t), tt.args...)
 		if code != ExitFailed || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
 			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, said, tt.says)
 		}
 	}
 }
 
-// toNobody calls the command with an output that nobody reads, and returns what it
-// says of that.
-func toNobody(t *testing.T, args ...string) (code int, said string) {
+// openBroken opens a pipe that nobody reads.
+func openBroken(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	t.Cleanup(func() { w.Close() })
 	r.Close()
+	return w
+}
+
+// callInto calls the command with a standard output, and returns what it says of it.
+func callInto(t *testing.T, stdout *os.File, args ...string) (code int, said string) {
+	t.Helper()
 	var stderr bytes.Buffer
-	a := &app{stdout: w, screen: newScreen(&stderr)}
+	a := &app{stdout: newPrinter(stdout), screen: newScreen(&stderr)}
 	code = a.main(args)
 	return code, stderr.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -94,7 +95,7 @@ func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
 	if err != nil {
 		return err
 	}
-	table := a.stdout
+	var table io.Writer = a.stdout
 	if s.dryRun.output == "-" {
 		table = a.screen
 	}

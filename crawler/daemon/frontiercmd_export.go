@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -111,7 +112,7 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 			x.try(errAtWork)
 		}
 		x.line(x.end)
-		return errors.Join(x.err, w.Flush())
+		return cmp.Or(x.err, w.Flush())
 	})
 }
 

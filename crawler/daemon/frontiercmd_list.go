@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (a *app) frontierList(ctx context.Context, q listQuery) error {
 		if errors.Is(err, errEnough) {
 			err = nil
 		}
-		return errors.Join(err, w.Flush())
+		return cmp.Or(err, w.Flush())
 	})
 }
 

@@ -39,7 +39,7 @@ func callStdin(t *testing.T, stdin string, args ...string) result {
 func callReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, screen: newScreen(&stderr), signals: signals}
+	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr), signals: signals}
 	root := a.root()
 	root.SetIn(stdin)
 	root.SetArgs(args)

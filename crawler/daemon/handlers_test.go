@@ -21,7 +21,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &app{stdout: &bytes.Buffer{}, screen: newScreen(&stderr), handlers: Handlers{
+	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -48,7 +48,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := visitTo(t, site)
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &app{stdout: &bytes.Buffer{}, screen: newScreen(&stderr), handlers: Handlers{"links": func(c *collyfetch.Collector) {
+	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}
 	code := a.main(v.args("-c", project, "http://gazette.example/"))

@@ -159,7 +159,7 @@ func goesOn(t *testing.T, data string) {
 // A warning is told, and nothing is wrong with it.
 func TestVerifiedWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &app{stdout: &out}
+	a := &app{stdout: newPrinter(&out)}
 	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, Record: 7, What: "the clock was set"}}, MoreWarnings: 2}
 	if err := a.printVerified(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
@@ -184,7 +184,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := write(t, "p.yaml", "handler: post\n")
-	a := &app{stdout: io.Discard, screen: newScreen(io.Discard), handlers: Handlers{"post": post}}
+	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), handlers: Handlers{"post": post}}
 	if code := a.main(v.args("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

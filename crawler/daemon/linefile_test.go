@@ -65,7 +65,7 @@ func TestAcksWaitForLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	a := &app{log: slog.New(slog.DiscardHandler)}
+	a := &app{stdout: newPrinter(io.Discard), log: slog.New(slog.DiscardHandler)}
 	j, err := a.openJob(p, roots, outputs{out: out}, start{})
 	if err != nil {
 		t.Fatal(err)

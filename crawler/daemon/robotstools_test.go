@@ -97,7 +97,7 @@ func TestRobotsDiff(t *testing.T) {
 
 func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, screen: newScreen(&stderr)}
+	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr)}
 	root := a.root()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", write(t, "old.txt", ""), write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})

@@ -164,14 +164,15 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 }
 
 // openOutput opens the output, and moves what is in the way of a crawl that
-// starts anew: an output of the user's choice is tried first.
+// starts anew: an output of the user's choice is tried first. Of standard
+// output it needs no printer: a line that could not be written is written again.
 func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err error) {
 	name := p.Output.JSONL
 	if name != "" {
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(name, p.Output.JSONLMaxSize, a.stdout, s.resume); err != nil {
+		if out, err = openOutput(name, p.Output.JSONLMaxSize, a.stdout.w, s.resume); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +180,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout, s.resume)
+		out, err = openOutput(dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout.w, s.resume)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

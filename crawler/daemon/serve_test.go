@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -50,7 +51,7 @@ func (f *farm) folderName() string { return filepath.Join(f.dir, "projects") }
 // start starts the daemon. It ends with the test, or by stop.
 func (f *farm) start(startNew bool) {
 	f.t.Helper()
-	a := &app{log: slog.New(slog.DiscardHandler)}
+	a := &app{stdout: newPrinter(io.Discard), log: slog.New(slog.DiscardHandler)}
 	s, err := openSupervisor(a, f.visit.data(), f.folderName(), startNew)
 	if err != nil {
 		f.t.Fatal(err)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -93,7 +94,7 @@ func (a *app) listSitemap(ctx context.Context, q sitemapQuery, stdin io.Reader, 
 	for err == nil && l.goesOn() && ctx.Err() == nil {
 		err = l.next(ctx)
 	}
-	switch err := errors.Join(err, l.out.Flush()); {
+	switch err := cmp.Or(err, l.out.Flush()); {
 	case err != nil:
 		return err
 	case errors.Is(context.Cause(ctx), errSignal):

@@ -86,7 +86,7 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, screen: newScreen(&stderr)}
+	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr)}
 	root := a.root()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
@@ -110,7 +110,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &app{stdout: fullDisk{}, screen: newScreen(&stderr)}
+	a := &app{stdout: newPrinter(fullDisk{}), screen: newScreen(&stderr)}
 	if code := a.main([]string{"sitemap", write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}

@@ -42,7 +42,7 @@ func (a *app) topCommand() *cobra.Command {
 
 // top shows what there is to see, once or until somebody has seen enough.
 func (a *app) top(ctx context.Context, w *watcher, every time.Duration) error {
-	out, ok := a.stdout.(*os.File)
+	out, ok := a.stdout.w.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.look(ctx)
 		if err != nil {
