@@ -62,7 +62,7 @@ type app struct {
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	strictCompletion(root)
+	strict(root)
 	return report(a.screen, a.stdout.heeded(root.Execute()))
 }
 
@@ -105,15 +105,28 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// strictCompletion makes wrong usage of cobra's own command an error of usage: by
-// itself it takes an unknown shell for a wish for help.
-func strictCompletion(root *cobra.Command) {
+// strict makes wrong usage of cobra's own commands an error of usage: by themselves
+// they take what they do not know for a wish for help.
+func strict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args = noCommand
 	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, shell := range completion.Commands() {
 		shell.Args = noCommand
+	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		if err := noCommand(c, rest); err != nil {
+			return err
+		}
+		c.InitDefaultHelpFlag()
+		return c.Help()
 	}
 }
 
