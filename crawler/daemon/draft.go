@@ -57,7 +57,7 @@ func parseDraft(file string, text []byte) (*draft, error) {
 		return nil, usage("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
 	d := newDraft()
-	d.file, d.text = file, strings.TrimPrefix(string(text), "\ufeff")
+	d.file, d.text = file, strings.TrimPrefix(string(text), byteOrderMark)
 	if err := d.decode(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -96,7 +97,7 @@ func entryOf(line string) (e storage.Entry, ok bool) {
 		Depth    int    `json:"depth"`
 		Referrer string `json:"referrer"`
 	}{URL: seedOf(line)}
-	if len(line) > 0 && line[0] == '{' {
+	if line = strings.TrimSpace(strings.TrimPrefix(line, byteOrderMark)); strings.HasPrefix(line, "{") {
 		if json.Unmarshal([]byte(line), &named) != nil {
 			return e, false
 		}

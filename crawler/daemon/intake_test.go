@@ -9,6 +9,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
+// What a line names is the same behind a byte order mark and blanks.
+func TestEntryOf(t *testing.T) {
+	for _, line := range []string{
+		"http://a.example/", "\ufeffhttp://a.example/ # a", `{"url": "http://a.example/"}`, "\ufeff{\"url\": \"http://a.example/\"}", ` {"url": "http://a.example/"}` + "\r",
+	} {
+		if e, ok := entryOf(line); !ok || e.URL.String() != "http://a.example/" {
+			t.Errorf("%q names %s, %v", line, e.URL, ok)
+		}
+	}
+	for _, line := range []string{"", "a.example", `{"url": "a.example"}`, `{"url": `, "\ufeff\ufeff{}"} {
+		if e, ok := entryOf(line); ok {
+			t.Errorf("%q names %s", line, e.URL)
+		}
+	}
+}
+
 // No more is read of a list than a batch, until the store has taken that.
 func TestIntakeWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

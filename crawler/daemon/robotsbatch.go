@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,9 +96,12 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	var room []byte
-	for {
+	for first := true; ; first = false {
 		line, err := readLine(r, room[:0])
 		room = line
+		if first {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
 		var ans answer
 		switch {
 		case errors.Is(err, errLongQuestion):

@@ -60,6 +60,35 @@ func TestAnswerAllErrors(t *testing.T) {
 	}
 }
 
+// A byte order mark may begin the questions, though no line of them (RFC 8259,
+// section 8.1).
+func TestAnswerAllMark(t *testing.T) {
+	const mark, line = "\ufeff", `{"robots":""}` + "\n"
+	for in, want := range map[string]string{
+		mark + line + line:        "good good",
+		mark + line + mark + line: "good bad",
+		mark + mark + line:        "bad",
+		mark:                      "",
+		mark + "\n" + line:        "bad good",
+	} {
+		var out strings.Builder
+		if err := answerAll(strings.NewReader(in), &out, newClerk(robots.Google, "*")); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			if strings.Contains(line, `"error":"not a question`) {
+				got = append(got, "bad")
+			} else {
+				got = append(got, "good")
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
 type refuser struct{ err error }
 
 func (r refuser) Write([]byte) (int, error) { return 0, r.err }

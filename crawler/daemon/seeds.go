@@ -71,10 +71,14 @@ func (p *Project) readSeeds(name string, yield func(decorum.URL, error) bool) er
 	return nil
 }
 
+// byteOrderMark is what some editors begin a file in UTF-8 with. It is no part of what
+// the file says.
+const byteOrderMark = "\ufeff"
+
 // seedOf returns what a line of a seed file names: a comment begins at its
 // start or after a blank.
 func seedOf(line string) string {
-	line = strings.TrimPrefix(line, "\ufeff")
+	line = strings.TrimPrefix(line, byteOrderMark)
 	for _, mark := range []string{" #", "\t#"} {
 		line, _, _ = strings.Cut(line, mark)
 	}
