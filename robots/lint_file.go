@@ -43,25 +43,25 @@ func (l *linter) lintUTF8() {
 }
 
 // lintSize looks at how much of the file crawlers read (LINT-06). Sizes count
-// the BOM.
+// the BOM. Of a file beyond the limit it says no size: who has read it may have
+// stopped somewhere.
 func (l *linter) lintSize() {
 	size := l.skew + len(l.text)
 	limit := max(l.o.Limit, Limit)
+	has := fmt.Sprintf("the file has %d bytes", size)
 	switch {
 	case size > limit:
-		l.say(l.lineAt(limit-l.skew), LintError, "LINT-06", fmt.Sprintf("the file has %d bytes, more than %d KiB", size, limit>>10),
-			"Google ignores this line and all that follow", sizeAdvice)
+		has = fmt.Sprintf("the file has more than %d KiB", limit>>10)
+		l.say(l.lineAt(limit-l.skew), LintError, "LINT-06", has, "Google ignores this line and all that follow", sizeAdvice)
 	case size > limit/10*9:
-		l.say(0, LintWarning, "LINT-06", fmt.Sprintf("the file has %d bytes, close to %d KiB", size, limit>>10),
-			"Google ignores what is beyond", sizeAdvice)
+		l.say(0, LintWarning, "LINT-06", fmt.Sprintf("%s, close to %d KiB", has, limit>>10), "Google ignores what is beyond", sizeAdvice)
 	}
 	if size > YandexLimit {
 		severity := LintHint
 		if l.yandex() {
 			severity = LintError
 		}
-		l.say(0, severity, "LINT-06", fmt.Sprintf("the file has %d bytes, more than 32 KB", size),
-			"Yandex takes it for none and allows everything", sizeAdvice)
+		l.say(0, severity, "LINT-06", has+", and the limit of Yandex is 32 KB", "Yandex takes it for none and allows everything", sizeAdvice)
 	}
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -24,8 +25,8 @@ func robotsOrigin(what, address string) (decorum.Origin, error) {
 	return u.Origin(), nil
 }
 
-// largest is how many bytes of a file on disk are looked at. It is far beyond
-// what a crawler reads, so that what is too large can be seen to be.
+// largest is how many bytes of a file on disk are looked at, to the end of a line. It
+// is far beyond what a crawler reads, so that what is too large can be seen to be.
 const largest = 32 * robots.Limit
 
 // readRobots reads a robots.txt on disk.
@@ -35,9 +36,12 @@ func readRobots(name string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, largest))
+	body, err := io.ReadAll(io.LimitReader(f, largest+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
+	}
+	if end := bytes.LastIndexAny(body[:min(len(body), largest)], "\r\n"); len(body) > largest && end > robots.Limit {
+		body = body[:end+1]
 	}
 	return body, nil
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,18 @@ func TestRobotsCheckIsPlain(t *testing.T) {
 		if r := call(t, args...); strings.Contains(r.stdout, "\x1b") || r.stdout == "" {
 			t.Errorf("%q prints %q", args, r.stdout)
 		}
+	}
+}
+
+// Of a file that is read in part only, lint does not name the size of that part, nor
+// wonder at half a line.
+func TestRobotsLintOfAHugeFile(t *testing.T) {
+	line := "# " + strings.Repeat("x", 1000) + "\n \n"
+	file := write(t, "robots.txt", strings.Repeat(line, largest/len(line)+2))
+	r := call(t, "robots", "lint", file)
+	r.want(t, ExitNo, "the file has more than 500 KiB: Google ignores this line and all that follow")
+	if n := strings.Count(r.stdout, "\n"); n != 2 || strings.Contains(r.stdout, fmt.Sprint(largest)) {
+		t.Errorf("it says %s", r.stdout)
 	}
 }
 
