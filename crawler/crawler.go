@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -109,6 +110,16 @@ const DefaultMaxLinks = extract.DefaultMaxLinks
 // DefaultSitemaps is how many sitemaps the robots.txt of a host may lead to.
 const DefaultSitemaps = 10_000
 
+func (s Settings) validate() error {
+	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.Attempts < 0 || s.Sitemaps < 0 {
+		return errors.New("numbers must not be negative")
+	}
+	if s.Grace < 0 || s.ReservationTTL < 0 {
+		return errors.New("durations must not be negative")
+	}
+	return nil
+}
+
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
 	s.Sitemaps = cmp.Or(s.Sitemaps, DefaultSitemaps)
@@ -124,7 +135,8 @@ func (s Settings) withDefaults() Settings {
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
 // in hand end within Grace, and returns the cause of ctx. In every case all that
 // was done is in the store when it returns, and flushed. Then it may be run again:
-// it goes on, and Stats count on; what is limited by run counts anew.
+// it goes on, and Stats count on; what is limited by run counts anew. Where Validate has
+// an objection, Run returns it, and does nothing.
 func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
@@ -162,10 +174,30 @@ func (c *Crawler) Run(ctx context.Context) error {
 	return c.end(context.Cause(ctx))
 }
 
+// Validate returns why the crawl cannot run, if so: it lacks a part, or a part makes
+// no sense. The error is of Kind Invalid.
+func (c *Crawler) Validate() error {
+	err := cmp.Or(c.Policy.Validate(), c.Settings.validate())
+	switch {
+	case c.Frontier == nil:
+		err = errors.New("there is no Frontier")
+	case c.Gate == nil:
+		err = errors.New("there is no Gate")
+	case c.Limits == nil:
+		err = errors.New("there are no Limits")
+	case c.Fetcher == nil:
+		err = errors.New("there is no Fetcher")
+	}
+	if err != nil {
+		return &decorum.Error{Op: "crawl", Kind: decorum.Invalid, Err: err}
+	}
+	return nil
+}
+
 // Prepare begins a run that is not Run's: whoever takes URLs through the house one
-// by one calls it before the first Step.
+// by one calls it before the first Step. It returns the error of Validate.
 func (c *Crawler) Prepare() error {
-	if err := c.Policy.Validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	c.Settings = c.Settings.withDefaults()

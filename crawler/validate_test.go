@@ -1,0 +1,40 @@
+package crawler_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestIncompleteCrawler: a crawl that lacks a part, or has a setting that makes no
+// sense, says so, and neither panics nor ends as if all were done.
+func TestIncompleteCrawler(t *testing.T) {
+	for want, spoil := range map[string]func(*crawler.Crawler){
+		"there is no Frontier":           func(c *crawler.Crawler) { c.Frontier = nil },
+		"there is no Gate":               func(c *crawler.Crawler) { c.Gate = nil },
+		"there are no Limits":            func(c *crawler.Crawler) { c.Limits = nil },
+		"there is no Fetcher":            func(c *crawler.Crawler) { c.Fetcher = nil },
+		"delay must not be negative":     func(c *crawler.Crawler) { c.Policy.Delay = -time.Minute },
+		"numbers must not be negative":   func(c *crawler.Crawler) { c.Settings.Workers = -1 },
+		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.Grace = -1 },
+	} {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("a"))}})
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
+		spoil(c)
+		if err := c.Run(t.Context()); !errors.Is(err, decorum.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run returns %v, want %s", err, want)
+		}
+		if n := len(web.Log()); n != 0 {
+			t.Errorf("%s: %d requests were sent", want, n)
+		}
+	}
+	if err := new(crawler.Crawler).Run(t.Context()); !errors.Is(err, decorum.Invalid) {
+		t.Errorf("Run of nothing returns %v", err)
+	}
+}
