@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
@@ -100,6 +102,9 @@ var _ crawler.Fetcher = (*Fetcher)(nil)
 func New(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
+	}
+	if !httpguts.ValidHeaderFieldValue(cfg.UserAgent) || !httpguts.ValidHeaderFieldValue(cfg.From) {
+		return nil, errors.New("collyfetch: User-Agent or From holds characters that no header may hold")
 	}
 	for name, values := range cfg.Headers {
 		for _, value := range values {

@@ -2,6 +2,7 @@ package collyfetch
 
 import (
 	"errors"
+	"fmt"
 	"net/textproto"
 	"strings"
 
@@ -42,8 +43,12 @@ var ours = map[string]string{
 	"Http2-Settings":    "it is for one connection, and the transport's",
 }
 
+// maxHeaderValue is how many bytes the value of a header may have: a request whose
+// headers have more than 8 KiB together is refused by many servers.
+const maxHeaderValue = 4 << 10
+
 // CheckHeader returns why a header may not go with every request, if so: it is
-// not well-formed (RFC 9110, section 5), it is for one connection only (section
+// not well-formed (RFC 9110, section 5) or has more than 4 KiB, it is for one connection only (section
 // 7.6.1), or the crawl has something of its own to say there.
 func CheckHeader(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
@@ -51,6 +56,9 @@ func CheckHeader(name, value string) error {
 	}
 	if !httpguts.ValidHeaderFieldValue(value) {
 		return errors.New("its value holds characters that no header may hold")
+	}
+	if len(value) > maxHeaderValue {
+		return fmt.Errorf("its value has %d bytes: expected %d at most", len(value), maxHeaderValue)
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	why := ours[name]

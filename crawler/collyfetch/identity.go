@@ -6,13 +6,23 @@ import (
 	"net/mail"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Bytes that a crawl may say of itself at most: they stand in every request, and in
+// every line of a server's log.
+const (
+	MaxProduct = 64 // of a product token, and of a version
+	MaxContact = 256
 )
 
 // IsContact reports whether s is a web page (http or https) or a mail address
 // (mailto:) that a site's owner can reach the crawl's operator by, and may
-// stand in the comment of a User-Agent header (RFC 9110, section 10.1.5).
+// stand in the comment of a User-Agent header (RFC 9110, section 10.1.5): it is
+// ASCII, and has at most MaxContact bytes.
 func IsContact(s string) bool {
-	if strings.ContainsAny(s, "()\\ \t\r\n") {
+	if len(s) > MaxContact || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
 		return false
 	}
 	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
@@ -39,7 +49,9 @@ func identity(agent, contact string) (product, userAgent string, err error) {
 	product, version, _ := strings.Cut(agent, "/")
 	version = cmp.Or(version, "1.0")
 	switch {
-	case strings.ContainsAny(version, "/() \t\r\n"):
+	case len(product) > MaxProduct || len(version) > MaxProduct:
+		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProduct)
+	case !httpguts.ValidHeaderFieldName(version): // both are tokens (RFC 9110, section 10.1.5)
 		return "", "", fmt.Errorf("agent %q: expected product or product/version, as in examplebot/1.0", agent)
 	case !IsContact(contact):
 		return "", "", fmt.Errorf("contact %q: expected a way to reach you, as in https://example.com/bot or mailto:you@example.com", contact)

@@ -43,6 +43,18 @@ func checkAgent(p *Project) *fault {
 	if p.Name != "" && !projectName.MatchString(p.Name) {
 		return faulty("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
+	for _, f := range []struct {
+		field, value string
+		most         int
+	}{
+		{"agent.product", p.Agent.Product, collyfetch.MaxProduct},
+		{"agent.version", p.Agent.Version, collyfetch.MaxProduct},
+		{"agent.contact", p.Agent.Contact, collyfetch.MaxContact},
+	} {
+		if len(f.value) > f.most {
+			return faulty(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.most)
+		}
+	}
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
 		return faulty("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
@@ -53,7 +65,7 @@ func checkAgent(p *Project) *fault {
 	case p.Agent.Contact == "":
 		return faulty("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
 	case !collyfetch.IsContact(p.Agent.Contact):
-		return faulty("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com", p.Agent.Contact)
+		return faulty("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ p.yaml:1:1: agent.contact: contact is compulsory: a URL or mailto: that a site o
   1 | agent: {product: examplebot}
     | ^`},
 		{"contact", "agent:\n  contact: me\n", `
-p.yaml:2:12: agent.contact: "me" is no way to reach you: expected https://example.com/bot or mailto:you@example.com
+p.yaml:2:12: agent.contact: "me" is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII
   2 |   contact: me
     |            ^`},
 		{"nothing to crawl", "agent: {contact: mailto:a@b.example}\n", `
