@@ -31,7 +31,7 @@ func ParseDialect(name string) (Dialect, error) {
 	case "google-oss":
 		return GoogleOSS, nil
 	}
-	return Google, fmt.Errorf("unknown robots dialect %q: want google, yandex or google-oss", name)
+	return Google, fmt.Errorf("%q is not one of google, yandex, google-oss", name)
 }
 
 // String returns the name of the dialect.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -128,18 +127,11 @@ func checkDiscover(p *Project) *fault {
 
 // checkChoices checks the fields that have a few values.
 func checkChoices(p *Project) *fault {
-	for _, f := range []struct{ field, value, choices string }{
-		{"robots.dialect", p.Robots.Dialect, "google, yandex, google-oss"},
-	} {
-		if !contains(f.choices, f.value) {
-			return faulty(f.field, "%q is not one of %s", f.value, f.choices)
-		}
+	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
+		return faulty("robots.dialect", "%v", err)
 	}
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
 		return faulty("revisit.mode", "%v", err)
-	}
-	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
-		return faulty("robots.dialect", "%v", err)
 	}
 	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
 		return faulty("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
@@ -153,15 +145,6 @@ func checkChoices(p *Project) *fault {
 		}
 	}
 	return nil
-}
-
-func contains(choices, value string) bool {
-	for c := range strings.SplitSeq(choices, ", ") {
-		if c == value {
-			return true
-		}
-	}
-	return false
 }
 
 // checkNumbers checks the fields whose type allows more than makes sense.

@@ -117,7 +117,7 @@ func (c *clerk) source(q *question) (source, error) {
 	if q.Dialect != nil {
 		var err error
 		if s.dialect, err = robots.ParseDialect(*q.Dialect); err != nil {
-			return source{}, err
+			return source{}, fmt.Errorf("dialect: %w", err)
 		}
 	}
 	switch {

@@ -72,7 +72,7 @@ func TestClerkBadQuestions(t *testing.T) {
 		`{"url":"http://h/"}`:              "neither robots nor robots_base64 is given",
 		`null`:                             "neither robots nor robots_base64 is given",
 		`{"robots":"","robots_base64":""}`: "both robots and robots_base64 are given",
-		`{"robots":"","dialect":"bing"}`:   `unknown robots dialect \"bing\"`,
+		`{"robots":"","dialect":"bing"}`:   `dialect: \"bing\" is not one of google, yandex, google-oss`,
 		"\n":                               "not a question: unexpected end of JSON input",
 		strings.Repeat(" ", longestQuestion+1) + "{}": "the line is longer than",
 	} {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func checkRedis(p *Project) *fault {
 		return faulty("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
 		return faulty("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
-	case !contains("replica, disk, none", r.Durability):
+	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
 		return faulty("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
 	case r.Lease < Duration(leastLease) || r.Lease > Duration(day):
 		return faulty("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), leastLease)

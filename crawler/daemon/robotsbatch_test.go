@@ -42,7 +42,7 @@ bad
 		})
 	}
 	call(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
-	call(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: unknown robots dialect "bing"`)
+	call(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
 	call(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
 	call(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
 }

@@ -24,7 +24,7 @@ func TestRobotsCheckFile(t *testing.T) {
 			"disallowed\thttps://example.com/\tdisallow: / (line 6, group examplebot)\n"},
 		{"dialect", []string{"--agent=YandexBot", "--dialect=yandex", "https://example.com/private/x"}, ExitNo,
 			"disallowed\thttps://example.com/private/x\tdisallow: /private/ (line 2, group *)\n"},
-		{"no such dialect", []string{"--agent=x", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: unknown robots dialect "bing"`},
+		{"no such dialect", []string{"--agent=x", "--dialect=bing", "https://example.com/"}, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`},
 		{"no agent", []string{"https://example.com/"}, ExitUsage, `--agent: "" names no crawler`},
 		{"no URL", []string{"--agent=x", "example.com"}, ExitUsage, `"example.com" is not a URL`},
 	} {

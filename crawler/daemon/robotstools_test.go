@@ -73,7 +73,7 @@ func TestRobotsLint(t *testing.T) {
 	call(t, "robots", "lint", "--json", bad).want(t, ExitNo, `"line":2,"severity":"error","requirement":"SYN-08",`)
 	call(t, "robots", "lint", "missing.txt").want(t, ExitFailed, "missing.txt: no such file")
 	call(t, "robots", "lint").want(t, ExitUsage, "accepts 1 arg(s)")
-	call(t, "robots", "lint", "--dialect=bing", good).want(t, ExitUsage, "--dialect: unknown robots dialect")
+	call(t, "robots", "lint", "--dialect=bing", good).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
 	call(t, "robots", "lint", "https://example.com/a/robots.txt").want(t, ExitUsage, "is not the place of a robots.txt")
 }
 

@@ -39,7 +39,7 @@ func (j *judge) begin(run *Run) error {
 	}
 	dialect, err := robots.ParseDialect(run.Dialect)
 	if err != nil {
-		return err
+		return fmt.Errorf("dialect: %w", err)
 	}
 	j.agent, j.purposes, j.known = agent, run.Purposes, true
 	j.options = robots.Options{Dialect: dialect, NoExtensions: !run.Extensions, Limit: robots.Limit}
