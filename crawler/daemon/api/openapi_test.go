@@ -3,13 +3,19 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
 )
 
 // fetchDocument returns the document as it is served.
@@ -131,6 +137,81 @@ func TestAnswersFitSchemas(t *testing.T) {
 	}
 }
 
+// foreign returns the types of the document that are of other packages.
+func foreign() []reflect.Type {
+	var all []reflect.Type
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			walk(t.Elem())
+		case reflect.Struct:
+			if seen[t] {
+				return
+			}
+			seen[t] = true
+			if strings.Contains(nameOf(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.Module) {
+				all = append(all, t)
+			}
+			for f := range t.Fields() {
+				if f.IsExported() && f.Tag.Get("json") != "-" {
+					walk(f.Type)
+				}
+			}
+		}
+	}
+	for _, rt := range routes {
+		for _, v := range []any{rt.gives, rt.takesOf} {
+			if v != nil {
+				walk(reflect.TypeOf(v))
+			}
+		}
+	}
+	return all
+}
+
+var update = flag.Bool("update", false, "write others.json anew")
+
+// TestWordsOfOthers: others.json says what the sources of other packages say of their
+// types in the document. With -update it is written anew.
+func TestWordsOfOthers(t *testing.T) {
+	want := map[string]string{}
+	for _, of := range foreign() {
+		files, err := filepath.Glob("../../.." + strings.TrimPrefix(of.PkgPath(), decorum.Module) + "/*.go")
+		if err != nil || files == nil {
+			t.Fatal(of, files, err)
+		}
+		for _, name := range files {
+			src, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, says := range commentsOf(src) {
+				if says != "" && (what == of.Name() || strings.HasPrefix(what, of.Name()+".")) {
+					want[strings.TrimSuffix(nameOf(of), of.Name())+what] = says
+				}
+			}
+		}
+	}
+	if *update {
+		text, err := json.MarshalIndent(want, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("others.json", append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got map[string]string
+	if err := json.Unmarshal(others, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" && !*update {
+		t.Errorf("others.json differs from the sources; to write it anew: go test ./crawler/daemon/api -run TestWordsOfOthers -update\n%s", diff)
+	}
+}
+
 // TestDocumentHasWords: what the source says of fields is in the document, in which
 // they have the names of JSON.
 func TestDocumentHasWords(t *testing.T) {
@@ -143,6 +224,10 @@ func TestDocumentHasWords(t *testing.T) {
 	s.of(reflect.TypeFor[Tally]())
 	if got := s.defs["Tally"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
 		t.Errorf("of coverage it says %q", got)
+	}
+	s.of(reflect.TypeFor[robots.Signal]())
+	if got := s.defs["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
+		t.Errorf("of line it says %q", got)
 	}
 	if got := s.defs["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
 		t.Errorf("of Brake it says %q", got)

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
 	"regexp"
@@ -173,26 +174,42 @@ func orNull(p schema, t reflect.Type) schema {
 //go:embed daemon.go explain.go hosts.go problem.go robotsdiff.go answers.go routes.go audit.go
 var sources embed.FS
 
-// comments returns what the sources say of types and fields. They compile, so
-// that they can be parsed.
+// others holds the comments of types of other packages, as commentsOf returns them:
+// a package can embed no files but its own. TestWordsOfOthers writes it.
+//
+//go:embed others.json
+var others []byte
+
+// comments returns what the sources say of types and fields.
 func comments() map[string]string {
 	about := map[string]string{}
+	if err := json.Unmarshal(others, &about); err != nil {
+		panic(err) // it is part of the program
+	}
 	files, _ := fs.Glob(sources, "*.go")
 	for _, name := range files {
 		src, _ := sources.ReadFile(name)
-		f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments)
-		if err != nil {
-			continue
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.TYPE && len(g.Specs) == 1 {
-				spec := g.Specs[0].(*ast.TypeSpec)
-				about[spec.Name.Name] = oneLine(g.Doc)
-				commentFields(about, spec)
-			}
-			return true
-		})
+		maps.Copy(about, commentsOf(src))
 	}
+	return about
+}
+
+// commentsOf returns what a file of source says of types and fields, by Type and
+// Type.Field. The file compiles, so that it can be parsed.
+func commentsOf(src []byte) map[string]string {
+	about := map[string]string{}
+	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments)
+	if err != nil {
+		return nil
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.TYPE && len(g.Specs) == 1 {
+			spec := g.Specs[0].(*ast.TypeSpec)
+			about[spec.Name.Name] = oneLine(g.Doc)
+			commentFields(about, spec)
+		}
+		return true
+	})
 	return about
 }
 
