@@ -66,21 +66,17 @@ func NoAnswer(t Ticket, cause error) error {
 // (FMT-08), and one byte that shows there is more.
 const robotsBody = 512_000 + 1
 
-// sitemapBody is how much of a sitemap is read: the 50 MiB that sitemaps.org
-// allows, and one byte that shows there is more.
-const sitemapBody = 50<<20 + 1
-
 // Limit returns how many bytes of a body are read, where usual are of a page's.
-// Of a robots.txt at least 512,000 bytes are, of a sitemap 50 MiB, of a tdmrep.json
-// 64 KiB at most.
+// Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.SitemapBody, of a
+// tdmrep.json 64 KiB at most; and one more, which shows that there are more.
 func (t Ticket) Limit(usual int64) int64 {
 	switch {
 	case t.ForRobots():
 		return max(usual, robotsBody)
 	case t.stub != nil && t.stub.detour:
-		return robots.TDMRepLimit + 1 // which shows that there is more
+		return robots.TDMRepLimit + 1
 	case t.Errand():
-		return max(usual, sitemapBody)
+		return t.stub.crawl.Settings.SitemapBody + 1
 	}
 	return usual
 }

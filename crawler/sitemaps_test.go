@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
@@ -87,6 +88,38 @@ func TestHiddenSite(t *testing.T) {
 		}
 		judged(t, web, time.Second)
 	})
+}
+
+// TestSitemapBody: of a sitemap as many bytes are read as the settings say, more or
+// fewer than of a page, and as they come out of a file that is compressed.
+func TestSitemapBody(t *testing.T) {
+	var urls []string
+	for i := range 300 {
+		urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
+	}
+	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapOf("urlset", urls...), "packed": packed(t, urls...)} {
+		for _, tt := range []struct{ limit, page, least, most int }{
+			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				web := crawltest.New(crawltest.Site{
+					Host: "a.test", Robots: robotsText("Sitemap: http://a.test/map\n", 0, nil),
+					Pages: map[string]crawltest.Page{"/map": sitemap}, Others: crawltest.Always(crawltest.HTML("x")),
+				})
+				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/")
+				c.Settings.SitemapBody = int64(tt.limit)
+				var err error
+				c.Fetcher, err = collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				run(t, c)
+				if pages := len(web.Log()) - 3; pages < tt.least || pages > tt.most { // robots.txt, the seed and the sitemap
+					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.least, tt.most)
+				}
+			})
+		}
+	}
 }
 
 // TestSitemapsSpeakForTheirSite: what a sitemap lists of a host is queued where

@@ -36,7 +36,8 @@ type Config struct {
 	MaxHeader int64
 	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
 	// are read of it encoded. Default 10 MiB, at most 1 TiB.
-	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap 50 MiB.
+	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap as many as the
+	// crawl's Settings say.
 	MaxBody int64
 	// MaxRequestBody is how many bytes of a body a request may have that callbacks
 	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.

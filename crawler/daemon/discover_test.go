@@ -121,3 +121,15 @@ func TestImagesOverSockets(t *testing.T) {
 		}
 	}
 }
+
+// TestSitemapBody: a project says how much of a sitemap is read, whatever it says of pages.
+func TestSitemapBody(t *testing.T) {
+	site := mapped("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.Page{"/map.xml": mapOf("urls", numbered("http://map.test/", 0, 100)...)})
+	site.Latency = crawltest.Latency{}
+	for fetch, want := range map[string]int{
+		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
+	} {
+		v := visitTo(t, site)
+		call(t, v.args("-c", write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
+	}
+}

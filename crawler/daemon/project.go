@@ -130,6 +130,7 @@ type Fetch struct {
 	FirstByte      Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
 	MaxHeader      Size              `yaml:"max_header"`       // of an answer; a longer one fails
 	MaxBody        Size              `yaml:"max_body"`         // as decoded; a longer one is cut
+	MaxSitemapBody Size              `yaml:"max_sitemap_body"` // as decoded and decompressed; of a longer one the rest is not read
 	MaxRequestBody Size              `yaml:"max_request_body"` // of what callbacks post; more is refused
 	ContentTypes   []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
 	Headers        map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
@@ -210,7 +211,8 @@ func DefaultProject() Project {
 		},
 		Limits: Limits{Workers: 64},
 		Fetch: Fetch{
-			Timeout: Duration(30 * time.Second), MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxRequestBody: 1 << 20, DNSTTL: Duration(time.Minute),
+			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
+			MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxSitemapBody: crawler.DefaultSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,

@@ -227,6 +227,10 @@ p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
 p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_links: 0}
     |                       ^`},
+		{"no bytes of a sitemap", least + "fetch: {max_sitemap_body: 0}\n", `
+p.yaml:3:27: fetch.max_sitemap_body: 0 is out of range: expected 1 to 1099511627776
+  3 | fetch: {max_sitemap_body: 0}
+    |                           ^`},
 		{"sitemaps of a host", least + "discover: {max_sitemaps: 0}\n", `
 p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}

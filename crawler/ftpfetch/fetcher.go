@@ -33,7 +33,7 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBody is how many bytes of a file are kept, and of a listing both as it
 	// comes and as a page. Default 10 MiB. Of a robots.txt at least 512,000
-	// bytes are kept, of a sitemap 50 MiB.
+	// bytes are kept, of a sitemap as many as the crawl's Settings say.
 	MaxBody int64
 	// ContentTypes are the media types whose bodies are read. The type of a file
 	// is that of the ending of its name or, if that has none, of its first bytes;
