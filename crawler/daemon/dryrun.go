@@ -125,11 +125,12 @@ type scout struct {
 	pages  map[decorum.Origin]int64 // passed by
 	robots map[string]int64         // requests for robots.txt, by host
 	tdmrep map[string]int64         // likewise, for tdmrep.json
+	rules  map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
 }
 
 // newScout returns the scout of a project, ready to run on g.
 func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
-	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{}, tdmrep: map[string]int64{},
+	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{}, tdmrep: map[string]int64{}, rules: map[decorum.Origin]int64{},
 		job: job{files: g.files, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}}
 	g.hooks.Visited, g.hooks.Passed = s.visited, s.passed
 	var err error
@@ -150,6 +151,11 @@ func (s *scout) visited(v *crawler.Visit) {
 	switch o := v.URL().Origin(); {
 	case v.Clearance.ForRobots():
 		s.robots[o.Host()]++
+		if v.Lease.For.IsZero() {
+			s.rules[o] = 1
+		} else { // a redirect led there, be it on another host
+			s.rules[v.Lease.For]++
+		}
 	case v.URL() == robots.TDMRepURL(o):
 		s.tdmrep[o.Host()]++
 	}

@@ -204,7 +204,10 @@ var forecasts = []struct {
 	}},
 	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *Project) {
 		p.Robots.Purpose, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, Duration(time.Hour), 25
-		p.Seeds = slices.DeleteFunc(slices.Clone(p.Seeds), func(s string) bool { return strings.Contains(s, "moved") })
+	}},
+	{name: "files that hold for an hour, one of them behind a redirect, for a slow host", change: func(p *Project) {
+		p.Robots.MaxTTL = Duration(time.Hour)
+		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(3 * time.Minute))}}
 	}},
 	{name: "pages of a host", change: func(p *Project) { p.Scope.MaxPagesPerHost = 25 }},
 	{name: "time", change: func(p *Project) { p.Limits.Duration = Duration(time.Hour) }},

@@ -192,7 +192,7 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 // origin returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
 func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
-	known := forecast.Origin{Pages: f.pages[o]}
+	known := forecast.Origin{Pages: f.pages[o], Robots: forecast.File{Requests: f.rules[o]}}
 	var err error
 	if known.Robots.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
 		return known, nil, err
@@ -263,7 +263,7 @@ func again(t *forecast.Tally, h *forecast.Host, over time.Time) {
 // just learnt is heeded once, however short it holds.
 const lookAgain = time.Minute
 
-// lookups returns how often a file is asked for again until the crawl is over.
+// lookups returns how many requests are made for a file again until the crawl is over.
 func lookups(t *forecast.Tally, h *forecast.Host, f forecast.File, over time.Time) int64 {
 	first := f.Fresh
 	if rested := h.Due.Add(lookAgain); rested.After(first) {
@@ -278,7 +278,7 @@ func lookups(t *forecast.Tally, h *forecast.Host, f forecast.File, over time.Tim
 	if last := first.Add(time.Duration(n-1) * every); last.After(t.Last) {
 		t.Last = last
 	}
-	return n
+	return n * max(f.Requests, 1)
 }
 
 // ending says why the crawl would end.

@@ -55,6 +55,21 @@ type Origin struct {
 type File struct {
 	Fresh time.Time     // it is asked for again before the first visit after it
 	TTL   time.Duration // for how long it holds then; 0: for good
+	// Requests is how many it takes to have it: one more for each redirect, each at
+	// the pace of the host. 0: one.
+	Requests int64
+
+	made int64 // of them, this time
+}
+
+// arrives makes one of the requests for the file, which ends at end, and reports whether
+// it was the last.
+func (f *File) arrives(end time.Time) bool {
+	if f.made++; f.made < f.Requests {
+		return false
+	}
+	f.made, f.Fresh = 0, end.Add(f.TTL)
+	return true
 }
 
 // due reports whether the file comes first at a moment. served says whether there was
@@ -192,16 +207,15 @@ func (p *play) visit(g *guest, at time.Time) End {
 	}
 	end := at.Add(g.Visit)
 	p.occupy(g, at, end)
-	g.served = !forRobots
 	switch {
 	case forRobots:
-		o.Robots.Fresh = end.Add(o.Robots.TTL)
+		g.served = !o.Robots.arrives(end)
 		g.tally.Robots++
 	case forTDMRep:
-		o.TDMRep.Fresh, g.used = end.Add(o.TDMRep.TTL), false
+		g.served, g.used = true, !o.TDMRep.arrives(end)
 		g.tally.TDMRep++
 	default:
-		g.used = true
+		g.served, g.used = true, true
 		o.Pages--
 		g.left--
 		g.turn++

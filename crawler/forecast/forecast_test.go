@@ -115,6 +115,9 @@ var plays = []struct {
 	{name: "robots.txt again, and a page each time", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
 		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 61 * time.Second, pages: 4, robots: 3},
+	{name: "robots.txt again, by a redirect", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second, Requests: 2}
+	})), last: 91 * time.Second, pages: 4, robots: 6},
 	{name: "origins take turns", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
 		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Robots: forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Hour}})
 	})), last: 51 * time.Second, pages: 5, robots: 1},
