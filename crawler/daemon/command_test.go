@@ -132,6 +132,8 @@ func TestExitCodes(t *testing.T) {
 		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, ExitUsage, "nothing to crawl: name URLs on the command line"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, ExitUsage,
 			`URL: "example.com" is not a URL the crawl can visit`},
+		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numbered("https://example.com/", 0, 40_000)...), ExitUsage,
+			"the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files"},
 		{"bad duration", []string{"crawl", data, "--delay=5"}, ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
 		{"bad number", []string{"crawl", data, "--workers=x"}, ExitUsage, `"x" is not a whole number`},
 		{"AGENT-14", []string{"crawl", data, "--contact=mailto:a@b.example", "--agent=decorum bot", "https://example.com/"}, ExitUsage,

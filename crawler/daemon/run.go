@@ -126,6 +126,9 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if _, err := p.Agent.Signature.keys(); err != nil {
 		return err
 	}
+	if _, err := keptText(p); err != nil {
+		return err
+	}
 	lock, err := dir.lock() // nothing in the directory is touched before
 	if err != nil {
 		return err

@@ -173,8 +173,21 @@ func (d stateDir) moveAside(now time.Time) error {
 	return nil
 }
 
-// save keeps p for a later --resume, which may be called from elsewhere.
+// save keeps p for a later --resume.
 func (d stateDir) save(p Project) error {
+	text, err := keptText(p)
+	if err == nil {
+		err = writeWhole(d.path(projectFile), text)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep the project: %w", err)
+	}
+	return nil
+}
+
+// keptText returns p as save writes it: --resume may be called from elsewhere. A project
+// of which --resume would read no more than a part is refused.
+func keptText(p Project) ([]byte, error) {
 	var err error
 	abs := func(name string) string {
 		if name == "" || name == "-" {
@@ -197,13 +210,10 @@ func (d stateDir) save(p Project) error {
 	}
 	p.Store.Redis.PasswordFile, p.Store.Redis.CAFile = abs(p.Store.Redis.PasswordFile), abs(p.Store.Redis.CAFile)
 	text, e := yaml.Marshal(p)
-	if err = errors.Join(err, e); err == nil {
-		err = writeWhole(d.path(projectFile), text)
+	if len(text) > maxProjectFile {
+		e = usage("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
 	}
-	if err != nil {
-		return fmt.Errorf("cannot keep the project: %w", err)
-	}
-	return nil
+	return text, errors.Join(err, e)
 }
 
 // writeWhole writes a file so that a crash, or a power cut, leaves the old one or
