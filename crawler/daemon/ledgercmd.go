@@ -82,7 +82,7 @@ func (a *app) verifyLedger(data, key, format string) error {
 	}
 	opts := ledger.VerifyOptions{Open: open}
 	if key != "" {
-		text, err := os.ReadFile(key)
+		text, err := readSmall(key)
 		if err != nil {
 			return usage("--key: %w", err)
 		}

@@ -91,7 +91,7 @@ func checkRedis(p *Project) *fault {
 func (r *Redis) options() (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
-		text, err := os.ReadFile(r.PasswordFile)
+		text, err := readSmall(r.PasswordFile)
 		if err != nil {
 			return opts, usage("store.redis.password_file: %w", err)
 		}
@@ -102,7 +102,7 @@ func (r *Redis) options() (opts redis.Options, err error) {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := os.ReadFile(r.CAFile)
+		text, err := readSmall(r.CAFile)
 		if err != nil {
 			return opts, usage("store.redis.ca_file: %w", err)
 		}

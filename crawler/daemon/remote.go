@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,7 +39,7 @@ func (r *remote) client() (*api.Client, error) {
 	if file == "" {
 		file = filepath.Join(r.data, "token")
 	}
-	token, err := os.ReadFile(file)
+	token, err := readSmall(file)
 	if err != nil {
 		return nil, usage("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}

@@ -20,9 +20,6 @@ type tokenEntry struct {
 	SHA256 string `yaml:"sha256"`
 }
 
-// longestTokens is how long a file of tokens may be, in bytes.
-const longestTokens = 1 << 20
-
 var tokenName = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
 
 // readTokens returns the keys of a file of tokens, which join those that there are.
@@ -33,10 +30,8 @@ func readTokens(file string, keys []api.Key) ([]api.Key, error) {
 		return nil, usage("--tokens: %w", err)
 	case writableByOthers(info):
 		return nil, usage("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
-	case info.Size() > longestTokens:
-		return nil, usage("--tokens: %s is longer than %d bytes", file, longestTokens)
 	}
-	text, err := os.ReadFile(file)
+	text, err := readSmall(file)
 	if err != nil {
 		return nil, usage("--tokens: %w", err)
 	}

@@ -34,7 +34,7 @@ func TestTokensFile(t *testing.T) {
 		{"- {name: ada, role: read, sha: 1}\n", "unknown field"},
 		{"name: ada\n", "tokens.yaml"},
 		{"- [\n", "tokens.yaml"},
-		{strings.Repeat("#\n", longestTokens), "is longer than"},
+		{strings.Repeat("#\n", longestSmall), "is longer than"},
 	} {
 		keys, err := readTokens(write(t, "tokens.yaml", tt.text), ours)
 		if err == nil || !strings.Contains(err.Error(), tt.says) {

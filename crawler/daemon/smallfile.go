@@ -1,0 +1,26 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// longestSmall is how many bytes a file may have that holds a key, a token, a
+// password or certificates.
+const longestSmall = 1 << 20
+
+// readSmall reads such a file. What is named by mistake may be much longer, and a
+// device has no end.
+func readSmall(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, longestSmall+1))
+	if err == nil && len(text) > longestSmall {
+		err = fmt.Errorf("%s is longer than %d bytes", name, longestSmall)
+	}
+	return text, err
+}

@@ -1,0 +1,21 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSmallFiles: of a file that cannot be what is meant no more is read than it takes
+// to see that.
+func TestSmallFiles(t *testing.T) {
+	fits, long := write(t, "fits", strings.Repeat("x", longestSmall)), write(t, "long", strings.Repeat("x", longestSmall+1))
+	if text, err := readSmall(fits); err != nil || len(text) != longestSmall {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	call(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
+	for _, r := range []Redis{{PasswordFile: long}, {TLS: true, CAFile: long}} {
+		if _, err := r.options(); err == nil || !strings.Contains(err.Error(), "is longer than") {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
