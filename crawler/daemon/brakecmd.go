@@ -49,6 +49,11 @@ func (a *app) brakeCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := a.untilSignal(c.Context())
 		defer stop()
+		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
+			if len(args) == 0 && fs.Changed(name) {
+				return usage("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
+			}
+		}
 		if len(args) == 0 {
 			return b.explained(ctx, a.listBrakes(ctx, b))
 		}

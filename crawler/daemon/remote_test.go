@@ -85,6 +85,8 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 		{"a.example --reason x --server nowhere", "is not a URL"},
 		{"a.example --reason x --token-file /none", "cannot read the token"},
 		{"a.example b.example", "accepts at most 1 arg"},
+		{"--stop --reason x", "--stop: no HOST is named"},
+		{"--lift", "--lift: no HOST is named"},
 	} {
 		args := append([]string{"brake", "--token-file", token}, strings.Fields(tt.args)...)
 		call(t, args...).want(t, ExitUsage, tt.says)
