@@ -145,8 +145,9 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 	}
 	agents := q.asked(old, new)
 	s := bufio.NewScanner(in)
-	for n := 1; s.Scan(); n++ {
-		text := strings.TrimSpace(s.Text())
+	n := 1
+	for ; s.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(s.Text(), byteOrderMark))
 		if text == "" {
 			continue
 		}
@@ -165,7 +166,10 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 			}
 		}
 	}
-	return turned, s.Err()
+	if err := s.Err(); err != nil {
+		return turned, fmt.Errorf("cannot read the URLs: line %d: %w", n, inWords(err))
+	}
+	return turned, nil
 }
 
 // asked returns the agents to judge for.
@@ -211,7 +215,7 @@ func (q robotsDiff) printTurn(w io.Writer, text, agent string, was, is robots.Ve
 	if is.Rule == "" {
 		why = was
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", turn, agent, text, plain(why.Rule), why.Line)
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", turn, agent, plain(text), plain(why.Rule), why.Line)
 	return err
 }
 

@@ -44,6 +44,7 @@ func TestRobotsCheckIsPlain(t *testing.T) {
 	for _, args := range [][]string{
 		{"robots", "check", "--explain", "--agent=x", "--file", file, "https://example.com/%1b[2J"},
 		{"robots", "lint", file}, {"robots", "diff", file, write(t, "new.txt", "")},
+		{"robots", "diff", file, write(t, "new.txt", ""), "--agent=x", "--urls", write(t, "urls.txt", "/\x1b[2J\n")},
 	} {
 		if r := call(t, args...); strings.Contains(r.stdout, "\x1b") || r.stdout == "" {
 			t.Errorf("%q prints %q", args, r.stdout)
@@ -104,6 +105,8 @@ func TestRobotsDiff(t *testing.T) {
 		`{"url":"/a","agent":"x","old":{"allowed":false,"rule":"disallow: /a","line":2,"group":"*"},"new":{"allowed":true,"group":"*"}}`)
 	call(t, "robots", "diff", before, after, "--agent=(x)").want(t, ExitUsage, `--agent: "(x)" names no crawler`)
 	call(t, "robots", "diff", before, after, "--urls", write(t, "bad.txt", "/a\nb\n")).want(t, ExitUsage, `--urls: line 2: "b" is neither a URL nor a path`)
+	call(t, "robots", "diff", before, after, "--urls", write(t, "long.txt", "/a\n/"+strings.Repeat("b", 1<<17))).want(t, ExitFailed, "cannot read the URLs: line 2: the line is longer than 65536 bytes")
+	call(t, "robots", "diff", before, after, "--urls", write(t, "mark.txt", "\ufeff/b\n")).want(t, ExitNo, "closes\t*\t/b\t")
 	call(t, "robots", "diff", before).want(t, ExitUsage, "accepts 2 arg(s)")
 	call(t, "robots", "diff", before, "missing.txt").want(t, ExitFailed, "missing.txt: no such file")
 }

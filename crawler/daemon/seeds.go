@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"strings"
@@ -66,9 +67,17 @@ func (p *Project) readSeeds(name string, yield func(decorum.URL, error) bool) er
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usage("cannot read the seeds: %s:%d: %w", name, n, err)
+		return usage("cannot read the seeds: %s:%d: %w", name, n, inWords(err))
 	}
 	return nil
+}
+
+// inWords returns an error of a bufio.Scanner as who wrote the lines understands it.
+func inWords(err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("the line is longer than %d bytes", bufio.MaxScanTokenSize)
+	}
+	return err
 }
 
 // byteOrderMark is what some editors begin a file in UTF-8 with. It is no part of what

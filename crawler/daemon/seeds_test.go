@@ -41,7 +41,7 @@ func TestSeeds(t *testing.T) {
 func TestSeedErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"no URL", "https://a.example/\n\nexample.com\n", `seeds.txt:3: "example.com" is not a URL the crawl can visit`},
-		{"too long a line", strings.Repeat("x", 1<<17), "token too long"},
+		{"too long a line", strings.Repeat("x", 1<<17), "seeds.txt:1: the line is longer than 65536 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := collect(Project{SeedFiles: []string{write(t, "seeds.txt", tt.text)}}, 10)
