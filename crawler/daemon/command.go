@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -84,8 +85,13 @@ func (a *app) root() *cobra.Command {
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`,
 		Args: noCommand, SilenceErrors: true, SilenceUsage: true,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.openLog(c) },
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := noEmptyFlag(c.Flags()); err != nil {
+				return err
+			}
+			return a.openLog(c)
+		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
@@ -150,6 +156,18 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// noEmptyFlag refuses a flag whose value is empty, as that of a variable of a shell may
+// be that was never set: to crawl without the project file, or to verify without the
+// key, is not what was meant.
+func noEmptyFlag(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			err = usage("--%s: its value is empty; give it one, or leave the flag out", f.Name)
+		}
+	})
+	return err
 }
 
 func (a *app) versionCommand() *cobra.Command {
