@@ -118,16 +118,38 @@ func parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }
 
-// refuse returns an error at a place of the file, which it shows.
+// refuse returns an error at a place of the file, which it shows. The file may be of
+// others: its control characters are not for the terminal.
 func (d *draft) refuse(at place, problem string) error {
-	message := fmt.Sprintf("%s:%d:%d: %s", d.file, at.line, at.column, problem)
+	message := fmt.Sprintf("%s:%d:%d: %s", d.file, at.line, at.column, plain(problem))
 	lines := strings.Split(d.text, "\n")
 	if at.line < 1 || at.line > len(lines) {
 		return usage("%s", message)
 	}
 	line := credentials.ReplaceAllStringFunc(strings.TrimSuffix(lines[at.line-1], "\r"), stars)
+	line, column := excerpt(line, at.column)
 	number := fmt.Sprint(at.line)
-	return usage("%s\n  %s | %s\n  %*s | %s^", message, number, line, len(number), "", indent(line, at.column))
+	return usage("%s\n  %s | %s\n  %*s | %s^", message, number, line, len(number), "", indent(line, column))
+}
+
+// widest is how many characters of a line an error shows.
+const widest = 160
+
+// excerpt returns what an error shows of a line, and which column of it is the one that
+// is meant. Tabs stay tabs.
+func excerpt(line string, column int) (string, int) {
+	text := []rune(line)
+	if from := column - widest/2; len(text) > widest && from > 0 {
+		text, column = append([]rune("…"), text[min(from, len(text)):]...), column-from+1
+	}
+	if len(text) > widest {
+		text = append(text[:widest], '…')
+	}
+	cells := strings.Split(string(text), "\t")
+	for i := range cells {
+		cells[i] = plain(cells[i])
+	}
+	return strings.Join(cells, "\t"), column
 }
 
 // credentials are what a URL has before its host; stars hide them, and keeps

@@ -223,6 +223,14 @@ p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
 p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
   5 |   concurrency: 0
     |                ^`},
+		{"control characters", least + "politeness: {hosts: {\"a\\e\": {}, 'b\x1b[2J': {}}}\n", `
+p.yaml:3:22: politeness.hosts.a�: "a\x1b" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
+  3 | politeness: {hosts: {"a\e": {}, 'b�[2J': {}}}
+    |                      ^`},
+		{"a long line", least + "handler: " + strings.Repeat("x", 1000) + "\nscope: {exclude: [" + strings.Repeat("abc, ", 100) + "'(', " + strings.Repeat("abc, ", 100) + "]}\n", `
+p.yaml:4:519: scope.exclude[100]: "(" is not a regular expression (RE2): error parsing regexp: missing closing ): ` + "`(`" + `
+  4 | …` + strings.Repeat("abc, ", 16)[1:] + "'(', " + strings.Repeat("abc, ", 15) + `…
+    |                                                                                 ^`},
 		{"links of a page", least + "discover: {max_links: 0}\n", `
 p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_links: 0}
