@@ -15,6 +15,9 @@ import (
 // The sizes that files of output may be limited to.
 const leastFile, mostFile = 1 << 10, 1 << 40
 
+// leastRate is one request a day, in requests a second: with less a crawl does not end.
+const leastRate = 1.0 / 86400
+
 var (
 	projectName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	versionText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
@@ -179,6 +182,9 @@ func checkNumbers(p *Project) *fault {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
 		}
+	}
+	if r := p.Limits.RequestsPerSecond; r > 0 && r < leastRate {
+		return faulty("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	for _, f := range []struct {
 		field string

@@ -223,6 +223,10 @@ p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
 p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
   5 |   concurrency: 0
     |                ^`},
+		{"a rate without end", least + "limits: {requests_per_second: 1e-300}\n", `
+p.yaml:3:31: limits.requests_per_second: 1e-300 is less than one request a day: expected 0, for no limit, or more
+  3 | limits: {requests_per_second: 1e-300}
+    |                               ^`},
 		{"control characters", least + "politeness: {hosts: {\"a\\e\": {}, 'b\x1b[2J': {}}}\n", `
 p.yaml:3:22: politeness.hosts.a�: "a\x1b" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {"a\e": {}, 'b�[2J': {}}}
