@@ -2,6 +2,7 @@ package robots
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,8 @@ import (
 type Agent struct {
 	tokens    []string
 	name      string // as Named was given it; only GoogleOSS asks for it
-	namedOnly bool   // rules for "*" do not bind it (EXC-03, EXC-10), only their delay does
+	namedOnly bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
+	indexer   string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.
@@ -24,6 +26,15 @@ func NewAgent(token string, wider ...string) (Agent, error) {
 		}
 	}
 	return Agent{tokens: tokens}, nil
+}
+
+// Configured returns the agent of a crawl of one's own: as NewAgent does, or the
+// Preset if there is one by the token and no wider tokens are given.
+func Configured(token string, wider ...string) (Agent, error) {
+	if a, ok := Preset(token); ok && len(wider) == 0 {
+		return a, nil
+	}
+	return NewAgent(token, wider...)
 }
 
 // Named returns the agent that goes by name: the preset if there is one, else
@@ -41,7 +52,10 @@ func Named(name string) Agent {
 }
 
 // Preset returns the agent of a well-known crawler, named in any case, with
-// the wider tokens that its operator documents (the SYS requirements).
+// the wider tokens that its operator documents (the SYS requirements). The
+// allow and disallow lines for "*" do not bind YandexDirect and YandexCalendar,
+// which fetch for other purposes than indexing; a Verdict says of what they may
+// fetch whether it is NotForIndexing.
 func Preset(name string) (Agent, bool) {
 	switch strings.ToLower(name) {
 	case "googlebot":
@@ -57,9 +71,9 @@ func Preset(name string) (Agent, bool) {
 	case "yandexbot":
 		return Agent{tokens: []string{"yandexbot", "yandex"}}, true
 	case "yandexdirect":
-		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true}, true
+		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true, indexer: "yandexbot"}, true
 	case "yandexcalendar":
-		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true}, true
+		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true, indexer: "yandexbot"}, true
 	}
 	return Agent{}, false
 }
@@ -71,6 +85,13 @@ func (a Agent) Token() string {
 	}
 	return a.tokens[0]
 }
+
+// Wider returns the wider tokens, in order.
+func (a Agent) Wider() []string { return slices.Clone(a.tokens[min(1, len(a.tokens)):]) }
+
+// NamedOnly reports whether the allow and disallow lines for "*" do not bind the
+// agent (EXC-03). What they say of pace and of the use of content does.
+func (a Agent) NamedOnly() bool { return a.namedOnly }
 
 // A rank says how specifically a user-agent line names an agent: the index of
 // the token that it names, so that less is more.

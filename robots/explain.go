@@ -20,6 +20,7 @@ type Explanation struct {
 	Exempt     bool     `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
 	Signals    Signals  `json:"signals,omitempty"`     // what the file asks of the use of the content
 	Pace       []string `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.PaceLines
+	Indexer    *Verdict `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is NotForIndexing
 }
 
 // A Match is a rule that matches a path, and where.
@@ -52,6 +53,9 @@ const (
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
 	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u), Pace: r.asksOfPace()}
+	if e.NotForIndexing {
+		e.Indexer = new(r.indexer.Check(u))
+	}
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e
 	}

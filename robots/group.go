@@ -11,6 +11,14 @@ import (
 // For compiles what the file says to one agent: the rules of all groups that
 // name it most specifically, and of no other (GRP-06, GRP-07, AGENT-01).
 func (f *File) For(a Agent) *Rules {
+	r := f.rulesFor(a)
+	if main, ok := Preset(a.indexer); ok && f.dialect != GoogleOSS {
+		r.indexer = f.rulesFor(main)
+	}
+	return r
+}
+
+func (f *File) rulesFor(a Agent) *Rules {
 	best := unnamed
 	for _, l := range f.lines {
 		if l.field == userAgent {
@@ -20,8 +28,9 @@ func (f *File) For(a Agent) *Rules {
 	if best == unnamed {
 		rules := &Rules{verbatim: f.dialect == GoogleOSS}
 		if a.namedOnly {
-			everybody := f.For(Agent{}) // EXC-09
+			everybody := f.rulesFor(Agent{}) // EXC-09
 			rules.delay, rules.slow, rules.pace = everybody.delay, everybody.slow, everybody.pace
+			rules.signals = everybody.signals
 		}
 		return rules
 	}

@@ -142,7 +142,7 @@ func TestOSSCheckRaw(t *testing.T) {
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
 			rules := Parse([]byte("user-agent: *\n"+test.rules), GoogleOSS).For(Agent{})
-			want := Verdict{!strings.HasPrefix(test.want, "disallow"), test.want, test.line, "*"}
+			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
 			if got := rules.CheckRaw(test.url); got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.url, got, want, test.rules)
 			}

@@ -21,8 +21,9 @@ type Rules struct {
 	delay     time.Duration
 	slow      bool // a delay is given
 	pace      pace
-	closed    bool // what no rule decides is disallowed
-	verbatim  bool // CheckRaw compares URLs as they stand
+	indexer   *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	closed    bool   // what no rule decides is disallowed
+	verbatim  bool   // CheckRaw compares URLs as they stand
 }
 
 // A Verdict says whether a URL may be visited, and why.
@@ -31,6 +32,10 @@ type Verdict struct {
 	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
 	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
 	Group   string `json:"group"`          // as Rules.Group
+	// NotForIndexing marks what the agent may fetch and the main robot of its
+	// operator may not: it is never to be indexed (EXC-06). Only agents that are
+	// NamedOnly have another main robot.
+	NotForIndexing bool `json:"not_for_indexing,omitempty"`
 }
 
 // AllowAll returns rules that allow everything.
@@ -50,7 +55,9 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	return r.verdict(r.find(path))
+	v := r.verdict(r.find(path))
+	v.NotForIndexing = v.Allowed && r.indexer != nil && !r.indexer.Check(u).Allowed
+	return v
 }
 
 // CheckRaw judges a URL as it is written. In the GoogleOSS dialect the string

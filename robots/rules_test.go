@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := rulesOf(test.rules).Check(mustURL(t, "http://h"+test.path))
-			want := Verdict{!strings.HasPrefix(test.want, "disallow"), test.want, test.line, "*"}
+			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
 			if got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.path, got, want, test.rules)
 			}

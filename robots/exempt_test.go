@@ -1,0 +1,99 @@
+package robots
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNotForIndexing: what an agent that "*" does not bind may fetch, and the main
+// robot of its operator may not, is marked, however the two verdicts come about
+// (EXC-06).
+func TestNotForIndexing(t *testing.T) {
+	const all, bot, direct, family = "User-agent: *\nDisallow: /a\n", "User-agent: YandexBot\nDisallow: /a\n",
+		"User-agent: YandexDirect\nDisallow: /d\n", "User-agent: Yandex\nDisallow: /a\n"
+	for _, test := range []struct {
+		name, file, agent, path string
+		allowed, marked         bool
+	}{
+		{"closed to everybody", all, "YandexDirect", "/a", true, true},
+		{"closed to everybody", all, "yandexcalendar", "/a", true, true},
+		{"open to everybody", all, "YandexDirect", "/b", true, false},
+		{"closed to the main robot alone", bot, "YandexDirect", "/a", true, true},
+		{"opened by the agent's own group", family + direct, "YandexDirect", "/a", true, true},
+		{"closed by the agent's own group", all + direct, "YandexDirect", "/d", false, false},
+		{"closed to the family", family, "YandexDirect", "/a", false, false},
+		{"open to the main robot", all + "User-agent: YandexBot\nDisallow: /b\n", "YandexDirect", "/a", true, false},
+		{"no rules", "", "YandexDirect", "/a", true, false},
+		{"robots.txt", "User-agent: *\nDisallow: /\n", "YandexDirect", "/robots.txt", true, false},
+		{"an agent without a main robot", bot, "Yandex", "/a", true, false},
+		{"an agent without a main robot", bot, "examplebot", "/a", true, false},
+		{"the main robot", all, "YandexBot", "/a", false, false},
+	} {
+		for _, d := range []Dialect{Google, Yandex} {
+			t.Run(test.name+"/"+test.agent+"/"+d.String(), func(t *testing.T) {
+				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).For(Named(test.agent))
+				v, e := rules.Check(u), rules.Explain(u)
+				if v.Allowed != test.allowed || v.NotForIndexing != test.marked {
+					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
+				}
+				if e.Verdict != v || (e.Indexer != nil) != test.marked || e.Indexer != nil && e.Indexer.Rule != "disallow: /a" {
+					t.Errorf("explanation %+v of the verdict %+v", e, v)
+				}
+			})
+		}
+	}
+	// Google's parser knows no such agents.
+	if v := Parse([]byte(bot), GoogleOSS).For(Named("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.NotForIndexing {
+		t.Errorf("in google-oss: %+v", v)
+	}
+}
+
+// TestExemptionIsOfRulesAlone: what a file asks of everybody's pace and use of
+// content binds those too whom its rules for everybody do not bind (EXC-09).
+func TestExemptionIsOfRulesAlone(t *testing.T) {
+	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
+	rules, u := Parse([]byte(file), Yandex).For(Named("YandexDirect")), mustURL(t, "http://h/a")
+	if pause, ok := rules.CrawlDelay(); !ok || pause.Seconds() != 3 {
+		t.Errorf("pause %v, %t", pause, ok)
+	}
+	if v := rules.CheckFor(u, nil); !v.Allowed || !v.NotForIndexing {
+		t.Errorf("without a purpose %+v", v)
+	}
+	if v := rules.CheckFor(u, []string{"ai-train"}); v.Allowed || v.NotForIndexing || !strings.HasPrefix(v.Rule, "content-signal") {
+		t.Errorf("for training %+v", v)
+	}
+}
+
+// TestConfigured: a crawl is the well-known crawler whose name it has, unless it
+// says otherwise; no other is exempt from the rules for everybody (EXC-10).
+func TestConfigured(t *testing.T) {
+	for _, test := range []struct {
+		token, wider, want string
+		namedOnly          bool
+	}{
+		{"examplebot", "", "", false},
+		{"examplebot", "family all", "family all", false},
+		{"Googlebot-Image", "", "googlebot-images googlebot", false},
+		{"googlebot-image", "other", "other", false},
+		{"YandexDirect", "", "yandex", true},
+		{"YandexDirect", "yandex", "yandex", false},
+		{"YandexBot", "", "yandex", false},
+	} {
+		a, err := Configured(test.token, strings.Fields(test.wider)...)
+		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.Wider(), strings.Fields(test.want)) || a.NamedOnly() != test.namedOnly {
+			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.Wider(), a.NamedOnly(), err)
+		}
+	}
+	for _, bad := range []string{"", "bot2", "a b"} {
+		if _, err := Configured(bad); err == nil {
+			t.Errorf("%q is accepted as a token", bad)
+		}
+		if _, err := Configured("bot", bad); err == nil {
+			t.Errorf("%q is accepted as a wider token", bad)
+		}
+	}
+	if got := (Agent{}).Wider(); len(got) != 0 {
+		t.Errorf("the zero Agent has wider tokens %q", got)
+	}
+}
