@@ -61,6 +61,9 @@ func (q *Request) encode() ([]byte, error) {
 		o.String("group", v.Group)
 		o.StringIfAny("rule", v.Rule)
 		o.IntIfAny("line", int64(v.Line))
+		if v.NotForIndexing {
+			o.Bool("not_for_indexing", true)
+		}
 		o.Close()
 	}
 	o.IntIfAny("delay_required_ms", q.RequiredMS)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -33,7 +34,7 @@ func newJudge(dir string) judge {
 
 // begin has files read as a run does.
 func (j *judge) begin(run *Run) error {
-	agent, err := robots.NewAgent(run.Agent)
+	agent, err := run.agent()
 	if err != nil {
 		return err
 	}
@@ -45,6 +46,18 @@ func (j *judge) begin(run *Run) error {
 	j.options = robots.Options{Dialect: dialect, NoExtensions: !run.Extensions, Limit: robots.Limit}
 	clear(j.rules)
 	return nil
+}
+
+// agent returns whom the run's robots.txt files speak to.
+func (r *Run) agent() (robots.Agent, error) {
+	if !r.NamedOnly {
+		return robots.NewAgent(r.Agent, r.Wider...)
+	}
+	a, _ := robots.Preset(r.Agent)
+	if !a.NamedOnly() || !slices.Equal(a.Wider(), r.Wider) {
+		return a, fmt.Errorf("says that rules for * do not bind %q, which is no such agent", r.Agent)
+	}
+	return a, nil
 }
 
 // request says what is wrong with the verdict of a request to u; empty: nothing.
@@ -74,7 +87,8 @@ func (j *judge) verdict(u decorum.URL, has *Verdict) string {
 		return why
 	}
 	want := NewVerdict(rules.CheckFor(u, j.purposes), robots.Snapshot{})
-	if want.Allowed != has.Allowed || want.Rule != has.Rule || want.Line != has.Line || want.Group != has.Group {
+	if want.Allowed != has.Allowed || want.Rule != has.Rule || want.Line != has.Line || want.Group != has.Group ||
+		want.NotForIndexing != has.NotForIndexing {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", has.words(), want.words())
 	}
 	return ""
@@ -85,6 +99,9 @@ func (v *Verdict) words() string {
 	s := "no"
 	if v.Allowed {
 		s = "yes"
+	}
+	if v.NotForIndexing {
+		s += ", not for indexing"
 	}
 	if v.Rule == "" {
 		return s + " (no rule)"

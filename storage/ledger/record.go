@@ -32,14 +32,16 @@ type Run struct {
 	Software   string              `json:"software"`          // name/version of what crawls
 	Project    string              `json:"project,omitempty"` // its name; empty: there is none
 	UserAgent  string              `json:"user_agent"`
-	Agent      string              `json:"agent"`              // the product token looked for in robots.txt
-	Dialect    string              `json:"dialect"`            // of robots.txt: the name of a robots.Dialect
-	Extensions bool                `json:"extensions"`         // of robots.txt are read
-	Purposes   []string            `json:"purposes,omitempty"` // what the crawl is for: see robots.GateConfig
-	DelayMS    int64               `json:"delay_ms"`           // the crawl's own rest between visits to a host
-	Hosts      map[string]Override `json:"hosts,omitempty"`    // by host
-	Refusals   bool                `json:"refusals,omitempty"` // are recorded, too
-	Key        string              `json:"key,omitempty"`      // that signs checkpoints: see KeyID
+	Agent      string              `json:"agent"`                // the product token looked for in robots.txt
+	Wider      []string            `json:"wider,omitempty"`      // tokens that stand in for it, in order
+	NamedOnly  bool                `json:"named_only,omitempty"` // rules for "*" do not bind Agent, a robots.Preset
+	Dialect    string              `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
+	Extensions bool                `json:"extensions"`           // of robots.txt are read
+	Purposes   []string            `json:"purposes,omitempty"`   // what the crawl is for: see robots.GateConfig
+	DelayMS    int64               `json:"delay_ms"`             // the crawl's own rest between visits to a host
+	Hosts      map[string]Override `json:"hosts,omitempty"`      // by host
+	Refusals   bool                `json:"refusals,omitempty"`   // are recorded, too
+	Key        string              `json:"key,omitempty"`        // that signs checkpoints: see KeyID
 }
 
 // An Override is what a run does otherwise for one host.
@@ -107,6 +109,9 @@ type Verdict struct {
 	Group   string    `json:"group"`                 // as robots.Rules.Group
 	Rule    string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
 	Line    int       `json:"line,omitempty"`        // of the rule, counted from 1
+	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
+	// may not fetch the URL.
+	NotForIndexing bool `json:"not_for_indexing,omitempty"`
 }
 
 // NewVerdict returns what the record says of a verdict by a file. Rules and groups
@@ -115,6 +120,7 @@ func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
 	return &Verdict{
 		Allowed: v.Allowed, Outcome: file.Outcome.String(), SHA256: file.SHA256, Fetched: stamp(file.Fetched),
 		Group: Brief(v.Group), Rule: Brief(v.Rule), Line: v.Line,
+		NotForIndexing: v.NotForIndexing,
 	}
 }
 

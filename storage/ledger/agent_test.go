@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// TestVerdictsOfAgents: a verdict is derived again for the agent that its run names:
+// by its wider tokens, and exempt from the rules for everybody, with the mark of what
+// is not for indexing, only where the run says so (EXC-06).
+func TestVerdictsOfAgents(t *testing.T) {
+	direct, image, plain := Run{Agent: "YandexDirect", Wider: []string{"yandex"}, NamedOnly: true},
+		Run{Agent: "Googlebot-Image", Wider: []string{"googlebot"}}, Run{Agent: "YandexDirect"}
+	marked, unmarked := robots.Verdict{Allowed: true, NotForIndexing: true}, robots.Verdict{Allowed: true}
+	for _, test := range []struct {
+		name, file string
+		run        Run
+		verdict    robots.Verdict
+		right      bool
+	}{
+		{"marked", "User-agent: *\nDisallow: /\n", direct, marked, true},
+		{"the mark is missing", "User-agent: *\nDisallow: /\n", direct, unmarked, false},
+		{"the mark is invented", "User-agent: *\nDisallow: /b\n", direct, marked, false},
+		{"nobody is exempt unsaid", "User-agent: *\nDisallow: /\n", plain, marked, false},
+		{"a run of before wider tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
+		{"a wider token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
+		{"no such exempt agent", "", Run{Agent: "examplebot", NamedOnly: true}, unmarked, false},
+		{"an exempt agent with other tokens", "", Run{Agent: "YandexDirect", NamedOnly: true}, unmarked, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			test.run.Dialect = "yandex"
+			l := open(t, Config{Dir: dir, Run: test.run})
+			w := &writer{t: t, l: l}
+			hash := sum([]byte(test.file))
+			if err := l.KeepRobots(hash, []byte(test.file)); err != nil {
+				t.Fatal(err)
+			}
+			u, err := decorum.ParseURL("http://h/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := robots.Snapshot{SHA256: hash, Fetched: time.Now(), Outcome: robots.RulesKnown}
+			n := w.append(Record{Request: &Request{URL: u.String(), Kind: Page, Origin: u.Origin().String(), Source: "seed",
+				Robots: NewVerdict(test.verdict, file), Slots: 1}})
+			w.append(Record{Answer: &Answer{Request: n, End: time.Now(), Status: 200}})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			report, err := Verify(dir, VerifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if right := len(report.Findings) == 0; right != test.right {
+				t.Errorf("right %t, want %t: %v", right, test.right, report.Findings)
+			}
+		})
+	}
+}
