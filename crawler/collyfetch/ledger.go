@@ -20,6 +20,7 @@ func (c *Crawl) openLedger(o Options) error {
 	}
 	run := crawler.RunOf(o.Policy)
 	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.Refusals
+	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, "ledger"), Run: run,
 		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})

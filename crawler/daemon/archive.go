@@ -169,6 +169,9 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 		add("robots_file_sha256", file.SHA256)
 		add("robots_rule", verdict.Rule)
 		add("robots_line", strconv.Itoa(verdict.Line))
+		if verdict.NotForIndexing {
+			add("not_for_indexing", "true")
+		}
 	}
 	add("delay_required_ms", ms(v.Required()))
 	add("delay_observed_ms", ms(v.Observed()))

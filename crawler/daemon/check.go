@@ -60,6 +60,11 @@ func checkAgent(p *Project) *fault {
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
 		return faulty("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
+	for i, token := range p.Agent.Wider {
+		if _, err := robots.NewAgent(token); err != nil {
+			return faulty(item("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+		}
+	}
 	if !versionText.MatchString(p.Agent.Version) {
 		return faulty("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
 	}

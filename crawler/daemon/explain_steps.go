@@ -188,7 +188,7 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	v := judge(u)
 	r.Judged, r.Reason = &v.Allowed, "no rule speaks of it"
 	if v.Rule != "" {
-		r.Reason = fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
+		r.Reason = ruleText(v)
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
 	r.Signals = append(r.Signals, reserved.Usage(u)...)

@@ -72,6 +72,9 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 		verdict = "allowed"
 	}
 	lines = append(lines, verdict+": "+r.Reason, file)
+	if r.Indexer != nil {
+		lines = append(lines, notForIndexing(*r.Indexer))
+	}
 	if r.Closed != "" {
 		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.Until), r.Closed))
 	}

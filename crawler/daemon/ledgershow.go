@@ -202,6 +202,10 @@ func verdictWords(v *ledger.Verdict) string {
 	switch {
 	case v == nil:
 		return "no verdict is needed"
+	case v.NotForIndexing:
+		marked := *v
+		marked.NotForIndexing = false
+		return verdictWords(&marked) + ", not for indexing"
 	case v.Rule != "":
 		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.Line, v.Group, v.SHA256)
 	case v.SHA256 == "":

@@ -132,8 +132,13 @@ func (p *Project) limits(restarted time.Time) politeness.LimitsConfig {
 	return cfg
 }
 
+// agent returns the crawl as robots.txt files address it.
+func (p *Project) agent() (robots.Agent, error) {
+	return robots.Configured(p.Agent.Product, p.Agent.Wider...)
+}
+
 func (p *Project) gateConfig() (robots.GateConfig, error) {
-	agent, err := robots.NewAgent(p.Agent.Product)
+	agent, err := p.agent()
 	if err != nil {
 		return robots.GateConfig{}, err
 	}

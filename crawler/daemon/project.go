@@ -34,8 +34,12 @@ type Project struct {
 // An Agent is who the crawl says it is.
 type Agent struct {
 	Product string `yaml:"product"` // the token looked for in robots.txt
-	Version string `yaml:"version"` // empty: the version of decorum
-	Contact string `yaml:"contact"` // URL or mailto:; compulsory
+	// Wider are the tokens looked for, in order, where no group of a robots.txt names
+	// product. Empty: none, or where product is that of a well-known crawler, what its
+	// operator documents, such as googlebot for Googlebot-News.
+	Wider   []string `yaml:"wider"`
+	Version string   `yaml:"version"` // empty: the version of decorum
+	Contact string   `yaml:"contact"` // URL or mailto:; compulsory
 
 	Signature Signing `yaml:"signature"`
 }
@@ -189,7 +193,7 @@ type Output struct {
 // judgesAs reports whether p decides as q does which URLs may be visited: scope
 // reaches from the seeds.
 func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && p.Fetch.FTP == q.Fetch.FTP &&
+	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.Wider, q.Agent.Wider) && p.Fetch.FTP == q.Fetch.FTP &&
 		sameAs(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && sameAs(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }

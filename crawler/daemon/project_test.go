@@ -108,7 +108,7 @@ p.yaml:2:3: project: expected a single value, found the field "name"
   2 |   name: books
     |   ^`},
 		{"wrong type: list for a room", "agent:\n- product: x\n", `
-p.yaml:2:1: agent: expected fields (product, version, contact, signature), found a list
+p.yaml:2:1: agent: expected fields (product, wider, version, contact, signature), found a list
   2 | - product: x
     | ^`},
 		{"wrong type: the whole file", "- agent\n", `
@@ -179,6 +179,10 @@ p.yaml:3:10: project: "My Books" is not a project's name: expected 1 to 64 of a-
 p.yaml:2:12: agent.product: "decorum bot" is not a product token: expected letters, _ and - only, as in examplebot
   2 |   product: decorum bot
     |            ^`},
+		{"AGENT-14, a wider token", "agent: {wider: [family, bot2]}\n", `
+p.yaml:1:25: agent.wider[1]: "bot2" is not a product token: expected letters, _ and - only, as in examplebot
+  1 | agent: {wider: [family, bot2]}
+    |                         ^`},
 		{"version", "agent: {version: 1/2}\n", `
 p.yaml:1:18: agent.version: "1/2" is not a version: expected no blanks and no slashes, as in 1.0
   1 | agent: {version: 1/2}

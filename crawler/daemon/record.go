@@ -14,28 +14,29 @@ import (
 // A Record is one line of output: one visit to a page. Every line has every
 // field but method and ai_use; what is not known is empty, 0 or null.
 type Record struct {
-	URL             string        `json:"url"`               // in canonical form
-	Method          string        `json:"method,omitempty"`  // how it was asked for, where not by GET
-	Status          int           `json:"status"`            // of the answer; 0: no whole one came
-	Error           string        `json:"error"`             // why there was no whole answer, or the content was not kept
-	FetchedAt       time.Time     `json:"fetched_at"`        // when the request began, in UTC (RFC 3339)
-	DurationMS      int64         `json:"duration_ms"`       // to the end of the answer, in milliseconds
-	IP              string        `json:"ip"`                // of the server
-	ContentType     string        `json:"content_type"`      // as the header says
-	Bytes           int           `json:"bytes"`             // of the body, as decoded
-	SHA256          string        `json:"sha256"`            // of the same; empty if the body was cut or not read, and for 304
-	Depth           int           `json:"depth"`             // links from the seed
-	Referrer        string        `json:"referrer"`          // the page that led to it
-	Source          string        `json:"source"`            // what led to it: seed, link, redirect, sitemap, feed or revisit
-	Title           string        `json:"title"`             // of an HTML page
-	Links           int           `json:"links"`             // that the page, or its callbacks, led on to
-	RedirectTo      string        `json:"redirect_to"`       // the target, which is a visit of its own
-	Canonical       string        `json:"canonical"`         // the URL that the page names as its canonical one
-	Robots          RobotsVerdict `json:"robots"`            // what allowed the visit
-	DelayRequiredMS int64         `json:"delay_required_ms"` // the rest that the host was owed, in milliseconds; 0 for its first visit
-	DelayObservedMS int64         `json:"delay_observed_ms"` // the rest that it had
-	MetaRobots      string        `json:"meta_robots"`       // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUse           *AIUse        `json:"ai_use,omitempty"`  // what the site asks of the use of the content
+	URL             string        `json:"url"`                        // in canonical form
+	Method          string        `json:"method,omitempty"`           // how it was asked for, where not by GET
+	Status          int           `json:"status"`                     // of the answer; 0: no whole one came
+	Error           string        `json:"error"`                      // why there was no whole answer, or the content was not kept
+	FetchedAt       time.Time     `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
+	DurationMS      int64         `json:"duration_ms"`                // to the end of the answer, in milliseconds
+	IP              string        `json:"ip"`                         // of the server
+	ContentType     string        `json:"content_type"`               // as the header says
+	Bytes           int           `json:"bytes"`                      // of the body, as decoded
+	SHA256          string        `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
+	Depth           int           `json:"depth"`                      // links from the seed
+	Referrer        string        `json:"referrer"`                   // the page that led to it
+	Source          string        `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
+	Title           string        `json:"title"`                      // of an HTML page
+	Links           int           `json:"links"`                      // that the page, or its callbacks, led on to
+	RedirectTo      string        `json:"redirect_to"`                // the target, which is a visit of its own
+	Canonical       string        `json:"canonical"`                  // the URL that the page names as its canonical one
+	Robots          RobotsVerdict `json:"robots"`                     // what allowed the visit
+	NotForIndexing  bool          `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
+	DelayRequiredMS int64         `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
+	DelayObservedMS int64         `json:"delay_observed_ms"`          // the rest that it had
+	MetaRobots      string        `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
+	AIUse           *AIUse        `json:"ai_use,omitempty"`           // what the site asks of the use of the content
 }
 
 // AIUse is what the site asks of the use of the page's content, if it asks
@@ -63,6 +64,7 @@ func newRecord(v *crawler.Visit, token string) Record {
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), Links: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		NotForIndexing:  verdict.NotForIndexing,
 		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
 	}
 	if use := v.Use(); len(use.Stated) > 0 {
@@ -136,6 +138,9 @@ func (r *Record) line() ([]byte, error) {
 	o.String("rule", r.Robots.Rule)
 	o.Int("line", int64(r.Robots.Line))
 	o.Close()
+	if r.NotForIndexing {
+		o.Bool("not_for_indexing", true)
+	}
 	o.Int("delay_required_ms", r.DelayRequiredMS)
 	o.Int("delay_observed_ms", r.DelayObservedMS)
 	o.String("meta_robots", r.MetaRobots)

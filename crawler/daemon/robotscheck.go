@@ -24,6 +24,9 @@ adds the file, the group, every rule that matches with the part of the URL it ta
 ("*" under what a wildcard stands for) and why it lost, and what the file asks of pace
 and of AI use. --json writes the same as one JSON object a line.
 
+YandexDirect and YandexCalendar may fetch what is closed to "*". What YandexBot may
+not fetch is then allowed, and "not for indexing" stands behind the rule.
+
 A URL is judged in canonical form, as it is before Clean-param: decorum explain says
 what a crawl makes of it. With --dialect google-oss decorum robots batch judges it as
 it is written.
@@ -135,10 +138,18 @@ func printVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 		verdict = "allowed"
 	}
 	if v.Rule != "" {
-		why = fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
+		why = ruleText(v)
+	}
+	if v.NotForIndexing {
+		why += "; not for indexing"
 	}
 	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, why)
 	return err
+}
+
+// ruleText words the rule that decided.
+func ruleText(v robots.Verdict) string {
+	return fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
 }
 
 // A judge says what robots.txt says of a URL.

@@ -41,6 +41,9 @@ func explanation(e robots.Explanation) []byte {
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
 	}
+	if e.Indexer != nil {
+		fmt.Fprintf(&b, "  index\t%s\n", notForIndexing(*e.Indexer))
+	}
 	for i, m := range e.Matches {
 		role := "loses"
 		if i == 0 {
@@ -56,6 +59,12 @@ func explanation(e robots.Explanation) []byte {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)
 	}
 	return b.Bytes()
+}
+
+// notForIndexing words why a page that may be fetched is not to be indexed, by the
+// verdict on the main robot.
+func notForIndexing(v robots.Verdict) string {
+	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
 }
 
 // useText words what is asked of the use of content.

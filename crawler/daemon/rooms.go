@@ -129,6 +129,9 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
+	if agent, _ := p.agent(); agent.NamedOnly() {
+		g.log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
+	}
 	r.crawler = &crawler.Crawler{
 		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits, Brakes: g.brakes, Rests: g.rests,
 		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,

@@ -49,6 +49,7 @@ func (p *Player) compare(v *crawler.Visit) {
 func (p *Player) compareRun(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
 		{"the agent", r.Run.Agent, p.Run.Agent},
+		{"the wider tokens", strings.Join(r.Run.Wider, ", "), strings.Join(p.Run.Wider, ", ")},
 		{"the dialect", r.Run.Dialect, p.Run.Dialect},
 		{"reading of extensions", strconv.FormatBool(r.Run.Extensions), strconv.FormatBool(p.Run.Extensions)},
 		{"the purpose", purposes(r.Run), purposes(&p.Run)},
