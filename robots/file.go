@@ -112,12 +112,24 @@ func (f *File) Sitemaps() []decorum.URL {
 		if l.field != sitemap {
 			continue
 		}
-		if u, err := decorum.ParseURL(l.value); err == nil && !seen[u] {
+		if u, ok := completeURL(l.value); ok && !seen[u] {
 			seen[u] = true
 			found = append(found, u)
 		}
 	}
 	return found
+}
+
+// completeURL returns the URL that s is, and false if it lacks a scheme or a host
+// (SMAP-02): where browsers make a host of what should be the path, as in
+// "http:///sitemap.xml", the author meant another.
+func completeURL(s string) (decorum.URL, bool) {
+	scheme, rest, _ := strings.Cut(s, "://")
+	if strings.ContainsAny(scheme, `/\`) || rest == "" || strings.IndexByte(`/\?#`, rest[0]) >= 0 {
+		return decorum.URL{}, false
+	}
+	u, err := decorum.ParseURL(s)
+	return u, err == nil
 }
 
 // Agents returns the product tokens that user-agent lines name, in lower case

@@ -91,7 +91,8 @@ func TestBodyMayBeReused(t *testing.T) {
 func TestSitemaps(t *testing.T) {
 	body := strings.Join([]string{
 		"Sitemap: https://h/b.xml", "User-agent: x", "sitemap:https://H:443/a b.xml # again below",
-		"Sitemap: https://h/a%20b.xml", "Sitemap:", "Sitemap: s.xml", "Sitemap: mailto:a@b", "Sitemap: https://cdn.example/B.xml",
+		"Sitemap: https://h/a%20b.xml", "Sitemap:", "Sitemap: s.xml", "Sitemap: mailto:a@b", "Sitemap: http:///s.xml", `Sitemap: https:\s.xml`, "Sitemap: http:/a://s.xml", "Sitemap: http://?s", "Sitemap: //h/s.xml",
+		"Sitemap: https://cdn.example/B.xml",
 	}, "\n")
 	want := []string{"https://h/b.xml", "https://h/a%20b.xml", "https://cdn.example/B.xml"}
 	if got := urls(Parse([]byte(body), Google).Sitemaps()); !slices.Equal(got, want) {

@@ -140,7 +140,7 @@ func (l *linter) lintVoid(s *source) {
 
 // lintSitemap looks for a complete URL (SMAP-02).
 func (l *linter) lintSitemap(s *source) {
-	if _, err := decorum.ParseURL(s.value); err != nil {
+	if _, ok := completeURL(s.value); !ok {
 		l.say(s.number, LintError, "SMAP-02", fmt.Sprintf("sitemap %q is not a complete URL", clip(s.value)), ignored,
 			"with protocol and host, as in https://example.com/sitemap.xml")
 	}

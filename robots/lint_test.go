@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 		{"SYN-01/space inside", star + "Disallow: /a /b", []string{"2 warning SYN-01"}},
 		{"SYN-19/no agent", "User-agent:\nDisallow: /a", []string{"1 error SYN-19"}},
 		{"AGENT-02/more than a name", "User-agent: Bot/1.0\nDisallow: /a\n\nUser-agent: (all)\nDisallow: /", []string{"1 hint AGENT-02", "4 error AGENT-02"}},
-		{"SMAP-02", "Sitemap: /s.xml", []string{"1 error SMAP-02"}},
+		{"SMAP-02", "Sitemap: /s.xml\nSitemap: http:///s.xml", []string{"1 error SMAP-02", "2 error SMAP-02"}},
 		{"DELAY-09/before any group", "Crawl-delay: 1", []string{"1 hint LINT-03", "1 error DELAY-09"}},
 		{"DELAY-11", star + "Disallow: /a\nCrawl-delay: 0,5\nCrawl-delay: fast", []string{"3 error DELAY-11", "4 error DELAY-11"}},
 		{"GRP-04/empty group", star + "Disallow: /a\n\nUser-agent: bot", []string{"4 hint GRP-04"}},
