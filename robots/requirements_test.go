@@ -1,14 +1,20 @@
 package robots
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
 // TestRequirements fails if a requirement that has examples is not exercised,
 // or an example is of none: every line of the files is run in at least one
-// dialect, classic apart, and checks something.
+// dialect, classic apart, and checks something. Of the others it must be known which
+// test is of them, or why none is.
 func TestRequirements(t *testing.T) {
 	exercised := make(map[string]bool)
 	for _, text := range readLines(t, "testdata/robots-examples.jsonl") {
@@ -41,6 +47,68 @@ func TestRequirements(t *testing.T) {
 	for _, req := range slices.Sorted(maps.Keys(exercised)) {
 		if !slices.Contains(want, req) {
 			t.Errorf("%s has examples and is not in testdata/requirements.txt", req)
+		}
+	}
+	elsewhere := testedElsewhere(t)
+	checkNumbers(t, slices.Concat(want, elsewhere))
+}
+
+// testedElsewhere returns the requirements that have no examples. It fails the test if
+// the one that is named for one of them does not exist.
+func testedElsewhere(t *testing.T) (reqs []string) {
+	sources := map[string]string{} // of tests, by directory
+	for _, text := range readLines(t, "testdata/requirements-elsewhere.txt") {
+		req, where, _ := strings.Cut(text, " ")
+		dir, test, _ := strings.Cut(where, " ")
+		reqs = append(reqs, req)
+		if dir == "-" {
+			continue
+		}
+		if sources[dir] == "" {
+			sources[dir] = testsIn(t, filepath.Join("..", dir))
+		}
+		if test == "" || !strings.Contains(sources[dir], "\nfunc "+test+"(") {
+			t.Errorf("%s: there is no %q in %s", req, test, dir)
+		}
+	}
+	return reqs
+}
+
+// testsIn returns the text of a directory's tests.
+func testsIn(t *testing.T, dir string) string {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests in %s: %v", dir, err)
+	}
+	var all strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// checkNumbers fails the test unless each number from 1 to the highest of its letters
+// stands once.
+func checkNumbers(t *testing.T, reqs []string) {
+	count, highest := map[string]int{}, map[string]int{}
+	for _, req := range reqs {
+		letters, digits, _ := strings.Cut(req, "-")
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			t.Errorf("%q is no requirement", req)
+		}
+		count[req]++
+		highest[letters] = max(highest[letters], n)
+	}
+	for letters, last := range highest {
+		for n := 1; n <= last; n++ {
+			if req := fmt.Sprintf("%s-%02d", letters, n); count[req] != 1 {
+				t.Errorf("%s is listed %d times", req, count[req])
+			}
 		}
 	}
 }

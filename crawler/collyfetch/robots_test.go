@@ -1,0 +1,32 @@
+package collyfetch_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gocolly/colly/v2"
+)
+
+// TestCollyAsksForNoRobots: a collector that is told to heed robots.txt leaves that to
+// the crawl (INT-10): there is one request for it, and its rules and pace are kept.
+func TestCollyAsksForNoRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, c := village(), colly.NewCollector()
+		c.IgnoreRobotsTxt = false
+		crawl := wrap(t, c, quiet(web))
+		c.IgnoreRobotsTxt = false
+		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { must(t, e.Request.Visit(e.Attr("href"))) })
+		must(t, crawl.Visit("http://a.test/"))
+		crawl.Wait()
+		var asked []string
+		for _, x := range web.Log() {
+			asked = append(asked, strings.TrimPrefix(x.URL, "http://a.test"))
+		}
+		if want := []string{"/robots.txt", "/", "/church", "/mill"}; !slices.Equal(asked, want) {
+			t.Errorf("requests %q, want %q", asked, want)
+		}
+		judged(t, web)
+	})
+}
