@@ -24,7 +24,7 @@ import (
 // visit is acked, and on the disk before its ack is (see bolt.Options.Before).
 type archive struct {
 	files    *warc.Archive
-	lock     *os.File
+	lock     *hold
 	log      *slog.Logger
 	notes    notes // where it is kept what was archived of URLs that come again
 	revisits bool  // pages come again

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,7 +19,7 @@ type kept struct {
 	inquiry
 	dir    stateDir
 	robots store
-	lock   *os.File // nil if there is no crawl: the stores are empty
+	lock   *hold // nil if there is no crawl: the stores are empty
 }
 
 // dataFlag adds the flag that says which crawl is meant.

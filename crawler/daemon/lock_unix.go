@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock locks f for this process, until it is closed; false says that
-// another process has it.
+// tryLock locks f for this process; false says that another process has it.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -17,3 +16,6 @@ func tryLock(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// unlock lets others lock f.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

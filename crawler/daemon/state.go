@@ -33,18 +33,24 @@ type stateDir string
 
 func (d stateDir) path(file string) string { return filepath.Join(string(d), file) }
 
-// lock makes the directory, and keeps others from crawling from it until the
-// file is closed.
-func (d stateDir) lock() (*os.File, error) {
+// lock makes the directory, and keeps others from crawling from it.
+func (d stateDir) lock() (*hold, error) {
 	if err := os.MkdirAll(string(d), 0o755); err != nil {
 		return nil, usage("cannot make the data directory: %w", err)
 	}
 	return holdFile(d.path(lockFile), "the data directory", "--data")
 }
 
-// holdFile keeps others from a directory until the file, which is in it, is
-// closed. what and flag name the directory.
-func holdFile(name, what, flag string) (*os.File, error) {
+// A hold keeps others from a directory until it is closed.
+type hold struct{ file *os.File }
+
+// Close gives the directory back. Closing the file would do so only when nobody else has
+// it open any more, and so has, for a moment, each process that is started meanwhile.
+func (h *hold) Close() error { return errors.Join(unlock(h.file), h.file.Close()) }
+
+// holdFile keeps others from a directory by a file in it. what and flag name the
+// directory.
+func holdFile(name, what, flag string) (*hold, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, usage("cannot use %s: %w", what, err)
@@ -57,7 +63,7 @@ func holdFile(name, what, flag string) (*os.File, error) {
 			holder(f), filepath.Dir(name), flag), f.Close())
 	}
 	noteHolder(f)
-	return f, nil
+	return &hold{f}, nil
 }
 
 // inUse reports whether a process crawls from the directory, as far as can be seen.
@@ -68,6 +74,9 @@ func (d stateDir) inUse() bool {
 	}
 	defer f.Close()
 	free, err := tryLock(f)
+	if free {
+		_ = unlock(f) // it is closed in any case
+	}
 	return err == nil && !free
 }
 

@@ -32,7 +32,7 @@ type supervisor struct {
 	data     stateDir
 	folder   string // of project files
 	startNew bool   // projects run as soon as their file is there
-	lock     *os.File
+	lock     *hold
 	robots   store // what is known of robots.txt files, by all projects
 	shared
 	metrics *metrics.Metrics

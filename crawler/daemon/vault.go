@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ type vault struct {
 	files  *stores // nil: it is closed
 	at     string  // the place of files
 	busy   bool    // it is being opened, or closed, which takes time where the state is elsewhere
-	lock   *os.File
+	lock   *hold
 	closed bool      // for good
 	turn   sync.Cond // nobody is inside any more, or it is no more busy
 	leaver *time.Timer
