@@ -72,6 +72,7 @@ func filesWith(t *testing.T, dir, text string) (files []string) {
 // tdmrep.json before the visit, by header and page after it. What it records says
 // so, and nothing that it writes has the content.
 func TestAIUse(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		purpose  string
 		files    int    // requests for tdmrep.json
@@ -150,6 +151,7 @@ func archivedPages(t *testing.T, dir string, withheld []string) {
 
 // What keeps a page back is explained, and counted by the report.
 func TestAIUseIsExplained(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, wary())
 	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitDone,
@@ -176,6 +178,7 @@ func TestPurposeNeedsMeta(t *testing.T) {
 // Callbacks are called for no page that is not to be used, and none of its links
 // leads on.
 func TestAIUseOfCallbacks(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, wary())
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex

@@ -98,6 +98,7 @@ func inArchive(t *testing.T, dir string, urls []string) {
 // Every exchange of a crawl is archived, robots.txt and sitemaps too, and
 // nothing else; what is known of each stands beside it.
 func TestArchive(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	dir := filepath.Join(v.dir, "warc")
 	call(t, v.args("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
@@ -155,12 +156,13 @@ func twice() crawltest.Site {
 // A page that is visited again and has not changed is archived as a revisit,
 // which names the response that has its body; over restarts too.
 func TestArchiveOfRevisits(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, twice())
 	dir := filepath.Join(v.dir, "warc")
-	project := write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 1s}\n")
+	project := write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	call(t, v.args("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	for range 2 {
-		time.Sleep(1100 * time.Millisecond) // the pages rest for a second
+		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds
 		call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}

@@ -11,6 +11,7 @@ import (
 
 // Bodies are kept once each under the SHA-256 that their lines name.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
 	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")

@@ -65,6 +65,7 @@ func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the browser is a process of its own")
 	}
+	t.Parallel()
 	path := chromium(t)
 	widths := []int{1280, 400}
 	var sites []crawltest.Site
@@ -78,25 +79,23 @@ func TestBrowser(t *testing.T) {
 	}
 	f.start(false)
 	base := f.serve(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.WSURLReadTimeout(time.Minute)) // it starts beside other tests
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
 	browsers, end := chromedp.NewExecAllocator(t.Context(), options...)
 	defer end()
-	t.Run("at the width of", func(t *testing.T) {
-		for _, w := range widths {
-			t.Run(fmt.Sprint(w), func(t *testing.T) {
-				t.Parallel()
-				ctx, end := chromedp.NewContext(browsers, chromedp.WithErrorf(t.Logf))
-				defer end()
-				ctx, end = context.WithTimeout(ctx, 2*time.Minute)
-				defer end()
-				o := &operator{t: t, ctx: ctx, base: base, width: w, project: project(w)}
-				o.operate(f)
-			})
-		}
-	})
+	for _, w := range widths {
+		t.Run(fmt.Sprintf("at the width of %d", w), func(t *testing.T) {
+			ctx, end := chromedp.NewContext(browsers, chromedp.WithErrorf(t.Logf))
+			defer end()
+			ctx, end = context.WithTimeout(ctx, 2*time.Minute)
+			defer end()
+			o := &operator{t: t, ctx: ctx, base: base, width: w, project: project(w)}
+			o.operate(f)
+		})
+	}
 	f.stop()
 	if r := f.web.Judge(crawltest.Options{MinDelay: 50 * time.Millisecond}); r.Count(crawltest.Disallowed) > 0 || r.Count(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)

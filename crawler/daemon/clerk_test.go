@@ -101,6 +101,7 @@ func TestClerkDefaults(t *testing.T) {
 // However many files and agents there are, the clerk keeps a bounded number.
 func TestClerkIsBounded(t *testing.T) {
 	longAlone(t)
+	t.Parallel()
 	c := newClerk(robots.Google, "*")
 	body := strings.Repeat("#", 1<<20)
 	for i := range 3 * clerkBytes >> 22 {

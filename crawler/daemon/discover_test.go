@@ -61,6 +61,7 @@ func TestFeedsOverSockets(t *testing.T) {
 
 // TestDiscover: what leads on is what the project file says.
 func TestDiscover(t *testing.T) {
+	t.Parallel()
 	for discover, want := range map[string][]string{
 		"feeds: false":               {"seed http://gazette.example/", "link http://gazette.example/news/feed"},
 		"links: false":               {"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"},

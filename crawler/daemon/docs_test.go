@@ -67,6 +67,7 @@ func TestDocumentedFields(t *testing.T) {
 // TestDocumentedCode: the Go code that the documents show stands, line by line, in
 // files that are compiled: examples and tests, which are run, or the package itself.
 func TestDocumentedCode(t *testing.T) {
+	t.Parallel()
 	var code strings.Builder
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(name) != ".go" {

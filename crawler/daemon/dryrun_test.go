@@ -217,6 +217,7 @@ var forecasts = []struct {
 // host, and in the same time to within 5 %. And it visits nothing but robots.txt
 // and sitemaps.
 func TestForecastAgainstTheCrawl(t *testing.T) {
+	t.Parallel()
 	for _, tt := range forecasts {
 		t.Run(tt.name, func(t *testing.T) {
 			_, seeds := county()
@@ -318,6 +319,7 @@ func TestForecastOfACrawlThatMines(t *testing.T) {
 // The command, over sockets: the crawl that follows makes the requests that were
 // foreseen, and its state is as if there had been no dry run.
 func TestDryRunCommand(t *testing.T) {
+	t.Parallel()
 	sites := []crawltest.Site{mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
 		"/index.xml": mapOf("index", "http://index.test/a.xml"),
 		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1")...),

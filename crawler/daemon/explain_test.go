@@ -35,6 +35,7 @@ func (v *visit) explain(t *testing.T, args ...string) result {
 
 // Each step is explained by what the crawl has kept, and as the crawl went.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, puzzle())
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.data()+"}\n")
@@ -127,6 +128,7 @@ func TestExplainSitemap(t *testing.T) {
 // A URL that was queued before its rules were known is found in that form, and it
 // is said what becomes of it; and the crawl does so.
 func TestExplainQueuedRaw(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, puzzle())
 	call(t, v.args("http://puzzle.example/")...).want(t, ExitDone)
 	call(t, "frontier", "add", "--data", v.data(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")

@@ -42,6 +42,7 @@ func TestHeadersAndCookies(t *testing.T) {
 // TestProxy: everything goes through the proxy of --proxy, and its password is
 // not told.
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 	}))
@@ -63,11 +64,11 @@ func TestProxy(t *testing.T) {
 		t.Errorf("the proxy was asked for %q, want robots.txt and the page", asked)
 	}
 	proxy.Close()
-	r = call(t, append(args, "--fresh", "--max-time=1s", "--allow-private", site.URL+"/")...)
+	r = call(t, append(args, "--fresh", "--max-time=2s", "--allow-private", site.URL+"/")...)
 	if strings.Contains(r.stdout+r.stderr, "geheim") || !strings.Contains(r.stderr, "connection refused") {
 		t.Errorf("without its proxy:\n%s%s", r.stdout, r.stderr)
 	}
-	r = call(t, append(args, "--fresh", "--max-time=1s", site.URL+"/")...)
+	r = call(t, append(args, "--fresh", "--max-time=2s", site.URL+"/")...)
 	if !strings.Contains(r.stderr, "forbidden address") {
 		t.Errorf("the host is private:\n%s%s", r.stdout, r.stderr)
 	}

@@ -136,8 +136,9 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d pages, by process: %v", len(times), shares)
 }
 
-// How often TestFleetChaos does harm.
-var fleetRounds = flag.Int("fleet-rounds", 8, "how often TestFleetChaos kills or stops something")
+// How often TestFleetChaos does harm: each kind of it once at least, time and again in
+// .ci/proofs.
+var fleetRounds = flag.Int("fleet-rounds", 5, "how often TestFleetChaos kills or stops something")
 
 // TestFleetChaos: processes are killed and stopped past their leases, and masters
 // killed, while a crawl goes on. No page is lost, and no host is visited by two or

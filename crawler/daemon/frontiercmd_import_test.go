@@ -43,6 +43,7 @@ type exported struct {
 }
 
 func TestFrontierImport(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	keepOdd(t, v)
 	r := v.on(t, "export")
@@ -93,7 +94,6 @@ func (x *exported) testBrokenOff(t *testing.T) {
 		"another spelling":  {half + `{"type":"url","url":"HTTP://a.example/","state":"queued","source":"link"}`, "is not how decorum writes a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			moved := filepath.Join(t.TempDir(), "moved")
 			callStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, ExitFailed, "can be repeated", tt.why)
 			call(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
@@ -139,6 +139,7 @@ func (x *exported) testStopped(t *testing.T) {
 }
 
 func TestFrontierImportRefuses(t *testing.T) {
+	t.Parallel()
 	for text, why := range map[string]string{
 		"":                                 "there is nothing to import",
 		"http://a.example/\n":              "not written by decorum frontier export",
@@ -163,10 +164,11 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is in real time")
 	}
+	t.Parallel()
 	const delay = 400 * time.Millisecond
 	c := redistest.Start(t, 3, 1)
 	web := fleetWeb(10, 4)
-	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v}\n"+
+	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.Plan.Seeds, "', '"), delay, online(t, web))
 	inFiles, redis := write(t, "files.yaml", project), write(t, "redis.yaml", project+inRedis(c, ""))
 	dirs := make([]string, 3)

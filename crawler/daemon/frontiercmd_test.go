@@ -48,6 +48,7 @@ func callReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args .
 }
 
 func TestFrontierStats(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	r := v.on(t, "stats", "--format=json")
 	r.want(t, ExitDone)
@@ -83,6 +84,7 @@ func TestFrontierStats(t *testing.T) {
 
 // Compacting makes files smaller and changes nothing of what they hold.
 func TestFrontierCompact(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	export := func() string {
 		head, rest, _ := strings.Cut(v.on(t, "export").stdout, "\n") // the head tells the time
@@ -106,6 +108,7 @@ func TestFrontierCompact(t *testing.T) {
 }
 
 func TestFrontierList(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	for _, tt := range []struct {
 		args []string
@@ -196,6 +199,7 @@ func TestFrontierAdd(t *testing.T) {
 
 // Long lists are taken batch by batch.
 func TestFrontierAddMany(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	call(t, v.args("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
 	before := strings.Count(v.on(t, "list").stdout, "\n")
@@ -245,6 +249,7 @@ func TestFrontierAddStops(t *testing.T) {
 // An export has all that the stores have: it is read back line by line, and
 // compared with what they tell.
 func TestFrontierExport(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	keepOdd(t, v)
 	r := v.on(t, "export")

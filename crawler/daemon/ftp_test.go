@@ -43,6 +43,7 @@ func askedFTP(s *ftptest.Server) []string { return s.Told("RETR", "CWD") }
 // TestFTP: a tree of files is crawled from its root: robots.txt first, nothing
 // that it closes, one visit at a time, and the pause that it asks for kept.
 func TestFTP(t *testing.T) {
+	t.Parallel()
 	const pause = 300 * time.Millisecond
 	v, server := visitToFTP(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\nCrawl-delay: 0.3\n",
@@ -106,6 +107,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 // TestFTPRobots: where robots.txt is not there everything is open, and where it
 // cannot be had nothing is.
 func TestFTPRobots(t *testing.T) {
+	t.Parallel()
 	v, server := visitToFTP(t, map[string]string{"x.txt": "x"})
 	call(t, v.args("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	if got, want := askedFTP(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
@@ -113,7 +115,7 @@ func TestFTPRobots(t *testing.T) {
 	}
 	closed := ftptest.Start(t, shelf(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
 	v = &visit{addr: closed.Addr, dir: t.TempDir()}
-	call(t, v.args("--max-time=1s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	call(t, v.args("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
 	if got := askedFTP(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
 	}
@@ -121,10 +123,11 @@ func TestFTPRobots(t *testing.T) {
 
 // TestFTPRevisit: a file that has not been modified is not transferred again.
 func TestFTPRevisit(t *testing.T) {
+	t.Parallel()
 	v, server := visitToFTP(t, map[string]string{"x.txt": "x"})
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 1s}\n")
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	call(t, v.args("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
-	time.Sleep(time.Second) // it rests for so long
+	time.Sleep(3 * time.Second) // it rests for so long
 	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
 	rs := records(t, filepath.Join(v.data(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.Told("MDTM")) != 3 {
@@ -137,6 +140,7 @@ func TestFTPRevisit(t *testing.T) {
 
 // Other commands know ftp as well.
 func TestFTPCommands(t *testing.T) {
+	t.Parallel()
 	v, _ := visitToFTP(t, map[string]string{
 		"robots.txt":  "User-agent: *\nDisallow: /secret\n",
 		"sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>ftp://a.example/x</loc></url></urlset>`,

@@ -117,6 +117,7 @@ func until(t *testing.T, what string, said fmt.Stringer, ok func() bool) {
 // archived, and the server has seen nothing wrong. One that is killed meanwhile has lost
 // nothing either.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, s := range shortages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()

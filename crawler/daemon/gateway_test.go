@@ -75,6 +75,7 @@ func TestGatewaySpeaksTLS(t *testing.T) {
 // However many connections strangers hold at the door of the bot, the process has
 // files left for the crawl; when they go, others are answered.
 func TestBotDoorIsBounded(t *testing.T) {
+	t.Parallel()
 	g, _ := open(t, doorway{listen: "127.0.0.1:0", bot: "127.0.0.1:0"})
 	ask := func() net.Conn {
 		c, err := net.Dial("tcp", g.bot.Addr().String())

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
 // asCommand in the environment makes the test binary the decorum command.
@@ -27,19 +28,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		Main(nil)
 	}
-	flag.Parse()
-	waitTogether()
-	os.Exit(m.Run())
-}
-
-// waitTogether lets more parallel tests run at a time than there are processors:
-// they mostly wait, as polite crawls do. Who says -parallel knows better.
-func waitTogether() {
-	told := false
-	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
-	if !told {
-		flag.Set("test.parallel", "6")
-	}
+	testwait.Together(12)
+	m.Run()
 }
 
 // longAlone skips a test of one goroutine with -short: it is long where races are
@@ -65,9 +55,9 @@ func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return c, &stderr
 }
 
-// How the crawls of TestKill are killed.
+// How the crawls of TestKill are killed, more often in .ci/proofs.
 var (
-	killTimes = flag.Int("kills", 60, "how often TestKill kills a crawl")
+	killTimes = flag.Int("kills", 36, "how often TestKill kills a crawl")
 	killSeed  = flag.Uint64("kill-seed", 1, "seed of what TestKill leaves to chance")
 )
 

@@ -95,6 +95,7 @@ func keyFiles(t *testing.T) (private, public string) {
 // TestLedgerCommands: what a crawl has written down can be checked and shown, and
 // what is wrong with it is named.
 func TestLedgerCommands(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)

@@ -49,6 +49,7 @@ var closedName = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
 // Every line is in one file, whoever wrote it, and while others had the files
 // synced; the files are full, and numbered without a gap, over restarts too.
 func TestOutputIsDivided(t *testing.T) {
+	t.Parallel()
 	const limit, each, writers, runs = 1000, 100, 4, 3
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string

@@ -49,6 +49,7 @@ func talkative(t *testing.T) (addr string) {
 // What net/http says by the standard logger of a server that says too much is in
 // the log for those who look for it, in its form.
 func TestStandardLogger(t *testing.T) {
+	t.Parallel()
 	for _, level := range []string{"info", "debug"} {
 		c, stderr := command(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--allow-private",
 			"--connect-to=::"+talkative(t), "--delay=50ms", "--progress=none", "--log-level", level, "http://a.example/")

@@ -17,6 +17,7 @@ import (
 // A second process that would crawl from the same directory changes nothing
 // there, whatever it wants to do.
 func TestDirectoryInUse(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := tree(t, v.dir)
@@ -56,6 +57,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 // Nothing is lost by starting anew, however often.
 func TestFreshTwice(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	for range 4 {
 		call(t, v.args("--fresh", "http://shop.example/")...).want(t, ExitDone)
@@ -68,6 +70,7 @@ func TestFreshTwice(t *testing.T) {
 
 // An output that cannot be written is found before the old crawl is moved.
 func TestFreshWithBadOutput(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := tree(t, v.dir)

@@ -94,6 +94,7 @@ func TestReportParams(t *testing.T) {
 // What cannot be read is passed over, and a page that is visited again counts
 // once, as it was last.
 func TestReportParamsOfOddOutput(t *testing.T) {
+	t.Parallel()
 	line := func(url, hash string) string {
 		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
 	}

@@ -44,6 +44,7 @@ func status(err error) int {
 
 // A daemon answers about a project that runs, pauses or has stopped, as commands do.
 func TestServeAnswers(t *testing.T) {
+	t.Parallel()
 	f := askTown(t)
 	ctx := t.Context()
 	if err := f.SetBrake(ctx, api.Brake{Host: "example", Domain: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
@@ -102,6 +103,7 @@ func second[T any](_ T, err error) error { return err }
 
 // Pages of hosts, in every order, and what is searched for.
 func TestServeHostOrders(t *testing.T) {
+	t.Parallel()
 	f := askTown(t)
 	for by := range hostOrders {
 		var up, down []string

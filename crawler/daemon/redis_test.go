@@ -20,6 +20,7 @@ func inRedis(c *redistest.Cluster, more string) string {
 
 // The same project gives the same pages, whatever engine keeps its state.
 func TestCrawlOnRedis(t *testing.T) {
+	t.Parallel()
 	c := redistest.Start(t, 3, 1)
 	var got [2][]string
 	for i, project := range []string{"project: shop\n", inRedis(c, ", lease: 10s")} {
@@ -39,6 +40,7 @@ func TestCrawlOnRedis(t *testing.T) {
 
 // A crawl in Redis goes on, is looked into, and is not mixed with one in files.
 func TestRedisAndDirectories(t *testing.T) {
+	t.Parallel()
 	c := redistest.Start(t, 1, 0)
 	v := visitTo(t, shop())
 	project := write(t, "p.yaml", inRedis(c, ", durability: none"))

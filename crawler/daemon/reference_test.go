@@ -21,6 +21,7 @@ import (
 // TestReference: the reference in docs is what the code says of itself. With -update
 // it is written anew.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(*testing.T, *bytes.Buffer){
 		"commands.md": writeCommands, "project-file.md": writeProjectFile, "output.md": writeOutput,
 	} {

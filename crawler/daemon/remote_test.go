@@ -46,6 +46,7 @@ func (s *speaking) call(args ...string) result {
 }
 
 func TestBrakeCommand(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, chain("a.example", 1000), chain("b.example", 1000))
 	for _, name := range []string{"a", "b"} {
 		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
@@ -143,6 +144,7 @@ func TestReadKeys(t *testing.T) {
 
 // TestTop: what is no terminal gets what there is to see, once.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, chain("a.example", 1000))
 	f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	s := f.speak()

@@ -59,6 +59,7 @@ func recordedLane(t *testing.T) *visit {
 // sitemaps, Clean-param, failures, what was refused and why. What another project
 // would have decided is told, and what of the records was changed.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	v := recordedLane(t)
 	asked := len(v.web.Log())
 	call(t, "replay", v.data()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", asked), "differences: 0")
@@ -99,6 +100,7 @@ func TestReplay(t *testing.T) {
 // Where the clock of the machine was set while the crawl went on, the replay takes
 // that off: two days did not pass, and no robots.txt is too old.
 func TestReplayOfClockThatWasSet(t *testing.T) {
+	t.Parallel()
 	v := recordedLane(t)
 	file := filepath.Join(v.data(), ledgerDir, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
@@ -145,6 +147,7 @@ func TestReplayUsage(t *testing.T) {
 // for it, what it refuses is refused, and a page of which only the header was kept, for
 // its content was not to be used, led to what the ledger says.
 func TestReplayForPurposes(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ purpose, other, says string }{
 		{"search", "ai-train", "tdmrep.json: it would be asked for, and never was"},
 		{"archive", "search", "/noindex: its content was used, and would be kept back"},

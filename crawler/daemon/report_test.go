@@ -29,11 +29,20 @@ func town() []crawltest.Site {
 		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
 }
 
-// crawlTown crawls the town until nothing goes on.
+// crawlTown crawls the town until nothing goes on: a while after the last page of the
+// shop was asked for, and every robots.txt.
 func crawlTown(t *testing.T) *visit {
 	t.Helper()
 	v := visitTo(t, town()...)
-	call(t, v.args("--delay=20ms", "--max-time=1500ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
+	signals := make(chan os.Signal, 1)
+	go func() {
+		for len(v.web.Log()) < len(shopPages)+len(town()) && t.Context().Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		signals <- os.Interrupt
+	}()
+	callWith(t, signals, v.args("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
 		want(t, ExitStopped)
 	return v
 }
@@ -50,6 +59,7 @@ func decoded[T any](t *testing.T, text string) T {
 
 // Every field of the report, on a crawl of which the log of the servers is known.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	r := call(t, "report", "--data", v.data(), "--format=json")
 	r.want(t, ExitDone)
@@ -132,6 +142,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestReportForms(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	report := func(args ...string) result {
 		return call(t, append([]string{"report", "--data", v.data()}, args...)...)
@@ -170,6 +181,7 @@ func TestReportForms(t *testing.T) {
 
 // What a narrower scope parks is told apart from what robots.txt closes.
 func TestReportTellsScopeFromRobots(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	call(t, v.args("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
@@ -190,6 +202,7 @@ func TestReportTellsScopeFromRobots(t *testing.T) {
 
 // What the project says of single hosts is told with them.
 func TestReportTellsOfOverrides(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	file := filepath.Join(v.data(), projectFile)
@@ -218,6 +231,7 @@ func TestReportTellsOfOverrides(t *testing.T) {
 // A report or a look into the frontier leaves the crawl as it was, and refuses
 // one that is in use.
 func TestLookingChangesNothing(t *testing.T) {
+	t.Parallel()
 	v := crawlTown(t)
 	looks := [][]string{
 		{"report"}, {"frontier", "stats"}, {"frontier", "list"}, {"frontier", "export"},
@@ -258,6 +272,7 @@ func TestLookingChangesNothing(t *testing.T) {
 // A crawl is killed, somebody asks for a report, and it goes on: the report
 // does not use up the rest that is owed after a crash.
 func TestReportAfterKill(t *testing.T) {
+	t.Parallel()
 	const delay = 800 * time.Millisecond
 	var sites []crawltest.Site
 	for _, host := range []string{"a.example", "b.example", "c.example"} {

@@ -20,12 +20,13 @@ func changeless() crawltest.Site {
 // A crawl that visits pages again ends when all rest, says until when, and goes
 // on with those that are due.
 func TestRevisitAndResume(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, changeless())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 2s}\n")
+	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := call(t, v.args("-c", project, "http://shop.example/")...)
 	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
 	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
-	if err != nil || time.Until(due) > 2*time.Second {
+	if err != nil || time.Until(due) > 4*time.Second {
 		t.Errorf("the first is due at %v, %v", due, err)
 	}
 	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
@@ -39,6 +40,7 @@ func TestRevisitAndResume(t *testing.T) {
 
 // A host gets its pages, and more when it is given more.
 func TestPagesPerHostAndResume(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, shop())
 	project := func(pages string) string {
 		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")

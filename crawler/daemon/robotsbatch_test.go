@@ -116,6 +116,7 @@ func TestAnswerAllAnswersAtOnce(t *testing.T) {
 // that is too long is read.
 func TestReadLine(t *testing.T) {
 	longAlone(t)
+	t.Parallel()
 	long := longestQuestion - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {
 		size int

@@ -183,6 +183,7 @@ func TestTimeLimit(t *testing.T) {
 
 // A signal lets the visit in hand end, and starts no other.
 func TestSignal(t *testing.T) {
+	t.Parallel()
 	signals := make(chan os.Signal, 1)
 	site := shop()
 	site.Pages["/"] = func(crawltest.Request) crawltest.Answer {

@@ -9,6 +9,7 @@ import (
 // A brake that was put on before a pause, and is lifted during it or after, keeps
 // nobody from the host when the project goes on.
 func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"during the pause", "after it"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ import (
 // A squad is daemons, each a process of its own, that run one project in Redis.
 type squad struct {
 	*fleet
+	ip      string // of the cluster: nobody else takes a port of it while a daemon starts
 	folder  string
 	daemons []*exec.Cmd
 	stderr  []*bytes.Buffer
@@ -33,7 +34,11 @@ type squad struct {
 // with the test.
 func squadOf(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *squad {
 	t.Helper()
-	s := &squad{fleet: newFleet(t, web, ""), folder: t.TempDir()}
+	ip, _, err := net.SplitHostPort(c.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &squad{fleet: newFleet(t, web, ""), ip: ip, folder: t.TempDir()}
 	f := &farm{visit: visit{web, s.addr, s.dir}}
 	text := f.file("'"+strings.Join(web.Plan.Seeds, "', '")+"'", append([]string{inRedis(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
@@ -61,7 +66,7 @@ func (s *squad) do(a api.Action) {
 // launch starts a daemon, and returns when it answers.
 func (s *squad) launch(i int) {
 	s.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort(s.ip, "0"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -145,6 +145,7 @@ func TestServeSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon is a process of its own")
 	}
+	t.Parallel()
 	f := farmOf(t, chain("a.example", 1000))
 	f.put("a", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := listenAsSystemd(t)

@@ -44,6 +44,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 
 // URLs that are added while a run comes to its end are visited: by another.
 func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
+	t.Parallel()
 	var r *runner
 	f := farmOf(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
 		"/": func(crawltest.Request) crawltest.Answer {

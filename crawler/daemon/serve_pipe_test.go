@@ -15,6 +15,7 @@ import (
 // What is no regular file is no project file, and nobody waits for what comes out
 // of it.
 func TestServeReadsRegularFilesOnly(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, shop())
 	if err := syscall.Mkfifo(filepath.Join(f.folderName(), "pipe"+projectExt), 0o644); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ const edits = 100
 // the reason; the crawl goes on, every page is visited once, and the server sees
 // no rule broken.
 func TestServeReloadsUnderLoad(t *testing.T) {
+	t.Parallel()
 	const delay = 10 * time.Millisecond
 	web := killWeb(delay, 150, nil)
 	f := farmOver(t, web)

@@ -158,6 +158,7 @@ func pagesOf(log []crawltest.Exchange) (urls []string) {
 // A file that is put into the folder is a project that is stopped; it starts when
 // it is told to, and is done when nothing is left.
 func TestServeStartsAndIsDone(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, shop())
 	f.start(false)
 	if all, err := f.Projects(t.Context()); err != nil || len(all) != 0 {
@@ -232,6 +233,7 @@ func TestServeKeepsWhatItWasTold(t *testing.T) {
 
 // A project that is deleted is gone for the daemon, and nothing of it is lost.
 func TestServeDeletes(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, shop())
 	f.put("shop", f.file("http://shop.example/", brisk))
 	f.start(true)
@@ -268,6 +270,7 @@ func TestServeDeletes(t *testing.T) {
 // A file that goes away stops its project, and when it is back it goes on; one that
 // is no project's is passed by, and a folder that cannot be read stops nothing.
 func TestServeFilesComeAndGo(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, chain("a.example", 2000))
 	file := f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}")
 	f.put("a", file)
@@ -319,6 +322,7 @@ func TestServeFilesComeAndGo(t *testing.T) {
 // A project that cannot run fails, and others do not; its limit pauses it, for as
 // much again when it is resumed.
 func TestServeFailsAndLimits(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, chain("a.example", 100))
 	f.put("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
 	f.put("torn", f.file("http://a.example/0", brisk))
@@ -365,6 +369,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 // A project whose file cannot be moved away is not deleted: its state stays where
 // it is, so that it goes on and does not begin anew.
 func TestServeDeletesAllOrNothing(t *testing.T) {
+	t.Parallel()
 	f := farmOf(t, shop())
 	f.put("shop", f.file("http://shop.example/", brisk))
 	f.start(true)

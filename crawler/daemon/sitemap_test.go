@@ -167,6 +167,7 @@ func (v *visit) sitemap(t *testing.T, args ...string) result {
 }
 
 func TestSitemapFollows(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, atlas(t), annex)
 	r := v.sitemap(t, "--follow", "http://atlas.example/index.xml")
 	r.want(t, ExitFailed,
@@ -198,6 +199,7 @@ func TestSitemapFollows(t *testing.T) {
 }
 
 func TestSitemapFetches(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, atlas(t), annex)
 	index := v.sitemap(t, "http://atlas.example/index.xml")
 	index.want(t, ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
@@ -246,6 +248,7 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 }
 
 func TestSitemapIsInterrupted(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, crawltest.Site{Host: "stuck.example", Others: crawltest.Always(crawltest.Answer{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt

@@ -62,6 +62,7 @@ func mall() []crawltest.Site {
 // TestTrapsOverSockets crawls the mall as a user would: every product once, every
 // trap to its limit, and the report says which.
 func TestTrapsOverSockets(t *testing.T) {
+	t.Parallel()
 	v := visitTo(t, mall()...)
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
