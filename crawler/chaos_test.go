@@ -21,7 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-var chaosSeeds = flag.Int("chaos", 40, "how many webs TestChaos makes up")
+var chaosSeeds = flag.Int("chaos", 20, "how many webs TestChaos makes up")
 
 // A chaos is a web in which nothing stays as it is: robots.txt files change
 // their rules and delays, fail and move; pages fail, redirect across hosts and

@@ -53,16 +53,13 @@ func queue(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 	}
 }
 
-// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin (20,000 unless
+// TestRulesFlip: in mid-crawl, with 100,000 URLs queued on the origin (10,000 unless
 // it is at its full size), its robots.txt closes half of them, and opens them again
 // hours later.
 func TestRulesFlip(t *testing.T) {
-	urls := 20_000
-	switch {
-	case *full:
+	urls := 10_000
+	if *full {
 		urls = 100_000
-	case race:
-		urls = 10_000
 	}
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { testRulesFlip(t, memory(), urls) })
