@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testwait"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -33,7 +34,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	testwait.Together(8)
+	m.Run()
 }
 
 // wrapped runs a program for colly on a wrapped collector.

@@ -201,6 +201,7 @@ func TestMoreThanItsContentLength(t *testing.T) {
 // TestHostileServersAreAlone: a crawl that visits all of them at once gets every
 // page of a host that is well.
 func TestHostileServersAreAlone(t *testing.T) {
+	t.Parallel()
 	var pages strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&pages, "<a href=/%d>x</a>", i)

@@ -83,6 +83,7 @@ func TestWrapForAPurpose(t *testing.T) {
 }
 
 func TestWrapWithALedgerThatCannotBe(t *testing.T) {
+	t.Parallel()
 	o := quiet(press())
 	o.Ledger = true
 	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs Dir") {

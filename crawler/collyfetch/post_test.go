@@ -180,6 +180,7 @@ func TestPostsInCallbacks(t *testing.T) {
 
 // TestRefusedRequests: who asks for what cannot be had is told, and nothing is sent.
 func TestRefusedRequests(t *testing.T) {
+	t.Parallel()
 	web, _ := office(nil)
 	o := quiet(web)
 	o.Fetch.MaxRequestBody = 10

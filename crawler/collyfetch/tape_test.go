@@ -240,6 +240,7 @@ func TestCaptureByteForByte(t *testing.T) {
 
 // Why an answer was not read to its end.
 func TestCaptureSaysWhyItWasCut(t *testing.T) {
+	t.Parallel()
 	const limit = 1000
 	for path, tt := range map[string]struct {
 		spoken

@@ -161,7 +161,7 @@ func TestScriptsThatWereForgotten(t *testing.T) {
 func TestLostLinkIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 2, Timeout: 500 * time.Millisecond, Durability: None, RestartDelay: time.Millisecond})
+	s := openShared(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: None, RestartDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, Wait: true})
 	link := page("http://b.test/link")
 	_, err := f.Discover(t.Context(), page("http://a.test/page"))

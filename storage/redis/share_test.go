@@ -19,7 +19,7 @@ func TestSlowerOneYields(t *testing.T) {
 	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.Left != storage.Waiting {
 		t.Fatal(next, err)
 	}
-	due := time.Now().Add(100 * time.Millisecond)
+	due := time.Now().Add(time.Second)
 	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, fast, time.Minute), Host: &storage.Host{Due: due}}}))
 	leases, later, err := slow.Lease(t.Context(), time.Now(), time.Minute, 1)
 	if err != nil || len(leases) > 0 {

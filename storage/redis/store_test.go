@@ -5,10 +5,16 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/internal/testwait"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
+
+func TestMain(m *testing.M) {
+	testwait.Together(8)
+	m.Run()
+}
 
 // stores numbers the stores of the tests, which share servers.
 var stores atomic.Int64
