@@ -45,13 +45,6 @@ func (l *Limits) Called(host string) (from time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Addresses returns how many addresses, and homes of hosts, are in memory.
-func (l *Limits) Addresses() (addresses, homes int) {
-	l.lock()
-	defer l.unlock()
-	return len(l.hosts.addresses), len(l.hosts.homes)
-}
-
 // bind is Permit.Bind.
 func (l *Limits) bind(now time.Time, g *grant, addr netip.Addr) error {
 	l.lock()

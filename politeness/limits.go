@@ -253,13 +253,6 @@ func (l *Limits) Ended(host string, rest Rest, bytes int) {
 	p.end(l, 0, end)
 }
 
-// Hosts returns how many hosts are in memory.
-func (l *Limits) Hosts() int {
-	l.lock()
-	defer l.unlock()
-	return len(l.hosts.hosts)
-}
-
 // untilToken returns how long until lim lets one request begin: a year at most, then
 // it is asked again.
 func untilToken(lim *rate.Limiter, now time.Time) time.Duration {

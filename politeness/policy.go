@@ -94,9 +94,9 @@ type Visit struct {
 	Strikes    int           // failures in a row before this visit
 }
 
-// Overloaded reports whether the answer is a sign of a server in trouble
+// overloaded reports whether the answer is a sign of a server in trouble
 // (DELAY-13): none at all, 429, or 5xx. Other 4xx say nothing of it (DELAY-14).
-func (v Visit) Overloaded() bool {
+func (v Visit) overloaded() bool {
 	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
 }
 
@@ -114,7 +114,7 @@ type Rest struct {
 func (p Policy) Next(v Visit) Rest {
 	p = p.WithDefaults()
 	rest := Rest{Slots: p.Concurrency, Strikes: max(v.Strikes-1, 0)}
-	if v.Overloaded() {
+	if v.overloaded() {
 		rest.Strikes = min(v.Strikes+1, p.strikes())
 	}
 	if v.CrawlDelay > 0 {
