@@ -26,8 +26,8 @@ func proofs(t *testing.T, origin string) (robots.Clearance, politeness.Permit, p
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{})
-	a, errA := limits.Admit(now, "a.test", now, 1)
-	b, errB := limits.Admit(now, "b.test", now, 1)
+	a, errA := limits.Request(now, "a.test", politeness.Wish{NotBefore: now})
+	b, errB := limits.Request(now, "b.test", politeness.Wish{NotBefore: now})
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}

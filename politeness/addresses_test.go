@@ -15,7 +15,7 @@ var shared = netip.MustParseAddr("93.184.216.34")
 
 // visit asks for a permit and binds it, as a visit does that goes to addr.
 func visit(l *politeness.Limits, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
-	p, err := l.Admit(noon.Add(after), host, time.Time{}, 9)
+	p, err := l.Request(noon.Add(after), host, politeness.Wish{Slots: 9})
 	if err != nil {
 		return p, err
 	}
@@ -99,7 +99,7 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 	waits(t, l, 0, "b", shared)
 	waits(t, l, 0, "c", shared)
 	for range 3 {
-		if _, err := l.Admit(noon, "b", noon, 1); !errors.Is(err, decorum.NotDue) {
+		if _, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon}); !errors.Is(err, decorum.NotDue) {
 			t.Errorf("known to be busy: %v", err)
 		}
 	}
@@ -119,11 +119,11 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 }
 
 // TestAddressMoves: the connection goes elsewhere than the last one went. The
-// slot that Admit took is given back without a rest.
+// slot that Request took is given back without a rest.
 func TestAddressMoves(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * sec})
 	l.Leave(enters(t, l, 0, "a", shared), noon)
-	p, err := l.Admit(noon.Add(3*sec), "a", noon, 9)
+	p, err := l.Request(noon.Add(3*sec), "a", politeness.Wish{NotBefore: noon, Slots: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAddressMoves(t *testing.T) {
 func TestAHostThatMovesLeavesTheLine(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
 	a := enters(t, l, 0, "a", shared)
-	first, err := l.Admit(noon, "b", noon, 2)
+	first, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon, Slots: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestAHostThatRestsPassesItsTurn(t *testing.T) {
 	waits(t, l, 0, "c", shared)
 	l.Leave(a, noon)
 	calls(t, l, map[string]time.Duration{"b": 0})
-	if _, err := l.Admit(noon, "b", noon.Add(sec), 1); !errors.As(err, new(politeness.TooEarly)) {
+	if _, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon.Add(sec)}); !errors.As(err, new(politeness.TooEarly)) {
 		t.Errorf("not due: %v", err)
 	}
 	calls(t, l, map[string]time.Duration{"c": 0})

@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// BenchmarkAdmit is the hallway's part of one visit: a permit, its end, and the
+// BenchmarkRequest is the hallway's part of one visit: a permit, its end, and the
 // rest that it earned, of a crawl that is alone and goes round 1,000 hosts.
-func BenchmarkAdmit(b *testing.B) {
+func BenchmarkRequest(b *testing.B) {
 	for _, cfg := range []struct {
 		name   string
 		limits politeness.LimitsConfig
@@ -27,7 +27,7 @@ func BenchmarkAdmit(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				host := hosts[i%len(hosts)]
-				p, err := l.Admit(now, host, now, 1)
+				p, err := l.Request(now, host, politeness.Wish{NotBefore: now})
 				if err == nil {
 					err = p.Bind(now, shared)
 				}

@@ -38,7 +38,7 @@ func ExamplePolicy() {
 func ExampleLimits() {
 	policy, limits := politeness.Policy{}, politeness.NewLimits(politeness.LimitsConfig{})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	permit, err := limits.Admit(now, "example.com", now, 1)
+	permit, err := limits.Request(now, "example.com", politeness.Wish{NotBefore: now})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,9 +49,9 @@ func ExampleLimits() {
 	limits.Leave(permit, end)
 	limits.Ended(permit.Host(), rest, 4096)
 
-	_, err = limits.Admit(end.Add(300*time.Millisecond), "example.com", now, 1)
+	_, err = limits.Request(end.Add(300*time.Millisecond), "example.com", politeness.Wish{NotBefore: now})
 	fmt.Println(errors.Is(err, decorum.NotDue), err)
-	_, err = limits.Admit(rest.Due, "example.com", rest.Due, 1)
+	_, err = limits.Request(rest.Due, "example.com", politeness.Wish{NotBefore: rest.Due})
 	fmt.Println(err)
 	// Output:
 	// example.com true

@@ -124,11 +124,6 @@ type Wish struct {
 	Gap       time.Duration // the rest since the last visit, whichever crawl made it
 }
 
-// Admit is Request for a crawl that asks for no rest but its own.
-func (l *Limits) Admit(now time.Time, host string, notBefore time.Time, slots int) (Permit, error) {
-	return l.Request(now, host, Wish{NotBefore: notBefore, Slots: slots})
-}
-
 // Request returns a permit for one visit to host. It refuses with TooEarly if
 // the host is not due, or if the rest after the crawl's own last visit in this
 // process is not over; and with a *Busy if the host rests, or has all its

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A moment is one call of Admit on the timeline of a test.
+// A moment is one call of Request on the timeline of a test.
 type moment struct {
 	at    time.Duration // after noon
 	host  string
@@ -18,7 +18,7 @@ type moment struct {
 	early time.Duration // 0: admitted
 }
 
-func TestAdmit(t *testing.T) {
+func TestRequest(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{})
 	admit(t, l, []moment{
 		{0, "a", 0, 0},
@@ -42,7 +42,7 @@ func TestAdmit(t *testing.T) {
 func admit(t *testing.T, l *politeness.Limits, moments []moment) {
 	t.Helper()
 	for _, m := range moments {
-		p, err := l.Admit(noon.Add(m.at), m.host, noon.Add(m.due), 1)
+		p, err := l.Request(noon.Add(m.at), m.host, politeness.Wish{NotBefore: noon.Add(m.due)})
 		var early politeness.TooEarly
 		switch {
 		case m.early == 0 && err != nil:
@@ -82,7 +82,7 @@ func TestRequestsPerSecond(t *testing.T) {
 			continue
 		}
 		for range 3 { // more than was granted: the rest is refused
-			if p, err := l.Admit(now, "a", now, 1); err == nil {
+			if p, err := l.Request(now, "a", politeness.Wish{NotBefore: now}); err == nil {
 				began++
 				l.Release(noon, p)
 			}
@@ -98,11 +98,11 @@ func TestRequestsPerSecond(t *testing.T) {
 func TestTinyRates(t *testing.T) {
 	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
 		l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: rate, BytesPerSecond: rate})
-		if _, err := l.Admit(noon, "first.test", noon, 1); err != nil {
+		if _, err := l.Request(noon, "first.test", politeness.Wish{NotBefore: noon}); err != nil {
 			t.Fatal(err)
 		}
 		var busy *politeness.Busy
-		if _, err := l.Admit(noon, "a.test", noon, 1); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
+		if _, err := l.Request(noon, "a.test", politeness.Wish{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
 		}
 		if grant, wait := l.Ready(noon, 1); grant != 0 || wait < 300*24*time.Hour {
@@ -110,11 +110,11 @@ func TestTinyRates(t *testing.T) {
 		}
 	}
 	l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
-	if _, err := l.Admit(noon, "first.test", noon, 1); err != nil {
+	if _, err := l.Request(noon, "first.test", politeness.Wish{NotBefore: noon}); err != nil {
 		t.Fatal(err)
 	}
 	l.SetShare(noon, 0) // all of it is for others
-	if _, err := l.Admit(noon, "a.test", noon, 1); err == nil {
+	if _, err := l.Request(noon, "a.test", politeness.Wish{NotBefore: noon}); err == nil {
 		t.Error("without a share of the rate a request is admitted")
 	}
 }
@@ -151,7 +151,7 @@ func TestSlots(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{})
 	admit := func(slots int, want bool) politeness.Permit {
 		t.Helper()
-		p, err := l.Admit(noon, "a", noon, slots)
+		p, err := l.Request(noon, "a", politeness.Wish{NotBefore: noon, Slots: slots})
 		if (err == nil) != want {
 			t.Errorf("with %d slots: %v, want admitted: %v", slots, err, want)
 		}

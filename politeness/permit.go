@@ -58,7 +58,7 @@ func (p Permit) Slots() int {
 	return p.grant.slots
 }
 
-// Valid reports whether p came from Limits.Request, or from Admit.
+// Valid reports whether p came from Limits.Request.
 func (p Permit) Valid() bool { return p.grant != nil }
 
 // Bind says that the visit is about to use a connection to addr, and asks

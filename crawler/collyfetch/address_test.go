@@ -34,7 +34,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
-	other, err := limits.Admit(time.Now(), "other.test", time.Time{}, 1)
+	other, err := limits.Request(time.Now(), "other.test", politeness.Wish{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,7 +235,7 @@ func check(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
 func permitted(t testing.TB, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
-	permit, err := limits.Admit(now, clearance.URL().Origin().Host(), now, 1)
+	permit, err := limits.Request(now, clearance.URL().Origin().Host(), politeness.Wish{NotBefore: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.L
 		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
 		return lesson, err
 	}
-	permit, err := e.limits.Admit(time.Now(), host, due, 1)
+	permit, err := e.limits.Request(time.Now(), host, politeness.Wish{NotBefore: due})
 	if err != nil {
 		return lesson, err
 	}

@@ -75,7 +75,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 			t.Fatal(err)
 		}
 	}
-	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Admit(now, u.Origin().Host(), now, 1)
+	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Request(now, u.Origin().Host(), politeness.Wish{NotBefore: now})
 	if err != nil {
 		t.Fatal(err)
 	}
