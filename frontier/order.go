@@ -7,9 +7,9 @@ import (
 )
 
 // DefaultOrder is the order of a crawl that is given no other: the URLs of an
-// origin go by seeds, then what sitemaps list by its priority (what feeds
-// list, as if it were 0.5), then links by their depth. A redirect's target goes where its source went, and the crawl's
-// own errands as they were queued.
+// origin go by seeds, then what sitemaps list by its priority (what feeds list,
+// as if it were 0.5), then links by their depth. A redirect's target goes where
+// its source went, and the crawl's own errands as they were queued.
 func DefaultOrder(e *storage.Entry) {
 	switch e.Source {
 	case storage.Seed:

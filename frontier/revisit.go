@@ -51,11 +51,10 @@ type Revisit struct {
 	Min, Max time.Duration
 }
 
-// Limits of what is made of observations.
+// MaxMissing is how many visits in a row find nothing before a page is given up.
+const MaxMissing = 3
+
 const (
-	// MaxMissing is how many visits in a row find nothing before a page is
-	// given up.
-	MaxMissing = 3
 	// memory is how many observations count in full: when there are so many,
 	// all are halved, so that a page may change its ways.
 	memory = 16

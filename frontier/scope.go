@@ -34,35 +34,42 @@ func ParseWithin(name string) (Within, error) {
 
 var withinNames = [...]string{Host: "host", Origin: "origin", Domain: "domain", Any: "any"}
 
-// String returns the name.
-func (w Within) String() string { return withinNames[w] }
+// String returns the name, "unknown" for what is no Within.
+func (w Within) String() string {
+	if int(w) < len(withinNames) {
+		return withinNames[w]
+	}
+	return "unknown"
+}
 
-// ScopeConfig says which URLs belong to a crawl. The limits from MaxParams on
-// end what a site makes up without end; 0 is the default of each.
+// ScopeConfig says which URLs belong to a crawl. Of a limit, 0 means the constant
+// of its name: MaxDepth 0 is DefaultMaxDepth. Those from MaxParams on end what a
+// site makes up without end.
 type ScopeConfig struct {
 	Within       Within           // how far from the seeds
 	FTP          bool             // URLs of ftp belong to it, too; they do wherever a seed is one
 	Include      []*regexp.Regexp // a URL must match one of them, if there are any
 	Exclude      []*regexp.Regexp // and none of these
-	MaxDepth     int              // links from a seed; 0: 32, negative: seeds only
-	MaxURLLength int              // bytes; 0: 2048
-	MaxParams    int              // parameters of a query; default 32
-	MaxPathDepth int              // segments of a path; default 20
-	MaxRepeat    int              // times that a segment, or up to 8 in the same order, stand in a row in a path; default 3
-	MaxRedirects int              // in a row, that lead to a URL; default 10
+	MaxDepth     int              // links from a seed; negative: seeds only
+	MaxURLLength int              // bytes
+	MaxParams    int              // parameters of a query
+	MaxPathDepth int              // segments of a path
+	MaxRepeat    int              // times that a segment, or up to 8 in the same order, stand in a row in a path
+	MaxRedirects int              // in a row, that lead to a URL
 	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and
 	// queries differ in nothing but numbers, dates and tokens: see Pattern. What
 	// seeds and sitemaps name does not count. A new Frontier counts anew.
-	// Default 100,000.
 	MaxURLsPerPattern int
 	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
-	// ports count apart; seeds are queued even then. Default 1,000,000.
+	// ports count apart; seeds are queued even then.
 	MaxURLsPerHost int
 	Year           int // in which the crawl is: calendars far from it end; 0: none does
 }
 
-// Default limits.
+// Defaults of the limits of a ScopeConfig.
 const (
+	DefaultMaxDepth          = 32
+	DefaultMaxURLLength      = 2048
 	DefaultMaxParams         = 32
 	DefaultMaxPathDepth      = 20
 	DefaultMaxRepeat         = 3
@@ -72,8 +79,8 @@ const (
 )
 
 func (c ScopeConfig) withDefaults() ScopeConfig {
-	c.MaxDepth = cmp.Or(c.MaxDepth, 32)
-	c.MaxURLLength = cmp.Or(c.MaxURLLength, 2048)
+	c.MaxDepth = cmp.Or(c.MaxDepth, DefaultMaxDepth)
+	c.MaxURLLength = cmp.Or(c.MaxURLLength, DefaultMaxURLLength)
 	c.MaxParams = cmp.Or(c.MaxParams, DefaultMaxParams)
 	c.MaxPathDepth = cmp.Or(c.MaxPathDepth, DefaultMaxPathDepth)
 	c.MaxRepeat = cmp.Or(c.MaxRepeat, DefaultMaxRepeat)

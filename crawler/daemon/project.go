@@ -204,7 +204,7 @@ func DefaultProject() Project {
 	return Project{
 		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultValid)}},
 		Scope: Scope{
-			Within: "host", MaxDepth: 32, MaxURLLength: 2048,
+			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
 			MaxRepeat: frontier.DefaultMaxRepeat, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
