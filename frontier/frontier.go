@@ -42,10 +42,10 @@ type Config struct {
 	// Idle makes Next wait when nothing is left at all, too, until Discover brings
 	// something; without it, it returns ErrEmpty.
 	Idle bool
-	// Longest is for how long Next waits, at most, for the first of the URLs that
+	// MaxWait is for how long Next waits, at most, for the first of the URLs that
 	// are left: one that comes later is left as a dormant origin's is. 0: as long
 	// as it takes.
-	Longest time.Duration
+	MaxWait time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// Discovered observes what Discover has queued because it is new, Refused

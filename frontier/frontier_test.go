@@ -337,7 +337,7 @@ func TestLongest(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Longest: tt.longest, Wait: tt.wait})
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxWait: tt.longest, Wait: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

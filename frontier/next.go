@@ -109,7 +109,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 
 // tooLong reports whether nobody should wait for so long.
 func (f *Frontier) tooLong(d time.Duration) bool {
-	return !f.cfg.Wait && f.cfg.Longest > 0 && d > f.cfg.Longest
+	return !f.cfg.Wait && f.cfg.MaxWait > 0 && d > f.cfg.MaxWait
 }
 
 // pause waits for d to pass, or for a change that may make the wait shorter. A

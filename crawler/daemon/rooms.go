@@ -100,7 +100,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
-		Now: g.now, Wait: g.waits, Longest: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
+		Now: g.now, Wait: g.waits, MaxWait: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
 	})
 	return r, nil
 }
