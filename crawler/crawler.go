@@ -85,17 +85,19 @@ type Settings struct {
 	// Grace is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
 	Grace time.Duration
-	// Sitemaps is how many sitemaps the robots.txt of a host may lead to in this
-	// run, by itself and by indexes; default DefaultSitemaps.
-	Sitemaps int
-	// SitemapBody is how many bytes of a sitemap are read, in a file that is compressed
-	// as they come out of it; default DefaultSitemapBody. What comes after them does
-	// not count.
-	SitemapBody int64
-	NoSitemaps  bool   // do not read the sitemaps that robots.txt names
-	Follow      Follow // what leads on from a page
-	IgnoreMeta  bool   // do not read nofollow in pages and headers
-	Refusals    bool   // of URLs that were leased go into the Ledger, too
+	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in this
+	// run, by itself and by indexes; default DefaultMaxSitemaps.
+	MaxSitemaps int
+	// MaxSitemapBody is how many bytes of a sitemap are read, in a file that is
+	// compressed as they come out of it; default DefaultMaxSitemapBody. What comes after
+	// them does not count.
+	MaxSitemapBody int64
+	NoSitemaps     bool   // do not read the sitemaps that robots.txt names
+	Follow         Follow // what leads on from a page
+	IgnoreMeta     bool   // do not read nofollow in pages and headers
+	// LedgerRefusals writes into the Ledger, too, which URLs were refused when their
+	// turn came, and why.
+	LedgerRefusals bool
 	// Scout makes a run that only finds out what there is to visit: robots.txt and
 	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
 	// frontier is not that of a crawl.
@@ -111,15 +113,15 @@ type Settings struct {
 // DefaultMaxLinks is how many links are taken from one page, or feed.
 const DefaultMaxLinks = extract.DefaultMaxLinks
 
-// DefaultSitemaps is how many sitemaps the robots.txt of a host may lead to.
-const DefaultSitemaps = 10_000
+// DefaultMaxSitemaps is how many sitemaps the robots.txt of a host may lead to.
+const DefaultMaxSitemaps = 10_000
 
-// DefaultSitemapBody is how many bytes of a sitemap are read: as many as sitemaps.org
+// DefaultMaxSitemapBody is how many bytes of a sitemap are read: as many as sitemaps.org
 // allows.
-const DefaultSitemapBody = 50 << 20
+const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
-	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.Attempts < 0 || s.Sitemaps < 0 || s.SitemapBody < 0 {
+	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
 		return errors.New("numbers must not be negative")
 	}
 	if s.Grace < 0 || s.ReservationTTL < 0 {
@@ -130,8 +132,8 @@ func (s Settings) validate() error {
 
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
-	s.Sitemaps = cmp.Or(s.Sitemaps, DefaultSitemaps)
-	s.SitemapBody = cmp.Or(s.SitemapBody, DefaultSitemapBody)
+	s.MaxSitemaps = cmp.Or(s.MaxSitemaps, DefaultMaxSitemaps)
+	s.MaxSitemapBody = cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody)
 	s.Attempts = cmp.Or(s.Attempts, 3)
 	s.ReservationTTL = cmp.Or(s.ReservationTTL, 24*time.Hour)
 	s.Grace = cmp.Or(s.Grace, 30*time.Second)

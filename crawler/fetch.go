@@ -67,7 +67,7 @@ func NoAnswer(t Ticket, cause error) error {
 const robotsBody = 512_000 + 1
 
 // Limit returns how many bytes of a body are read, where usual are of a page's.
-// Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.SitemapBody, of a
+// Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.MaxSitemapBody, of a
 // tdmrep.json 64 KiB at most; and one more, which shows that there are more.
 func (t Ticket) Limit(usual int64) int64 {
 	switch {
@@ -76,7 +76,7 @@ func (t Ticket) Limit(usual int64) int64 {
 	case t.stub != nil && t.stub.detour:
 		return robots.TDMRepLimit + 1
 	case t.Errand():
-		return t.stub.crawl.Settings.SitemapBody + 1
+		return t.stub.crawl.Settings.MaxSitemapBody + 1
 	}
 	return usual
 }

@@ -28,9 +28,9 @@ type Ledger interface {
 	KeepRobots(ctx context.Context, hash string, body []byte) error
 }
 
-// RunOf returns what a ledger says of a crawl that this program makes by a policy: its
+// LedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
 // rests. Who makes it, and how it reads robots.txt, is for the caller to add.
-func RunOf(p politeness.Policy) ledger.Run {
+func LedgerRun(p politeness.Policy) ledger.Run {
 	run := ledger.Run{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
 		Hosts: make(map[string]ledger.Override, len(p.Hosts)),
@@ -178,7 +178,7 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) error {
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
 	closes := byRobots || errors.Is(why, decorum.OutOfScope)
-	if c.Ledger == nil || !c.Settings.Refusals || !closes {
+	if c.Ledger == nil || !c.Settings.LedgerRefusals || !closes {
 		return nil
 	}
 	u := target(l.Entry)

@@ -124,7 +124,7 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		book := newNotary(t, dir)
-		c.Ledger, c.Settings.Refusals = book, true
+		c.Ledger, c.Settings.LedgerRefusals = book, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -9,17 +9,17 @@ import (
 )
 
 // queueSitemaps queues sitemaps to which the robots.txt of voucher leads, by itself
-// or by indexes: as many as Settings.Sitemaps grants its host. Who names sitemaps
+// or by indexes: as many as Settings.MaxSitemaps grants its host. Who names sitemaps
 // without end takes nothing from what other hosts name, and does not fill the
 // queue: pages are bounded by scope, errands by this.
 func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sitemaps []storage.Entry) error {
 	host := voucher.Host()
 	for len(sitemaps) > 0 {
-		room, told := c.quotas.room(host, c.Settings.Sitemaps)
+		room, told := c.quotas.room(host, c.Settings.MaxSitemaps)
 		if room == 0 {
 			if !told {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
-					"host", host, "limit", c.Settings.Sitemaps, "first", sitemaps[0].URL)
+					"host", host, "limit", c.Settings.MaxSitemaps, "first", sitemaps[0].URL)
 			}
 			return nil
 		}

@@ -22,7 +22,7 @@ func TestSitemapsAreBounded(t *testing.T) {
 			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
 			crawltest.Site{Host: "b.test", Others: endless})
 		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Sitemaps = 30
+		c.Settings.MaxSitemaps = 30
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 				Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/own": sitemapOf("urlset", "http://b.test/listed")},
 				Others: sitemapOf("urlset")})
 		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Sitemaps = 6
+		c.Settings.MaxSitemaps = 6
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

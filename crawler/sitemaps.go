@@ -175,7 +175,7 @@ func (r *sitemapReader) each(do func([]sitemap.Entry) error) (failed, damage err
 		return failed
 	}
 	r.flaws, r.more, r.outside = nil, 0, 0
-	options := sitemap.Options{Bytes: r.crawler.Settings.SitemapBody, Flaw: r.flaw}
+	options := sitemap.Options{Bytes: r.crawler.Settings.MaxSitemapBody, Flaw: r.flaw}
 	damage = sitemap.Read(bytes.NewReader(r.visit.Response.Body), r.visit.URL(), options, func(e sitemap.Entry) error {
 		if !r.mayList(e) {
 			if r.outside++; r.outside == 1 {

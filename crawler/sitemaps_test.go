@@ -107,7 +107,7 @@ func TestSitemapBody(t *testing.T) {
 					Pages: map[string]crawltest.Page{"/map": sitemap}, Others: crawltest.Always(crawltest.HTML("x")),
 				})
 				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/")
-				c.Settings.SitemapBody = int64(tt.limit)
+				c.Settings.MaxSitemapBody = int64(tt.limit)
 				var err error
 				c.Fetcher, err = collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
 				if err != nil {

@@ -18,8 +18,8 @@ func (c *Crawl) openLedger(o Options) error {
 	if !o.Ledger {
 		return nil
 	}
-	run := crawler.RunOf(o.Policy)
-	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.Refusals
+	run := crawler.LedgerRun(o.Policy)
+	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.LedgerRefusals
 	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, "ledger"), Run: run,

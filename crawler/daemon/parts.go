@@ -201,8 +201,8 @@ func (p *Project) settings() (crawler.Settings, error) {
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
 		ReservationTTL:  time.Duration(p.Robots.MaxTTL),
 		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
-		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, Sitemaps: p.Discover.MaxSitemaps, SitemapBody: int64(p.Fetch.MaxSitemapBody),
-		Refusals: p.Output.LedgerRefusals,
+		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		LedgerRefusals: p.Output.LedgerRefusals,
 		Revisit: frontier.Revisit{
 			Mode: mode, Every: time.Duration(p.Revisit.Every),
 			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),

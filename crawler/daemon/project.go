@@ -216,11 +216,11 @@ func DefaultProject() Project {
 		Limits: Limits{Workers: 64},
 		Fetch: Fetch{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
-			MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxSitemapBody: crawler.DefaultSitemapBody, MaxRequestBody: 1 << 20,
+			MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
-			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultSitemaps},
+			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultMaxSitemaps},
 		Revisit: Revisit{
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},

@@ -48,7 +48,7 @@ func (a *app) openProof(p Project) (*proof, error) {
 // ledgerRun returns what the project's records are made by.
 func (p *Project) ledgerRun() ledger.Run {
 	agent, _ := p.agent() // it has been checked
-	run := crawler.RunOf(p.policy())
+	run := crawler.LedgerRun(p.policy())
 	run.Project, run.UserAgent, run.Agent = p.Name, p.userAgent(), p.Agent.Product
 	run.Wider, run.NamedOnly = agent.Wider(), agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
