@@ -20,6 +20,13 @@ type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
 
+// A Finisher is a Fetcher that keeps something for the handler of a page. It is
+// told, by the ticket, when the visit is over and its handler has returned, if
+// one was called at all.
+type Finisher interface {
+	Finish(Ticket)
+}
+
 // ByScheme is the Fetcher of a crawl that speaks several protocols: each visit
 // is made by the one that is registered for the scheme of its URL (LOC-15). A
 // visit of a scheme that has none is refused with an error of Kind Invalid.

@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -96,130 +95,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// A line is the origins that were turned away because something they share with
-// others is busy, or by a brake, by host.
-type line struct {
-	mu      sync.Mutex
-	origins map[string]map[decorum.Origin]uint64 // with the number of the coming
-	comings uint64
-}
-
-// last returns the number of the last coming.
-func (w *line) last() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.comings
-}
-
-func (w *line) add(o decorum.Origin) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.origins == nil {
-		w.origins = map[string]map[decorum.Origin]uint64{}
-	}
-	if w.origins[o.Host()] == nil {
-		w.origins[o.Host()] = map[decorum.Origin]uint64{}
-	}
-	w.comings++
-	w.origins[o.Host()][o] = w.comings
-}
-
-// leave forgets an origin that waits no longer, unless it came after a coming.
-func (w *line) leave(o decorum.Origin, coming uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if origins := w.origins[o.Host()]; origins != nil && origins[o] <= coming {
-		delete(origins, o)
-		if len(origins) == 0 {
-			delete(w.origins, o.Host())
-		}
-	}
-}
-
-// take returns the origins of a host, and forgets them.
-func (w *line) take(host string) []decorum.Origin {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	origins := w.origins[host]
-	delete(w.origins, host)
-	return slices.Collect(maps.Keys(origins))
-}
-
-func (w *line) hosts() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.origins))
-}
-
-// queueUp lets a URL wait whose host found something busy: until it is called,
-// or, if that is missed, until then.
-func (c *Crawler) queueUp(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
-	c.line.add(l.URL.Origin())
-	ack, err := c.putOff(ctx, l, busy.Until, false)
-	if from, called := c.Limits.Called(l.URL.Origin().Host()); called && err == nil { // before it was put off
-		err = c.Frontier.Hold(afterwards(ctx), l.URL.Origin(), from, false)
-	}
-	return ack, err
-}
-
-// callWaiting ends the waiting of hosts whose turn has come.
-func (c *Crawler) callWaiting(ctx context.Context) error {
-	for host, from := range c.Limits.Calls() {
-		if err := c.call(ctx, host, from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// answer calls those who wait when what another crawl did lets them come, or a
-// change of brakes: all workers may be waiting for a lease. It ends when ctx is
-// done.
-func (c *Crawler) answer(ctx context.Context) error {
-	for {
-		select {
-		case <-c.Limits.Wake():
-			if err := c.callWaiting(ctx); err != nil {
-				return err
-			}
-		case <-c.rebraked:
-			if err := c.release(ctx); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// call lets a host's origins come from a moment on.
-func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
-	for _, o := range c.line.take(host) {
-		if err := c.Frontier.Hold(afterwards(ctx), o, from, false); err != nil {
-			return err
-		}
-		if from.After(c.now()) {
-			c.line.add(o) // it may be called again, for later
-		}
-	}
-	return nil
-}
-
-// dissolve ends all waiting, for a turn and for brakes: nobody would call, once
-// this crawl is over. Whom a brake still stops is put off again by the next.
-func (c *Crawler) dissolve(ctx context.Context) error {
-	for _, waiting := range []*line{&c.line, &c.braked} {
-		for _, host := range waiting.hosts() {
-			for _, o := range waiting.take(host) {
-				if err := c.Frontier.Hold(afterwards(ctx), o, time.Time{}, false); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // turnAway takes back a visit that was refused when it was about to connect, as
 // unmade says: nothing was sent, and nothing is held against anybody.
 func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
@@ -227,6 +102,49 @@ func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Perm
 	c.Gate.Forget(v.Clearance)
 	c.untake(v.Lease, v.Clearance)
 	return c.refuse(ctx, v.Lease, why)
+}
+
+// rest says when the host may be visited again after v, and remembers it. If
+// the delay that the host asks for cannot be read, the rest is at least as long
+// as the last.
+func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
+	origin := v.URL().Origin()
+	policy := c.policyOf(origin.Host(), v.End)
+	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
+	if err != nil {
+		delay = v.Lease.Host.Gap
+	}
+	visit := politeness.Visit{
+		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
+		CrawlDelay: delay,
+	}
+	bytes := 0
+	if v.Response != nil {
+		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
+		bytes = len(v.Response.Body)
+	}
+	quiet := v.brokenOff || v.unsent() // it says nothing of the server
+	if quiet {
+		visit.Status = http.StatusOK
+	}
+	host := c.memos.advance(v.Lease, func(h storage.Host) storage.Host {
+		visit.Strikes = h.Strikes
+		if quiet {
+			visit.Strikes++ // what a success takes off
+		}
+		rest := policy.Next(visit)
+		c.Limits.Ended(origin.Host(), rest, bytes)
+		due := later(h.Due, rest.Due) // another visit may have earned it a longer rest
+		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), rest.Slots, rest.Strikes
+		return h
+	})
+	err = errors.Join(err, c.Rests.keep(afterwards(ctx), origin.Host(), host))
+	c.memos.count(v, delay, policy.Delay)
+	if why := tooLong(policy, visit); why != "" {
+		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
+		err = errors.Join(err, c.setHostAside(afterwards(ctx), origin, host.Due))
+	}
+	return &host, err
 }
 
 // policyOf returns the policy for host, and tells once that an override of it

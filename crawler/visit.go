@@ -13,13 +13,6 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Finisher is a Fetcher that keeps something for the handler of a page. It is
-// told, by the ticket, when the visit is over and its handler has returned, if
-// one was called at all.
-type Finisher interface {
-	Finish(Ticket)
-}
-
 // A Visit is one request and what came of it.
 type Visit struct {
 	Lease     storage.Lease     // the URL that was in hand: for a robots.txt, the one that needs it

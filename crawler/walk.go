@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -261,47 +260,4 @@ func (c *Crawler) ask(ctx context.Context, t Ticket) (res *decorum.Response, err
 		}
 	}()
 	return c.Fetcher.Fetch(ctx, t)
-}
-
-// rest says when the host may be visited again after v, and remembers it. If
-// the delay that the host asks for cannot be read, the rest is at least as long
-// as the last.
-func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
-	origin := v.URL().Origin()
-	policy := c.policyOf(origin.Host(), v.End)
-	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
-	if err != nil {
-		delay = v.Lease.Host.Gap
-	}
-	visit := politeness.Visit{
-		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
-		CrawlDelay: delay,
-	}
-	bytes := 0
-	if v.Response != nil {
-		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
-		bytes = len(v.Response.Body)
-	}
-	quiet := v.brokenOff || v.unsent() // it says nothing of the server
-	if quiet {
-		visit.Status = http.StatusOK
-	}
-	host := c.memos.advance(v.Lease, func(h storage.Host) storage.Host {
-		visit.Strikes = h.Strikes
-		if quiet {
-			visit.Strikes++ // what a success takes off
-		}
-		rest := policy.Next(visit)
-		c.Limits.Ended(origin.Host(), rest, bytes)
-		due := later(h.Due, rest.Due) // another visit may have earned it a longer rest
-		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), rest.Slots, rest.Strikes
-		return h
-	})
-	err = errors.Join(err, c.Rests.keep(afterwards(ctx), origin.Host(), host))
-	c.memos.count(v, delay, policy.Delay)
-	if why := tooLong(policy, visit); why != "" {
-		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
-		err = errors.Join(err, c.setHostAside(afterwards(ctx), origin, host.Due))
-	}
-	return &host, err
 }
