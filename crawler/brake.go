@@ -66,7 +66,7 @@ func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
 // when the brakes have changed, before who changed them goes on.
 func (c *Crawler) heedBrakes() {
 	now := c.now()
-	c.hand.breakOff(func(host string) error { return c.Brakes.Stopped(host, now) })
+	c.hands.breakOff(func(host string) error { return c.Brakes.Stopped(host, now) })
 	select {
 	case c.rebraked <- struct{}{}:
 	default:

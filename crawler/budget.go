@@ -15,10 +15,10 @@ var ErrPages = errors.New("the limit of pages is reached")
 // ErrBytes is the error of Run when MaxBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// begin reports whether the page of l may be visited, as far as the budget of its
-// host goes. What counts is the first visit: retries and revisits are of pages
+// withinHostBudget reports whether the page of l may be visited, as far as the
+// budget of its host goes, and has its memo count it. What counts is the first visit: retries and revisits are of pages
 // that the host has had already.
-func (c *Crawler) begin(l storage.Lease, cl robots.Clearance) bool {
+func (c *Crawler) withinHostBudget(l storage.Lease, cl robots.Clearance) bool {
 	again := l.Attempt > 0 || l.AsFound || l.Page != nil
 	return !isPage(l, cl) || again || c.memos.begin(l, int64(c.Settings.MaxPagesPerHost))
 }

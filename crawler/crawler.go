@@ -47,7 +47,7 @@ type Crawler struct {
 	tally        tally
 	pages        atomic.Int64 // page visits begun in this run
 	bytes        atomic.Int64 // of bodies, likewise
-	hand         hand
+	hands        hands
 	memos        memos
 	heeded       heeded
 	delays       delays
@@ -172,7 +172,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 		})
 	}
 	var renewing sync.WaitGroup
-	renewing.Go(func() { c.hand.keep(work, c.Frontier) })
+	renewing.Go(func() { c.hands.keep(work, c.Frontier) })
 	renewing.Go(func() { c.keepSightings(work) })
 	renewing.Go(func() {
 		if err := c.answer(work); err != nil {

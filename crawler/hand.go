@@ -32,20 +32,20 @@ type Hand struct {
 // InHand returns what the crawl is busy with now, what it has had longest first.
 // It may be called at any time.
 func (c *Crawler) InHand() []Hand {
-	c.hand.mu.Lock()
-	defer c.hand.mu.Unlock()
-	hands := make([]Hand, 0, len(c.hand.held))
-	for _, h := range c.hand.held {
-		hands = append(hands, h.Hand)
+	c.hands.mu.Lock()
+	defer c.hands.mu.Unlock()
+	all := make([]Hand, 0, len(c.hands.held))
+	for _, h := range c.hands.held {
+		all = append(all, h.Hand)
 	}
-	slices.SortFunc(hands, func(a, b Hand) int {
+	slices.SortFunc(all, func(a, b Hand) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.URL.String(), b.URL.String()))
 	})
-	return hands
+	return all
 }
 
-// A hand holds the leases that workers are busy with.
-type hand struct {
+// hands holds the leases that workers are busy with.
+type hands struct {
 	mu   sync.Mutex
 	held map[uint64]*held // by token
 }
@@ -59,7 +59,7 @@ type held struct {
 }
 
 // take takes a lease, and returns the context of its visit. leave must be called.
-func (h *hand) take(ctx context.Context, l storage.Lease) context.Context {
+func (h *hands) take(ctx context.Context, l storage.Lease) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(errLapsed) }
 	h.mu.Lock()
@@ -72,7 +72,7 @@ func (h *hand) take(ctx context.Context, l storage.Lease) context.Context {
 	return ctx
 }
 
-func (h *hand) leave(l storage.Lease) {
+func (h *hands) leave(l storage.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if held := h.held[l.Token]; held != nil {
@@ -84,7 +84,7 @@ func (h *hand) leave(l storage.Lease) {
 
 // holds reports whether the lease has not run out. A process that was stopped
 // learns so by it, before its timers do.
-func (h *hand) holds(l storage.Lease) bool {
+func (h *hands) holds(l storage.Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	held := h.held[l.Token]
@@ -100,7 +100,7 @@ func (h *hand) holds(l storage.Lease) bool {
 
 // begin returns the context of a request that is made for l now, as cl clears it.
 // end says that it is over.
-func (h *hand) begin(ctx context.Context, l storage.Lease, cl robots.Clearance) (visit context.Context, end func()) {
+func (h *hands) begin(ctx context.Context, l storage.Lease, cl robots.Clearance) (visit context.Context, end func()) {
 	visit, breakOff := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *hand) begin(ctx context.Context, l storage.Lease, cl robots.Clearance) 
 }
 
 // breakOff ends the requests to hosts for which why returns a reason.
-func (h *hand) breakOff(why func(host string) error) {
+func (h *hands) breakOff(why func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, held := range h.held {
@@ -128,7 +128,7 @@ func (h *hand) breakOff(why func(host string) error) {
 	}
 }
 
-func (h *hand) all() []*held {
+func (h *hands) all() []*held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Values(h.held))
@@ -137,7 +137,7 @@ func (h *hand) all() []*held {
 // keep renews the leases in hand until ctx is done: a handler may take its
 // time. It renews them side by side, so that one that cannot be renewed for now
 // holds back no other.
-func (h *hand) keep(ctx context.Context, f *frontier.Frontier) {
+func (h *hands) keep(ctx context.Context, f *frontier.Frontier) {
 	tick := time.NewTicker(f.LeaseTTL() / 3)
 	defer tick.Stop()
 	for {
@@ -156,7 +156,7 @@ func (h *hand) keep(ctx context.Context, f *frontier.Frontier) {
 
 // renew renews a lease in hand. If it is gone, so is its visit; if it cannot be
 // renewed, the visit goes on as long as the lease.
-func (h *hand) renew(ctx context.Context, f *frontier.Frontier, held *held) {
+func (h *hands) renew(ctx context.Context, f *frontier.Frontier, held *held) {
 	ctx, cancel := context.WithTimeout(ctx, f.LeaseTTL()/3)
 	defer cancel()
 	until := time.Now().Add(f.LeaseTTL())

@@ -74,9 +74,9 @@ func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapsh
 	return nil
 }
 
-// close heeds a robots.txt that has just refused a URL, which is now parked. If
+// heedRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
-func (c *Crawler) close(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
+func (c *Crawler) heedRefusal(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
 	if err := c.heed(ctx, o, file); err != nil || !c.Settings.Revisit.Wanted() {
 		return err
 	}

@@ -100,7 +100,7 @@ func earlier(a, b time.Time) time.Time {
 func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
 	c.Limits.Release(c.now(), permit)
 	c.Gate.Forget(v.Clearance)
-	c.untake(v.Lease, v.Clearance)
+	c.countOut(v.Lease, v.Clearance)
 	return c.refuse(ctx, v.Lease, why)
 }
 

@@ -151,7 +151,7 @@ func (t Ticket) use(url string) error {
 // somebody else may be visiting the host. Whoever sends requests asks right before each
 // write, as late as can be, and sends nothing then.
 func (t Ticket) Lapsed() error {
-	if t.stub != nil && t.stub.crawl != nil && !t.stub.crawl.hand.holds(t.stub.lease) {
+	if t.stub != nil && t.stub.crawl != nil && !t.stub.crawl.hands.holds(t.stub.lease) {
 		return errLapsed
 	}
 	return nil

@@ -33,8 +33,8 @@ func (v *Visit) Use() Use {
 // from what is written down: Use().Refused says why.
 func (v *Visit) Withheld() bool { return v.withheld }
 
-// open lets what a page says be found out, when it is first asked.
-func (c *Crawler) open(v *Visit) {
+// readLazily lets what a page says be found out, when it is first asked.
+func (c *Crawler) readLazily(v *Visit) {
 	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
 	v.document = c.scan(v.Response, func(s *extract.Scanner) *extract.Document {
 		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())

@@ -19,8 +19,8 @@ func (c *Crawler) step(ctx, work context.Context) error {
 	if err != nil {
 		return err
 	}
-	visit := c.hand.take(work, lease)
-	defer c.hand.leave(lease)
+	visit := c.hands.take(work, lease)
+	defer c.hands.leave(lease)
 	c.memos.take(lease)
 	defer c.memos.leave(lease)
 	defer c.reservations.leave(lease)
@@ -36,7 +36,7 @@ func (c *Crawler) step(ctx, work context.Context) error {
 		ackErr = nil
 	}
 	if ack.Host != nil && ack.Host.Gap >= longRest && ack.Host.Gap > lease.Host.Gap {
-		err = errors.Join(err, c.keep(work))
+		err = errors.Join(err, c.flush(work))
 	}
 	if c.Hooks.Acked != nil {
 		c.Hooks.Acked(ack)
@@ -50,9 +50,9 @@ func (c *Crawler) step(ctx, work context.Context) error {
 // has its last rest anyway, so that a rest that stays the same costs nothing.
 const longRest = 10 * time.Second
 
-// keep makes all that was acked durable. Where that cannot be for now, or the
+// flush makes all that was acked durable. Where that cannot be for now, or the
 // crawl is being halted, it goes the usual way.
-func (c *Crawler) keep(ctx context.Context) error {
+func (c *Crawler) flush(ctx context.Context) error {
 	err := c.Frontier.Flush(ctx)
 	if errors.Is(err, storage.ErrStalled) || ctx.Err() != nil {
 		return nil
@@ -84,7 +84,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if kept, err := c.keepRules(ctx, clearance.Origin(), clearance.File()); err != nil || !kept {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	if !c.begin(l, clearance) {
+	if !c.withinHostBudget(l, clearance) {
 		return c.setAside(ctx, l)
 	}
 	permit, err := c.admit(ctx, l, clearance)
@@ -92,7 +92,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		c.Gate.Forget(clearance)
 		return c.refuse(ctx, l, err)
 	}
-	if err := c.take(l, clearance); err != nil {
+	if err := c.countIn(l, clearance); err != nil {
 		c.Limits.Release(c.now(), permit)
 		return c.refuse(ctx, l, err)
 	}
@@ -146,9 +146,9 @@ func isPage(l storage.Lease, cl robots.Clearance) bool {
 	return !cl.ForRobots() && l.Source != storage.Robots && !isDetour(l, cl)
 }
 
-// take counts a page that is about to be visited, and returns why it, or a sitemap,
+// countIn counts a page that is about to be visited, and returns why it, or a sitemap,
 // may not be: a limit of the run.
-func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
+func (c *Crawler) countIn(l storage.Lease, cl robots.Clearance) error {
 	switch {
 	case cl.ForRobots():
 	case c.Settings.MaxBytes > 0 && c.bytes.Load() >= c.Settings.MaxBytes:
@@ -159,8 +159,8 @@ func (c *Crawler) take(l storage.Lease, cl robots.Clearance) error {
 	return nil
 }
 
-// untake takes back the counting of a visit that was not made.
-func (c *Crawler) untake(l storage.Lease, cl robots.Clearance) {
+// countOut takes back the counting of a visit that was not made.
+func (c *Crawler) countOut(l storage.Lease, cl robots.Clearance) {
 	if isPage(l, cl) {
 		c.unpage()
 	}
@@ -203,7 +203,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
-		if err := c.close(ctx, l.URL.Origin(), refusal.File); err != nil {
+		if err := c.heedRefusal(ctx, l.URL.Origin(), refusal.File); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 		c.tally.blocked.Add(1)
@@ -231,7 +231,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearance, t Ticket) *Visit {
 	v := &Visit{Lease: l, Clearance: cl, before: c.memos.last(l), Start: c.now()}
 	host := cl.URL().Origin().Host()
-	ctx, end := c.hand.begin(ctx, l, cl)
+	ctx, end := c.hands.begin(ctx, l, cl)
 	defer end()
 	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
 		v.Err = c.may(v.Start)
@@ -245,7 +245,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	}
 	v.bodySum = bodySum(v.Response)
 	if isPage(l, cl) {
-		c.open(v)
+		c.readLazily(v)
 	}
 	v.brokenOff = v.Response == nil && (ctx.Err() != nil || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
