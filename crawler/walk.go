@@ -166,11 +166,6 @@ func (c *Crawler) countOut(l storage.Lease, cl robots.Clearance) {
 	}
 }
 
-// recheck is when a worker that found a robots.txt being looked up by another
-// has the gate asked again. Its hold may come after the one that the other
-// lifted, so it is short.
-const recheck = 5 * time.Second
-
 // refuse says what becomes of a URL that was not cleared, or whose host is not
 // due. That cost the host nothing.
 func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (storage.Ack, error) {
@@ -190,12 +185,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 	)
 	switch {
 	case errors.As(err, &early):
-		rest := time.Duration(early)
-		host := c.memos.advance(l, func(h storage.Host) storage.Host {
-			h.Due, h.Gap = later(h.Due, c.now().Add(rest)), max(h.Gap, rest)
-			return h
-		})
-		return storage.Ack{Outcome: storage.Again, Host: &host}, nil
+		return c.restFirst(l, time.Duration(early)), nil
 	case errors.As(err, &busy):
 		return c.queueUp(ctx, l, busy)
 	case errors.As(err, &braked):
@@ -209,22 +199,42 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		c.tally.blocked.Add(1)
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &closed):
-		until := closed.Until
-		if soon := c.now().Add(recheck); errors.Is(err, decorum.Pending) && soon.Before(until) {
-			until = soon
-		}
-		if o := l.URL.Origin(); !closed.Hop.IsZero() {
-			if err := c.queueHop(ctx, o.RobotsURL(), o, closed); err != nil {
-				return storage.Ack{Outcome: storage.Again}, err
-			}
-		}
-		return c.putOff(ctx, l, until, closed.Dormant)
+		return c.awaitRules(ctx, l, closed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &end):
 		return storage.Ack{Outcome: storage.Gone}, c.follow(ctx, l.URL, end.Lesson, nil)
 	case errors.Is(err, decorum.Dropped):
 		return storage.Ack{Outcome: storage.Gone}, nil
 	}
 	return storage.Ack{Outcome: storage.Again}, err
+}
+
+// restFirst gives back a lease whose host has to rest for so long, from now on.
+func (c *Crawler) restFirst(l storage.Lease, rest time.Duration) storage.Ack {
+	host := c.memos.advance(l, func(h storage.Host) storage.Host {
+		h.Due, h.Gap = later(h.Due, c.now().Add(rest)), max(h.Gap, rest)
+		return h
+	})
+	return storage.Ack{Outcome: storage.Again, Host: &host}
+}
+
+// recheck is when a worker that found a robots.txt being looked up by another
+// has the gate asked again. Its hold may come after the one that the other
+// lifted, so it is short.
+const recheck = 5 * time.Second
+
+// awaitRules puts off a URL whose origin is closed, and queues the hop that its
+// robots.txt waits for. pending says that another worker is looking it up.
+func (c *Crawler) awaitRules(ctx context.Context, l storage.Lease, closed *robots.Closed, pending bool) (storage.Ack, error) {
+	until, o := closed.Until, l.URL.Origin()
+	if pending {
+		until = earlier(until, c.now().Add(recheck))
+	}
+	if !closed.Hop.IsZero() {
+		if err := c.queueHop(ctx, o.RobotsURL(), o, closed); err != nil {
+			return storage.Ack{Outcome: storage.Again}, err
+		}
+	}
+	return c.putOff(ctx, l, until, closed.Dormant)
 }
 
 // fetch makes the visit.
