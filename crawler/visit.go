@@ -147,7 +147,7 @@ func (v *Visit) Canonical() decorum.URL {
 // A Link is a URL that a handler wants visited.
 type Link struct {
 	URL     decorum.URL      // where to
-	Context []byte           // travels with the URL to its own visit; at most 64 KiB
+	Context []byte           // travels with the URL to its own visit; at most storage.MaxContext bytes
 	Request *storage.Request // how it is asked for; nil: by GET
 
 	feed bool // a feed announces it, or it is one that a page announces

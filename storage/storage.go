@@ -93,6 +93,7 @@ type Store interface {
 	// visited last before they were modified, notes that time in Page.Listed,
 	// and returns how many they were. URLs that do not wait so are passed over.
 	Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error)
+
 	// Revive offers the origin's parked URLs to judge, and queues again those
 	// for which it returns true, some at a time: a crash may leave the rest
 	// parked. judge must not call the Store.
@@ -103,7 +104,7 @@ type Store interface {
 
 	// Note returns what SetNote kept for the origin under key, nil if nothing.
 	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value (at most 16 MiB); nil deletes.
+	// SetNote keeps value, of at most MaxNote bytes; nil deletes.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 
 	// Counts returns how much of what the store holds.
@@ -156,11 +157,11 @@ type Class uint8
 
 // Classes.
 const (
-	First   Class = iota // robots.txt hops, URLs given back
-	Early                // seeds, sitemaps
-	Usual                // links
-	Late                 // what can wait
-	Classes = 4          // how many there are
+	First   Class  = iota // robots.txt hops, URLs given back
+	Early                 // seeds, sitemaps
+	Usual                 // links
+	Late                  // what can wait
+	Classes = iota        // how many there are
 )
 
 // An Entry is a URL to be visited and how it was found.
@@ -174,7 +175,7 @@ type Entry struct {
 	For       decorum.Origin // set on hops of a robots.txt redirect only
 	Attempt   int            // visits that failed so far
 	Redirects int            // in a row, that led to the URL
-	Context   []byte         // travels with the URL; at most 64 KiB
+	Context   []byte         // travels with the URL; at most MaxContext bytes
 	Found     decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
 	AsFound   bool           // Found is to be visited: nothing is at the URL
 	Folded    bool           // on https, it was found on http; on http, nothing is at its twin on https
@@ -209,7 +210,7 @@ type Host struct {
 	Gap     time.Duration // the rest owed after a visit whose end was not recorded
 	Slots   int           // visits at a time; 0 means 1
 	Strikes int           // failures in a row, as back-off counts them
-	Memo    []byte        // what the crawl remembers of the host; at most 1 KiB, never written to
+	Memo    []byte        // what the crawl remembers of the host; at most MaxMemo bytes, never written to
 }
 
 // A Fate is what became of an entry that was offered to Add.
@@ -255,7 +256,10 @@ const (
 
 // An Ack ends a lease.
 type Ack struct {
-	Lease   Lease     // Again, Later, Parked and Rest keep its Entry as it is here, but for Sent: count Attempt before
+	// Lease is the one that ends. If the URL is kept (Again, Later, Parked, Rest), so
+	// is the Entry as it is here, but for Sent: whoever acks counts Attempt, and sets
+	// Page, before.
+	Lease   Lease
 	Outcome Outcome   // what became of the URL
 	At      time.Time // Later, Rest: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
