@@ -28,10 +28,11 @@ type Config struct {
 	// MaxSize is how many bytes a segment has when it is compressed, or a record more;
 	// that takes some tenths of a second at the default. Default DefaultMaxSize.
 	MaxSize int64
-	// Key signs checkpoints: each time Checkpoint has passed, at the end of each
-	// segment, and of a run; nil: there are none. Default of Checkpoint:
+	// Key signs checkpoints; nil: there are none.
+	Key ed25519.PrivateKey
+	// Checkpoint is how long after one the next is due, which the next record then
+	// follows. There is one at the end of each segment, and of a run, besides. Default
 	// DefaultCheckpoint.
-	Key        ed25519.PrivateKey
 	Checkpoint time.Duration
 	// Run is what the records that follow are made by. Its Key is set by Open.
 	Run Run
