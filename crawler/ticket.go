@@ -148,10 +148,13 @@ func (t Ticket) use(url string) error {
 }
 
 // Lapsed returns an error if the lease that the ticket is for has run out: by now
-// somebody else may be visiting the host. Whoever sends requests asks right before each
+// somebody else may be visiting the host; and for the zero Ticket. Whoever sends requests asks right before each
 // write, as late as can be, and sends nothing then.
 func (t Ticket) Lapsed() error {
-	if t.stub != nil && t.stub.crawl != nil && !t.stub.crawl.hands.holds(t.stub.lease) {
+	if t.stub == nil {
+		return errNoTicket
+	}
+	if t.stub.crawl != nil && !t.stub.crawl.hands.holds(t.stub.lease) {
 		return errLapsed
 	}
 	return nil
@@ -162,9 +165,6 @@ func (t Ticket) Lapsed() error {
 // one that was kept open is taken, and send nothing over it if it returns an
 // error: a *politeness.Busy, a *politeness.Braked, or one of Kind Unticketed.
 func (t Ticket) Connect(addr netip.Addr) error {
-	if t.stub == nil {
-		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: errNoTicket}
-	}
 	if err := t.Lapsed(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
@@ -195,13 +195,16 @@ func (t Ticket) sent() bool { return t.Used() && !t.stub.refused.Load() }
 // nothing if it returns an error. For one that is not safe it returns when the note
 // has reached the disk.
 func (t Ticket) Send(ctx context.Context) error {
+	if t.stub == nil {
+		return &decorum.Error{Op: "send", Kind: decorum.Unticketed, Err: errNoTicket}
+	}
 	if !t.Request().IsSafe() && !t.stub.marked.Load() {
 		if err := t.stub.crawl.mark(ctx, t.stub.lease); err != nil {
 			return err
 		}
 		t.stub.marked.Store(true)
 	}
-	if t.stub == nil || t.stub.crawl == nil || t.stub.entered != 0 {
+	if t.stub.crawl == nil || t.stub.entered != 0 {
 		return nil
 	}
 	return t.stub.crawl.enter(ctx, t)

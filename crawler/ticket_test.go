@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -53,6 +54,23 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 		if err := ticket.Use("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("%s: using it: %v, want Unticketed", tt.name, err)
 		}
+	}
+}
+
+// TestZeroTicket: each of the questions that stand before a byte is refused by itself.
+func TestZeroTicket(t *testing.T) {
+	var zero crawler.Ticket
+	for question, err := range map[string]error{
+		"Use":     zero.Use("http://a.test/"),
+		"Connect": zero.Connect(netip.MustParseAddr("192.0.2.1")),
+		"Send":    zero.Send(t.Context()),
+	} {
+		if !errors.Is(err, decorum.Unticketed) {
+			t.Errorf("%s: %v, want Unticketed", question, err)
+		}
+	}
+	if zero.Lapsed() == nil {
+		t.Error("what was never good has not lapsed")
 	}
 }
 
