@@ -164,6 +164,39 @@ func TestDocumentedLinks(t *testing.T) {
 }
 
 var (
+	labelUsed  = regexp.MustCompile(`\]\[([a-z0-9-]+)\]`)
+	labelGiven = regexp.MustCompile(`(?m)^\[([a-z0-9-]+)\]: https://`)
+)
+
+// TestDocumentedLabels: a link that leads to where a label at the end of the page
+// says has that label, and no label is left over.
+func TestDocumentedLabels(t *testing.T) {
+	read := 0
+	for name, page := range documents(t) {
+		page = fence.ReplaceAllString(page, "")
+		used, defined := map[string]bool{}, map[string]bool{}
+		for _, m := range labelUsed.FindAllStringSubmatch(page, -1) {
+			used[m[1]] = true
+		}
+		for _, m := range labelGiven.FindAllStringSubmatch(page, -1) {
+			if defined[m[1]] || !used[m[1]] {
+				t.Errorf("%s: the label %s is there twice, or leads from nowhere", name, m[1])
+			}
+			defined[m[1]] = true
+			read++
+		}
+		for l := range used {
+			if !defined[l] {
+				t.Errorf("%s: there is no label %s", name, l)
+			}
+		}
+	}
+	if read < 30 {
+		t.Errorf("%d labels were read: where are the others?", read)
+	}
+}
+
+var (
 	title   = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	dropped = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
