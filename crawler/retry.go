@@ -35,7 +35,7 @@ const (
 	Malformed
 	// Unread is an answer that the handler asks to have again.
 	Unread
-	Failures = 5 // how many there are
+	Failures = iota // how many there are
 )
 
 // retries says how often a page is asked for that fails: Settings.Attempts
@@ -54,8 +54,13 @@ var retries = [Failures]struct {
 	Unread:      {"unread", 1, math.MaxInt},
 }
 
-// String returns the name of the class.
-func (f Failure) String() string { return retries[f].name }
+// String returns the name of the class, "unknown" for what is none.
+func (f Failure) String() string {
+	if f < Failures {
+		return retries[f].name
+	}
+	return "unknown"
+}
 
 // attempts returns how often a page is asked for that fails so.
 func (f Failure) attempts(usual int) int {
