@@ -127,21 +127,25 @@ func openShell(t *testing.T, dir string) *shell {
 }
 
 // do runs commands, and returns what was said until they were done, by what runs in
-// the background too.
+// the background too. Of what they end with in the background it awaits the words that
+// it serves.
 func (s *shell) do(commands string) string {
 	s.t.Helper()
 	s.n++
 	done := fmt.Sprintf("step-%d-is-done", s.n)
 	fmt.Fprintf(s.in, "%s\necho\necho %s\n", commands, done)
 	var said strings.Builder
-	for {
+	serves := strings.HasSuffix(strings.TrimSpace(commands), "&")
+	for ended := false; !ended || serves && !strings.Contains(said.String(), "serving"); {
 		line, err := s.out.ReadString('\n')
 		if strings.TrimSpace(line) == done {
-			return said.String()
+			ended = true
+			continue
 		}
 		said.WriteString(line)
 		if err != nil {
 			s.t.Fatalf("%v in\n%s\n%s", err, commands, &said)
 		}
 	}
+	return said.String()
 }
