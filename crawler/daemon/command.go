@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -173,11 +174,23 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 // key, is not what was meant.
 func noEmptyFlag(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
-		if f.Value.Type() == "string" && f.Value.String() == "" {
+		if holdsNothing(f.Value) {
 			err = usage("--%s: its value is empty; give it one, or leave the flag out", f.Name)
 		}
 	})
 	return err
+}
+
+// holdsNothing reports whether a flag that was given holds a text without a character.
+func holdsNothing(v pflag.Value) bool {
+	switch v := v.(type) {
+	case *setting:
+		return slices.Contains(v.values, "")
+	case pflag.SliceValue:
+		given := v.GetSlice()
+		return len(given) == 0 || slices.Contains(given, "")
+	}
+	return v.Type() == "string" && v.String() == ""
 }
 
 func (a *app) versionCommand() *cobra.Command {
