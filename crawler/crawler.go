@@ -89,8 +89,8 @@ type Settings struct {
 	// run, by itself and by indexes; default DefaultMaxSitemaps.
 	MaxSitemaps int
 	// MaxSitemapBody is how many bytes of a sitemap are read, in a file that is
-	// compressed as they come out of it; default DefaultMaxSitemapBody. What comes after
-	// them does not count.
+	// compressed as they come out of it; default DefaultMaxSitemapBody, at most 1 TiB.
+	// What comes after them does not count.
 	MaxSitemapBody int64
 	NoSitemaps     bool   // do not read the sitemaps that robots.txt names
 	Follow         Follow // what leads on from a page
@@ -133,7 +133,7 @@ func (s Settings) validate() error {
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
 	s.MaxSitemaps = cmp.Or(s.MaxSitemaps, DefaultMaxSitemaps)
-	s.MaxSitemapBody = cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody)
+	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40) // more is read, to see whether there is more
 	s.Attempts = cmp.Or(s.Attempts, 3)
 	s.ReservationTTL = cmp.Or(s.ReservationTTL, 24*time.Hour)
 	s.Grace = cmp.Or(s.Grace, 30*time.Second)

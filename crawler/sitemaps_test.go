@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func TestSitemapBody(t *testing.T) {
 	}
 	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapOf("urlset", urls...), "packed": packed(t, urls...)} {
 		for _, tt := range []struct{ limit, page, least, most int }{
-			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40},
+			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40}, {math.MaxInt, 1000, 300, 300},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{
