@@ -41,6 +41,8 @@ func (p *printer) heeded(err error) error {
 		return &exit{code: ExitFailed}
 	case errors.Is(err, p.failed):
 		return err
+	case err == nil || err.Error() == "": // a verdict says nothing
+		return &exit{ExitFailed, p.failed}
 	}
 	return &exit{ExitFailed, errors.Join(err, p.failed)}
 }
