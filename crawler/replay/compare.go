@@ -49,7 +49,8 @@ func (p *Player) compare(v *crawler.Visit) {
 func (p *Player) compareRun(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
 		{"the agent", r.Run.Agent, p.Run.Agent},
-		{"the wider tokens", strings.Join(r.Run.Wider, ", "), strings.Join(p.Run.Wider, ", ")},
+		{"what stands in for it", inWords(r.Run.Wider), inWords(p.Run.Wider)},
+		{"exemption from rules for *", strconv.FormatBool(r.Run.NamedOnly), strconv.FormatBool(p.Run.NamedOnly)},
 		{"the dialect", r.Run.Dialect, p.Run.Dialect},
 		{"reading of extensions", strconv.FormatBool(r.Run.Extensions), strconv.FormatBool(p.Run.Extensions)},
 		{"the purpose", purposes(r.Run), purposes(&p.Run)},
@@ -61,9 +62,9 @@ func (p *Player) compareRun(r *ledger.Record) {
 }
 
 // purposes returns what a run is for; in which order they stand does not matter.
-func purposes(r *ledger.Run) string {
-	return cmp.Or(strings.Join(slices.Sorted(slices.Values(r.Purposes)), ", "), "none")
-}
+func purposes(r *ledger.Run) string { return inWords(slices.Sorted(slices.Values(r.Purposes))) }
+
+func inWords(list []string) string { return cmp.Or(strings.Join(list, ", "), "none") }
 
 // compareRefusal compares a refusal with the recorded one. Of one by tdmrep.json,
 // which the ledger does not keep, it has the words alone.
@@ -114,6 +115,9 @@ func words(v *ledger.Verdict) string {
 	text := "no"
 	if v.Allowed {
 		text = "yes"
+	}
+	if v.NotForIndexing {
+		text += ", not for indexing,"
 	}
 	rule := v.Rule
 	if rule == "" {
