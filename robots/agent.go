@@ -29,9 +29,10 @@ func NewAgent(token string, wider ...string) (Agent, error) {
 }
 
 // Configured returns the agent of a crawl of one's own: as NewAgent does, or the
-// Preset if there is one by the token and no wider tokens are given.
-func Configured(token string, wider ...string) (Agent, error) {
-	if a, ok := Preset(token); ok && len(wider) == 0 {
+// Preset if there is one by the token and no wider tokens are given. The GoogleOSS
+// dialect knows no presets.
+func Configured(d Dialect, token string, wider ...string) (Agent, error) {
+	if a, ok := Preset(token); ok && len(wider) == 0 && d != GoogleOSS {
 		return a, nil
 	}
 	return NewAgent(token, wider...)

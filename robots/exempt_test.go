@@ -69,27 +69,30 @@ func TestExemptionIsOfRulesAlone(t *testing.T) {
 // says otherwise; no other is exempt from the rules for everybody (EXC-10).
 func TestConfigured(t *testing.T) {
 	for _, test := range []struct {
+		dialect            Dialect
 		token, wider, want string
 		namedOnly          bool
 	}{
-		{"examplebot", "", "", false},
-		{"examplebot", "family all", "family all", false},
-		{"Googlebot-Image", "", "googlebot-images googlebot", false},
-		{"googlebot-image", "other", "other", false},
-		{"YandexDirect", "", "yandex", true},
-		{"YandexDirect", "yandex", "yandex", false},
-		{"YandexBot", "", "yandex", false},
+		{Google, "examplebot", "", "", false},
+		{Google, "examplebot", "family all", "family all", false},
+		{Google, "Googlebot-Image", "", "googlebot-images googlebot", false},
+		{Google, "googlebot-image", "other", "other", false},
+		{Google, "YandexDirect", "", "yandex", true},
+		{Google, "YandexDirect", "yandex", "yandex", false},
+		{Google, "YandexBot", "", "yandex", false},
+		{Yandex, "YandexDirect", "", "yandex", true},
+		{GoogleOSS, "YandexDirect", "", "", false},
 	} {
-		a, err := Configured(test.token, strings.Fields(test.wider)...)
+		a, err := Configured(test.dialect, test.token, strings.Fields(test.wider)...)
 		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.Wider(), strings.Fields(test.want)) || a.NamedOnly() != test.namedOnly {
 			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.Wider(), a.NamedOnly(), err)
 		}
 	}
 	for _, bad := range []string{"", "bot2", "a b"} {
-		if _, err := Configured(bad); err == nil {
+		if _, err := Configured(Google, bad); err == nil {
 			t.Errorf("%q is accepted as a token", bad)
 		}
-		if _, err := Configured("bot", bad); err == nil {
+		if _, err := Configured(Google, "bot", bad); err == nil {
 			t.Errorf("%q is accepted as a wider token", bad)
 		}
 	}

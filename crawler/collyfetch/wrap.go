@@ -87,7 +87,7 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.Robots.Agent, err = robots.Configured(product); err != nil {
+	if o.Robots.Agent, err = robots.Configured(o.Robots.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
 	o.Fetch.UserAgent, o.Fetch.From, o.Settings.Token = userAgent, MailOf(o.Contact), product

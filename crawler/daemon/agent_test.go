@@ -33,6 +33,7 @@ func TestAgentOfProject(t *testing.T) {
 		{"of that name only", "product: Googlebot-News, wider: [other]", family, "/ /closed"},
 		{"one that the rules for * do not bind", "product: YandexDirect", family, "/ /closed /landing"},
 		{"unless it says otherwise", "product: YandexDirect, wider: [yandex]", family, "/ /closed"},
+		{"or its dialect has * bind everybody", "product: YandexDirect}\nrobots: {dialect: google-oss", family, "/ /closed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -134,7 +134,11 @@ func (p *Project) limits(restarted time.Time) politeness.LimitsConfig {
 
 // agent returns the crawl as robots.txt files address it.
 func (p *Project) agent() (robots.Agent, error) {
-	return robots.Configured(p.Agent.Product, p.Agent.Wider...)
+	dialect, err := robots.ParseDialect(p.Robots.Dialect)
+	if err != nil {
+		return robots.Agent{}, err
+	}
+	return robots.Configured(dialect, p.Agent.Product, p.Agent.Wider...)
 }
 
 func (p *Project) gateConfig() (robots.GateConfig, error) {
