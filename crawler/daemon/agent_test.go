@@ -109,3 +109,15 @@ func TestNotForIndexing(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
+// for, is not called unfit for indexing besides.
+func TestExplainWithoutIndexing(t *testing.T) {
+	v := visitTo(t, agency("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
+	config := write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
+	call(t, v.args("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	said := call(t, "explain", "--data", v.data(), "http://a.example/landing")
+	if said.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(said.stdout, "indexing") {
+		t.Errorf("it says %s", said.stdout)
+	}
+}

@@ -192,7 +192,9 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
 	r.Signals = append(r.Signals, reserved.Usage(u)...)
-	r.Verdict = v // which may be that of a wish for AI use
+	if r.Verdict = v; !v.NotForIndexing { // which may be that of a wish for AI use
+		r.Indexer = nil
+	}
 	return err
 }
 
