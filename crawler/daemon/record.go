@@ -12,7 +12,7 @@ import (
 )
 
 // A Record is one line of output: one visit to a page. Every line has every
-// field but method and ai_use; what is not known is empty, 0 or null.
+// field but method, not_for_indexing and ai_use; what is not known is empty, 0 or null.
 type Record struct {
 	URL             string        `json:"url"`                        // in canonical form
 	Method          string        `json:"method,omitempty"`           // how it was asked for, where not by GET
