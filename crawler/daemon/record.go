@@ -138,9 +138,7 @@ func (r *Record) line() ([]byte, error) {
 	o.String("rule", r.Robots.Rule)
 	o.Int("line", int64(r.Robots.Line))
 	o.Close()
-	if r.NotForIndexing {
-		o.Bool("not_for_indexing", true)
-	}
+	o.BoolIfTrue("not_for_indexing", r.NotForIndexing)
 	o.Int("delay_required_ms", r.DelayRequiredMS)
 	o.Int("delay_observed_ms", r.DelayObservedMS)
 	o.String("meta_robots", r.MetaRobots)

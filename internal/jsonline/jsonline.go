@@ -85,6 +85,13 @@ func (o *Object) Bool(name string, is bool) {
 	o.text = strconv.AppendBool(o.text, is)
 }
 
+// BoolIfTrue adds true where that is so.
+func (o *Object) BoolIfTrue(name string, is bool) {
+	if is {
+		o.Bool(name, is)
+	}
+}
+
 // Time adds a moment (RFC 3339).
 func (o *Object) Time(name string, t time.Time) {
 	if y := t.Year(); y < 0 || y > 9999 {

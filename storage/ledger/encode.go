@@ -61,9 +61,7 @@ func (q *Request) encode() ([]byte, error) {
 		o.String("group", v.Group)
 		o.StringIfAny("rule", v.Rule)
 		o.IntIfAny("line", int64(v.Line))
-		if v.NotForIndexing {
-			o.Bool("not_for_indexing", true)
-		}
+		o.BoolIfTrue("not_for_indexing", v.NotForIndexing)
 		o.Close()
 	}
 	o.IntIfAny("delay_required_ms", q.RequiredMS)
