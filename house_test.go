@@ -24,6 +24,7 @@ var plan = map[string][]string{
 	"internal/ed25519pem":            {},
 	"internal/jsonline":              {},
 	"internal/jsonline/jsonlinetest": {},
+	"internal/memlimit":              {},
 	"internal/testwait":              {},
 	"robots":                         {"."},
 	"politeness":                     {"."},
