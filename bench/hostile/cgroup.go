@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// errNoCgroup says that this machine lets the program make no memory cgroup.
+var errNoCgroup = errors.New("no memory cgroup can be made here")
+
+// A cgroup limits the memory of the processes that enter it.
+type cgroup struct {
+	dir string
+	files
+}
+
+// files are the names of a memory cgroup's files.
+type files struct{ limit, events, peak string }
+
+var (
+	version1 = files{"memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"}
+	version2 = files{"memory.max", "memory.events", "memory.peak"}
+)
+
+// newCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
+func newCgroup(limit int64) (*cgroup, error) {
+	const root = "/sys/fs/cgroup"
+	name := fmt.Sprintf("decorum-hostile-%d", os.Getpid())
+	g := &cgroup{filepath.Join(root, "memory", name), version1}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		g = &cgroup{filepath.Join(root, name), version2}
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoCgroup, err)
+	}
+	if err := os.WriteFile(filepath.Join(g.dir, g.limit), strconv.AppendInt(nil, limit, 10), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", errNoCgroup, err), g.remove())
+	}
+	return g, nil
+}
+
+// enterCgroup moves this process into the cgroup of a directory.
+func enterCgroup(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
+}
+
+// kills returns how many processes of the cgroup the kernel has killed for memory.
+func (g *cgroup) kills() int {
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.events)) // a kernel without the file counts none
+	for line := range strings.Lines(string(text)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(count))
+			return n
+		}
+	}
+	return 0
+}
+
+// peak returns how many bytes the cgroup used at most.
+func (g *cgroup) peak() int64 {
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.files.peak))
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
+}
+
+// remove removes the cgroup, whose processes must have ended.
+func (g *cgroup) remove() error { return os.Remove(g.dir) }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/decorum-crawler/decorum/bench/internal/program"
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+)
+
+// A project is a project of the daemon: its name, its seeds, and further lines of
+// its file.
+type project struct {
+	name, seeds, more string
+}
+
+const file = `project: %s
+agent: {product: hostilebot, version: "1", contact: "mailto:bench@example.com"}
+seeds: [%s]
+%s
+fetch: {allow_private: true, connect_to: ["::%s"]}
+`
+
+// good is the project whose visits are counted.
+var good = project{"good", seeds("good-%d.example", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
+
+// hostile returns the projects beside it. They have decorum's default settings, but
+// for the scope that an operator of a broad crawl sets.
+func hostile() []project {
+	return []project{
+		{"bombs", seeds("bomb-%d.example", bombHosts), ""},
+		{"wildcard", "http://a.wild.example/", "scope: {within: domain}"},
+		{"names", "http://names.example/", "scope: {within: any}"},
+		{"plain", seeds("plain-%d.example", plainHosts), ""},
+	}
+}
+
+// seeds returns the root pages of n hosts.
+func seeds(host string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "http://" + fmt.Sprintf(host, i) + "/"
+	}
+	return strings.Join(all, ", ")
+}
+
+// serveArg makes this program the daemon. The next argument is the cgroup to enter.
+const serveArg = "serve"
+
+// serveInCgroup is the process of the daemon.
+func serveInCgroup(group string) {
+	if err := enterCgroup(group); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Args = append([]string{os.Args[0], serveArg}, os.Args[3:]...)
+	daemon.Main(nil)
+}
+
+// A process is a running daemon.
+type process struct {
+	cmd     *exec.Cmd
+	reading sync.WaitGroup // of its log
+
+	mu    sync.Mutex      // guards lines
+	lines map[warning]int // of its log, by what they say
+}
+
+// A warning is what one or several lines of a log say.
+type warning struct {
+	project, message string
+	lines            int // 0 as a key of process.lines
+}
+
+// startDaemon starts decorum serve in the cgroup and has it run the projects, whose
+// connections all go to addr. The log is written to dir, too.
+func startDaemon(dir string, group *cgroup, addr string, projects []project) (*process, error) {
+	folder := filepath.Join(dir, "projects")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		text := fmt.Appendf(nil, file, p.name, p.seeds, p.more, addr)
+		if err := os.WriteFile(filepath.Join(folder, p.name+".yaml"), text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	cmd, err := program.Again(serveArg, group.dir, "--data", filepath.Join(dir, "data"), "--projects", folder,
+		"--start-new", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "warn")
+	if err != nil {
+		return nil, err
+	}
+	logFile, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	d := &process{cmd: cmd, lines: map[warning]int{}}
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, logFile.Close())
+	}
+	d.reading.Go(func() {
+		defer logFile.Close()
+		d.read(io.TeeReader(stderr, logFile))
+	})
+	return d, nil
+}
+
+// read counts the lines of the daemon's log until it ends.
+func (d *process) read(log io.Reader) {
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		var line struct{ Msg, Project string }
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue
+		}
+		d.mu.Lock()
+		d.lines[warning{project: line.Project, message: line.Msg}]++
+		d.mu.Unlock()
+	}
+}
+
+// warnings returns what the log says, with the number of lines of each.
+func (d *process) warnings() []warning {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]warning, 0, len(d.lines))
+	for w, n := range d.lines {
+		w.lines = n
+		all = append(all, w)
+	}
+	return all
+}
+
+// stop ends the daemon in order.
+func (d *process) stop() error {
+	err := d.cmd.Process.Signal(syscall.SIGTERM)
+	d.reading.Wait()
+	waited := d.cmd.Wait()
+	if d.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
+		return err
+	}
+	return errors.Join(err, waited)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	goodHosts  = 40
+	goodDelay  = time.Second
+	bombHosts  = 64
+	bombSize   = 50 << 20 // bytes of a sitemap, as decoded
+	names      = 20_000
+	plainHosts = 2_000
+	wildFan    = 50 // host names that a page of the wildcard domain links to
+)
+
+// A web serves the good and the hostile hosts on one loopback port.
+type web struct {
+	addr   string
+	server *http.Server
+	bomb   []byte     // a sitemap of bombSize bytes, as gzip
+	bombs  rendezvous // of the requests for bombs
+
+	mu     sync.Mutex           // guards what follows
+	visits int                  // to pages of good hosts
+	last   map[string]time.Time // request to each good host
+	gap    time.Duration        // the shortest between two requests to one good host
+}
+
+// startWeb serves a web until Close.
+func startWeb() (*web, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	w := &web{
+		addr: listener.Addr().String(), bomb: bomb(), last: map[string]time.Time{}, gap: time.Hour,
+		bombs: rendezvous{want: bombHosts, met: make(chan struct{})},
+	}
+	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	go w.server.Serve(listener) // returns when Close is called
+	return w, nil
+}
+
+func (w *web) Close() error { return w.server.Close() }
+
+// ServeHTTP answers by the first label of the host name.
+func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	host, _, _ := strings.Cut(r.Host, ":")
+	kind, _, _ := strings.Cut(host, "-")
+	switch {
+	case kind == "good":
+		w.serveGood(rw, r, host)
+	case kind == "bomb":
+		w.serveBomb(rw, r)
+	case r.URL.Path == "/robots.txt":
+		http.NotFound(rw, r)
+	case strings.HasSuffix(host, ".wild.example"):
+		page(rw, wildLinks(host, r.URL.Path))
+	case host == "names.example":
+		page(rw, nameLinks())
+	default: // a host of names, or of plain
+		page(rw, []string{next(r.URL.Path, 0), next(r.URL.Path, 1)})
+	}
+}
+
+// serveGood answers for a good host and notes its pace. Each page links to two
+// others.
+func (w *web) serveGood(rw http.ResponseWriter, r *http.Request, host string) {
+	robots := r.URL.Path == "/robots.txt"
+	w.note(host, robots)
+	if robots {
+		io.WriteString(rw, "User-agent: *\nDisallow: /private/\n")
+		return
+	}
+	page(rw, []string{next(r.URL.Path, 0), next(r.URL.Path, 1)})
+}
+
+// note notes a request to a good host. It is called before the answer is written:
+// the end of the answer is later, so that the next gap is measured too long by as
+// much, and never too short.
+func (w *web) note(host string, robots bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if last, ok := w.last[host]; ok {
+		w.gap = min(w.gap, now.Sub(last))
+	}
+	w.last[host] = now
+	if !robots {
+		w.visits++
+	}
+}
+
+// serveBomb answers robots.txt with a sitemap, and the sitemap with a bomb as soon
+// as all hosts were asked for theirs.
+func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/robots.txt":
+		fmt.Fprintf(rw, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
+	case "/sitemap.xml":
+		w.bombs.wait(r.Context())
+		rw.Header().Set("Content-Type", "application/xml")
+		rw.Header().Set("Content-Encoding", "gzip")
+		rw.Write(w.bomb)
+	default:
+		page(rw, []string{next(r.URL.Path, 0)})
+	}
+}
+
+// count waits for the first visit to a good host and returns how many visits the
+// good hosts had in the time d after it.
+func (w *web) count(ctx context.Context, d time.Duration) (int, error) {
+	limit, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no good host was visited within a minute"))
+	defer cancel()
+	for w.visited() == 0 {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-limit.Done():
+			return 0, context.Cause(limit)
+		}
+	}
+	before := w.visited()
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	return w.visited() - before, nil
+}
+
+// visited returns how many visits the pages of the good hosts had.
+func (w *web) visited() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.visits
+}
+
+// shortestGap returns the shortest time between two requests to one
+// good host.
+func (w *web) shortestGap() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gap
+}
+
+// A rendezvous holds requests until enough have come.
+type rendezvous struct {
+	want int
+	met  chan struct{} // closed when enough have come
+
+	mu   sync.Mutex // guards come
+	come int
+}
+
+// wait returns when want calls have come, ctx is done, or 5 seconds are over: a
+// crawler need not ask for all at once.
+func (m *rendezvous) wait(ctx context.Context) {
+	m.mu.Lock()
+	if m.come++; m.come == m.want {
+		close(m.met)
+	}
+	m.mu.Unlock()
+	select {
+	case <-m.met:
+	case <-ctx.Done():
+	case <-time.After(5 * time.Second):
+	}
+}
+
+// bomb returns a sitemap of one URL and bombSize bytes, most of them spaces, as
+// gzip.
+func bomb() []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	io.WriteString(z, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/a</loc></url>`)
+	for range bombSize / 1024 {
+		z.Write(bytes.Repeat([]byte(" "), 1024))
+	}
+	io.WriteString(z, "</urlset>")
+	z.Close() // a bytes.Buffer does not fail
+	return b.Bytes()
+}
+
+// page writes an HTML page with links.
+func page(rw http.ResponseWriter, links []string) {
+	rw.Header().Set("Content-Type", "text/html")
+	var b bytes.Buffer
+	b.WriteString("<!doctype html>\n<title>A page</title>\n")
+	for _, link := range links {
+		fmt.Fprintf(&b, "<p><a href=%q>%[1]s</a></p>\n", link)
+	}
+	rw.Write(b.Bytes())
+}
+
+// next returns the path of the i-th page that the page of a path links to.
+func next(path string, i int) string {
+	n, _ := strconv.Atoi(strings.TrimPrefix(path, "/")) // the root is page 0
+	return "/" + strconv.Itoa(2*n+1+i)
+}
+
+// wildLinks returns links to hosts of the wildcard domain that no other page links
+// to.
+func wildLinks(host, path string) []string {
+	label, _, _ := strings.Cut(host, ".")
+	links := make([]string, 0, wildFan)
+	for i := range wildFan {
+		links = append(links, fmt.Sprintf("http://%s-%d.wild.example/", label[:min(len(label), 50)], i))
+	}
+	return links
+}
+
+// nameLinks returns links to names hosts, each in a domain of its own.
+func nameLinks() []string {
+	links := make([]string, names)
+	for i := range links {
+		links[i] = fmt.Sprintf("http://name-%d.example/", i)
+	}
+	return links
+}
