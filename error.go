@@ -23,6 +23,7 @@ const (
 	NotDue      Kind = "not due"                     // the host, or what it shares, has to rest: ask again
 	Unticketed  Kind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
 	Forbidden   Kind = "forbidden address"           // not public, and so never connected to
+	Local       Kind = "failed on this machine"      // the crawl itself lacked something; it says nothing of the host: ask again
 	Dropped     Kind = "dropped"                     // given up by its handler
 	Panicked    Kind = "callback panicked"           // by a callback, whose stack is in the log
 	// InDoubt is of a request that must not be made twice (RFC 9110, section

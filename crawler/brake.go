@@ -94,7 +94,8 @@ func (c *Crawler) release(ctx context.Context) error {
 }
 
 // unmade returns why v was refused when it was about to connect, nil if it was
-// not: something is busy, or a brake has been put on meanwhile. Nothing was sent.
+// not: something is busy, or a brake has been put on meanwhile, or this machine
+// could not connect. Nothing was sent.
 func unmade(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
@@ -106,6 +107,9 @@ func unmade(v *Visit, t Ticket) error {
 	var braked *politeness.Braked
 	if errors.As(v.Err, &braked) && !t.sent() {
 		return braked
+	}
+	if isLocal(v) && !t.stub.sending.Load() {
+		return v.Err
 	}
 	return nil
 }

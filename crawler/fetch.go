@@ -53,11 +53,15 @@ func (b ByScheme) Finish(t Ticket) {
 
 // NoAnswer returns the error of a Fetcher that got no whole answer, because of
 // cause. Its Kind is that of cause if we refused the request ourselves
-// (Unticketed, Forbidden, NotDue), else Unreachable; but InDoubt if the request
-// must not be sent twice, and was sent.
+// (Unticketed, Forbidden, NotDue) or if the visit failed on this machine (Local),
+// else Unreachable; but InDoubt if the request must not be sent twice, and was sent.
+//
+// A visit whose error is of Kind Local is not charged to its host: it is no attempt
+// at the page, no failure of the host and no outage of its robots.txt. The URL goes
+// back to its queue.
 func NoAnswer(t Ticket, cause error) error {
 	kind := decorum.Unreachable
-	for _, ours := range []decorum.Kind{decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue} {
+	for _, ours := range []decorum.Kind{decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.Local} {
 		if errors.Is(cause, ours) {
 			kind = ours
 			break

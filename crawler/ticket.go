@@ -30,6 +30,7 @@ type stub struct {
 	used      atomic.Bool
 	connected atomic.Bool                // a connection was found fit for the request
 	refused   atomic.Bool                // a brake was put on before
+	sending   atomic.Bool                // Send has let the request leave
 	marked    atomic.Bool                // that a request that is not safe is sent has been noted
 	exchange  *decorum.Exchange          // what the fetcher kept of it
 	addr      atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
@@ -204,10 +205,13 @@ func (t Ticket) Send(ctx context.Context) error {
 		}
 		t.stub.marked.Store(true)
 	}
-	if t.stub.crawl == nil || t.stub.entered != 0 {
-		return nil
+	if t.stub.crawl != nil && t.stub.entered == 0 {
+		if err := t.stub.crawl.enter(ctx, t); err != nil {
+			return err
+		}
 	}
-	return t.stub.crawl.enter(ctx, t)
+	t.stub.sending.Store(true)
+	return nil
 }
 
 // isMarked reports whether a request that is not safe may have been sent.

@@ -106,8 +106,14 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	}
 	v := c.fetch(ctx, l, clearance, ticket)
 	entered := c.enterAnswer(ctx, v, ticket)
+	if isLocal(v) {
+		c.tally.localFaults.Add(1)
+	}
 	if why := unmade(v, ticket); why != nil {
 		return c.turnAway(ctx, v, permit, why)
+	}
+	if isLocal(v) {
+		c.countOut(v.Lease, v.Clearance) // it is made again
 	}
 	ack, err := c.arrive(ctx, v, permit)
 	return ack, errors.Join(err, entered)
@@ -190,6 +196,8 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return c.queueUp(ctx, l, busy)
 	case errors.As(err, &braked):
 		return c.putOffBraked(ctx, l, braked)
+	case errors.Is(err, decorum.Local):
+		return storage.Ack{Outcome: storage.Again}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
@@ -257,7 +265,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if isPage(l, cl) {
 		c.readLazily(v)
 	}
-	v.brokenOff = v.Response == nil && (ctx.Err() != nil || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
+	v.brokenOff = v.Response == nil && (ctx.Err() != nil || isLocal(v) || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }
 

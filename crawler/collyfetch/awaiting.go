@@ -61,9 +61,11 @@ func (a *awaiting) take(t crawler.Ticket) *colly.Request {
 	return page
 }
 
-// turnedAway reports whether r was refused before anything was sent, and comes
-// again by itself.
-func (r *reading) turnedAway() bool { return r.page != nil && errors.Is(r.err, decorum.NotDue) }
+// turnedAway reports whether r was refused before anything was sent, or failed on
+// this machine, and comes again by itself.
+func (r *reading) turnedAway() bool {
+	return r.page != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.Local))
+}
 
 // goOn makes r the page that was turned away before: as the callbacks left it.
 func (r *reading) goOn(before *colly.Request) {

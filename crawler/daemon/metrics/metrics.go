@@ -149,6 +149,8 @@ func reasonOf(err error) string {
 		return "robots_awaited"
 	case errors.As(err, &early), errors.As(err, &busy), errors.Is(err, decorum.NotDue):
 		return "not_due"
+	case errors.Is(err, decorum.Local):
+		return "local"
 	case errors.Is(err, crawler.ErrPages), errors.Is(err, crawler.ErrBytes):
 		return "limit"
 	case errors.Is(err, decorum.Dropped):
