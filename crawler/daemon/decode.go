@@ -14,17 +14,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNesting is how many lists and mappings may be open at a time in one line.
-// The parser's time grows with the square of it.
-const maxNesting = 32
-
 // decode reads the draft's text into its project. The goccy parser finds the
 // words and their places; what they mean is decided here, so that every
 // mistake is told in the words of the project file and not in those of Go.
 func (d *draft) decode() error {
-	tokens := lexer.Tokenize(d.text)
-	if tk := tooDeep(tokens); tk != nil {
-		return d.refuse(placeOf(tk), "nested too deeply for a project file")
+	tokens, over := tokenize(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
+	if over != nil {
+		return d.refuse(over.at, over.problem)
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -39,27 +35,14 @@ func (d *draft) decode() error {
 	return d.value(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
 }
 
-// tooDeep returns the token with which a line opens too many things at once.
-// Nesting by indentation needs no limit of its own: it costs a line a level.
-func tooDeep(tokens token.Tokens) *token.Token {
-	line, open := 0, 0
-	for _, tk := range tokens {
-		switch tk.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			open++
-		case token.SequenceEndType, token.MappingEndType:
-			open--
-		case token.SequenceEntryType, token.MappingKeyType:
-			if tk.Position.Line != line {
-				line, open = tk.Position.Line, 0
-			}
-			open++
-		}
-		if open > maxNesting {
-			return tk
-		}
+// tokenize returns the tokens of a YAML text, or how it exceeds the limits within which
+// the parser is safe. aliases is what an anchor, an alias or a tag is answered with.
+func tokenize(text, aliases string) (token.Tokens, *excess) {
+	if over := checkYAMLText(text); over != nil {
+		return nil, over
 	}
-	return nil
+	tokens := lexer.Tokenize(text)
+	return tokens, checkYAMLTokens(tokens, aliases)
 }
 
 // syntax returns a parser's error in the project file's form.

@@ -147,6 +147,7 @@ func TestFrontierImportRefuses(t *testing.T) {
 		`{"type":"export","format":2}`:     "the export is of format 2",
 		`{"type":"export","format":1}`:     "agent.contact",
 		strings.Repeat("x", 25<<20) + "\n": "too long",
+		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		if r := callStdin(t, text, "frontier", "import", "--data", dir); r.code == ExitDone || !strings.Contains(r.stderr, why) {

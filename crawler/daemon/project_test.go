@@ -168,9 +168,9 @@ p.yaml:1:10: anchors, aliases and tags have no place in a project file; write th
   1 | project: &p a
     |          ^`},
 		{"depth", "seeds: " + strings.Repeat("[", 40) + "\n", `
-p.yaml:1:40: nested too deeply for a project file
+p.yaml:1:39: lists and mappings are nested more than 32 deep
   1 | seeds: ` + strings.Repeat("[", 40) + `
-    |                                        ^`},
+    |                                       ^`},
 		{"project's name", least + "project: My Books\n", `
 p.yaml:3:10: project: "My Books" is not a project's name: expected 1 to 64 of a-z, 0-9 and -
   3 | project: My Books

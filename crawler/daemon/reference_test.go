@@ -105,7 +105,13 @@ func writeProjectFile(t *testing.T, w *bytes.Buffer) {
 defaults. Unknown fields, wrong types and impossible values are refused with file, line
 and column. Durations are written as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + `
 or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins over its field.
-`)
+
+` + fmt.Sprintf(`A file has at most %d KiB, %d values and marks of punctuation, %d keys, %d of them in
+one mapping, and %d levels of lists and mappings; a key or value has at most %d KiB, and the keys
+that lead to a value %d bytes together. Anchors, aliases and tags are refused. Nothing is parsed
+before these limits have been checked. They are constants, and hold for the project in an export
+and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_files`"+`.
+`, maxProjectFile>>10, maxYAMLMarks, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalar>>10, maxYAMLPath))
 	defaults := DefaultProject()
 	f := &fieldWriter{w: w, types: readTypes(t), flags: map[string]string{}}
 	for _, p := range projectFlags {

@@ -221,6 +221,8 @@ func keptText(p Project) ([]byte, error) {
 	text, e := yaml.Marshal(p)
 	if len(text) > maxProjectFile {
 		e = usage("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
+	} else if _, over := tokenize(string(text), ""); over != nil {
+		e = usage("--resume could not read the project: %s", over.problem)
 	}
 	return text, errors.Join(err, e)
 }

@@ -1,0 +1,176 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml/lexer"
+)
+
+// costlyTexts are YAML texts of about n bytes that cost the lexer or the parser more than
+// their length; each is refused for what it says.
+var costlyTexts = []struct {
+	name, says string
+	text       func(n int) string
+}{
+	{"brackets over lines", "nested more than 32 deep", func(n int) string { return "a:\n  " + strings.Repeat("- [\n", n/4) }},
+	{"brackets in a line", "nested more than 32 deep", func(n int) string { return "seeds: " + strings.Repeat("[", n) }},
+	{"brackets that are closed", "nested more than 32 deep", func(n int) string { return "seeds: " + strings.Repeat("[", n/2) + strings.Repeat("]", n/2) }},
+	{"braces", "nested more than 32 deep", func(n int) string { return strings.Repeat("a: {\n", n/5) }},
+	{"brackets after items", "nested more than 32 deep", func(n int) string { return strings.Repeat("- - - - [\n", n/10) }},
+	{"dashes in a line", "nested more than 32 deep", func(n int) string { return strings.Repeat("- ", n/2) }},
+	{"question marks", "nested more than 32 deep", func(n int) string { return strings.Repeat("? ", n/2) }},
+	{"indentation", "nested more than 32 deep", func(n int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			b.WriteString(strings.Repeat(" ", i) + "a:\n")
+		}
+		return b.String()
+	}},
+	{"keys", "more than 5000 entries", func(n int) string { return fillLines(n, "k%d: 1\n") }},
+	{"keys in braces", "more than 5000 entries", func(n int) string { return "fetch: {headers: {" + fillLines(n/2, "k%d: 1,") + "}}" }},
+	{"keys of many mappings", "more than 20000 keys", func(n int) string { return "a:\n" + fillLines(2*n, "- {a: 1, b: 2, c: 3, d: 4, e: %d}\n") }},
+	{"keys without a value", "have no value", func(n int) string { return fillLines(n, "k%d:\n") }},
+	{"names in braces", "have no value", func(n int) string { return "fetch: {headers: {" + fillLines(n/2, "k%d,") + "}}" }},
+	{"items without a value", "have no value", func(n int) string { return "seeds:\n" + strings.Repeat("-\n", n/4) }},
+	{"long names around a list", "longer than 1024 bytes together", func(n int) string {
+		return strings.Repeat("a", 1000) + ": {" + strings.Repeat("b", 1000) + ": [" + strings.Repeat("c,", n/8) + "]}"
+	}},
+	{"aliases", "anchors, aliases and tags", func(n int) string { return "seeds: [&a b]\nx:\n" + strings.Repeat("- *a\n", n/8) }},
+	{"lists of aliases", "anchors, aliases and tags", func(int) string {
+		var b strings.Builder
+		b.WriteString("a0: &a0 [x, x]\n")
+		for i := 1; i < 64; i++ {
+			fmt.Fprintf(&b, "a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
+		}
+		return b.String()
+	}},
+	{"tags", "anchors, aliases and tags", func(n int) string { return strings.Repeat("- !!str a\n", n/16) }},
+	{"a long value", "longer than 65536 bytes", func(n int) string { return "handler: " + strings.Repeat("b", n) }},
+	{"a long block", "longer than 65536 bytes", func(n int) string { return "handler: |\n" + strings.Repeat("  bbbbbb\n", n/9) }},
+	{"documents", "here another begins", func(n int) string { return strings.Repeat("---\n", n/16) }},
+	{"tabs in quotes", "more than 256 tabs", func(n int) string { return `handler: "` + strings.Repeat("\t", n) + `x"` }},
+	{"less-than signs", "more than 256 <", func(n int) string { return "handler: " + strings.Repeat("<", n) }},
+	{"blank lines behind a block", "more than 256 blank lines", func(n int) string {
+		return "handler: |\n" + strings.Repeat("  b\n", n/8) + strings.Repeat(" \r\n", n/8)
+	}},
+}
+
+// fillLines returns about n bytes of lines that have their number in them.
+func fillLines(n int, format string) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// maxYAMLCost is how many bytes reading a project file may allocate for each of its own,
+// beside maxYAMLBase. Nearly all are garbage at once.
+const maxYAMLCost, maxYAMLBase = 400, 4 << 20
+
+// A file that costs more than its length is refused, at a cost in proportion to its length.
+func TestCostlyProjects(t *testing.T) {
+	for _, tt := range costlyTexts {
+		for _, n := range []int{100_000, 400_000} {
+			text := tt.text(n)
+			var err error
+			cost := allocated(func() { _, err = parseDraft("p.yaml", []byte(text)) })
+			switch {
+			case err == nil, n == 100_000 && !strings.Contains(err.Error(), tt.says):
+				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.says)
+			}
+			if most := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > most {
+				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name, len(text), cost>>20, most>>20)
+			}
+			if err != nil && len(err.Error()) > 2000 {
+				t.Errorf("%s: the error has %d bytes", tt.name, len(err.Error()))
+			}
+		}
+	}
+}
+
+// allocated returns how many bytes do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Large files that make sense stay within the limits.
+func TestLargeProjects(t *testing.T) {
+	hosts := "politeness:\n  hosts:\n" + fillLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
+	for name, text := range map[string]string{
+		"seeds in lines":      "seeds:\n" + fillLines(900_000, "  - https://example.com/a,b/%d.html?x=1&y=2#z\n"),
+		"short seeds":         "seeds:\n" + fillLines(900_000, "- http://a.io/%d\n"),
+		"seeds as JSON":       `{"seeds": [` + strings.TrimSuffix(fillLines(900_000, `"https://example.com/%d",`), ",") + "]}",
+		"seeds in brackets":   "seeds: [" + fillLines(400_000, "https://example.com/%d, ") + "https://example.com/]",
+		"hosts":               hosts,
+		"patterns":            "scope:\n  exclude:\n" + fillLines(200_000, "    - '^https://[a-z]+\\.example/%d/(a|b){1,2}$'\n"),
+		"comments":            fillLines(400_000, "# note %d: with [brackets], {braces} & * marks\n") + "seeds: [http://a.example/]\n",
+		"Windows's lines":     strings.ReplaceAll("# a\n\n\nseeds:\n"+fillLines(400_000, "  - http://a.example/%d\n"), "\n", "\r\n"),
+		"paragraphs of blank": strings.Repeat("# a\n"+strings.Repeat("\n", 100), 50) + "seeds: [http://a.example/]\n",
+	} {
+		var err error
+		cost := allocated(func() { _, err = parseDraft("p.yaml", []byte(text)) })
+		if err != nil {
+			t.Errorf("%s, %d bytes: %.300v", name, len(text), err)
+		}
+		if most := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > most {
+			t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", name, len(text), cost>>20, most>>20)
+		}
+	}
+}
+
+// An excess is told with its line and column.
+func TestExcessPlace(t *testing.T) {
+	_, err := parseDraft("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
+	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:42: lists and mappings are nested more than 32 deep") {
+		t.Error(err)
+	}
+	_, err = parseDraft("p.yaml", []byte("a: 1\r\nü: \""+strings.Repeat("\t", 300)))
+	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:261: the line has more than 256 tabs") {
+		t.Error(err)
+	}
+}
+
+// The count that bounds the lexer's memory bounds its tokens, and whatever passes the
+// limits is parsed at a cost in proportion to its length.
+func FuzzYAMLLimits(f *testing.F) {
+	sample, err := os.ReadFile("testdata/project.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(sample))
+	for _, tt := range costlyTexts {
+		f.Add(tt.text(200))
+		f.Add(tt.text(3000))
+	}
+	for _, text := range []string{"%a b c d", "\"\\q\\q", "- %a b c\n", "...&a", "--- a\n... b", "<<: <<: a", "\t\t\ta", "? ? a\n: b", "{a, b, : c}", "!a!b !", "@ ` @"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<16 {
+			return
+		}
+		s := &yamlScan{text: text, line: 1, blank: true}
+		for i := range len(text) {
+			s.read(i)
+		}
+		if checkYAMLText(text) != nil {
+			return
+		}
+		if tokens := lexer.Tokenize(text); len(tokens) > s.marks+1 {
+			t.Errorf("%d tokens, and %d marks were counted: %q", len(tokens), s.marks, text)
+		}
+		cost := allocated(func() { _, _ = parseDraft("p.yaml", []byte(text)) })
+		if most := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > most {
+			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, most>>20, text)
+		}
+	})
+}
