@@ -61,6 +61,9 @@ var (
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
 	// errBroken ends a request that net/http is about to send a second time.
 	errBroken = errors.New("the server broke the connection off before it answered")
+	// errUpgrade is of an answer for which net/http hands out the connection as the
+	// body, whose reader knows of no context and no end.
+	errUpgrade = &told{"the server answers 101 (Switching Protocols), for which the request does not ask", decorum.Malformed, nil}
 )
 
 // explain returns why a request brought no answer.

@@ -74,8 +74,9 @@ type Config struct {
 	Resolver *net.Resolver
 	DNSTTL   time.Duration
 	// Transport sends the requests; nil: one made from the fields above. One
-	// that is given must not follow redirects, and the fields from Proxy on mean
-	// nothing to it. It is for tests without a network.
+	// that is given must not follow redirects, must end the reading of a body when the
+	// context of its request is done, and the fields from Proxy on mean nothing to it.
+	// It is for tests without a network.
 	Transport http.RoundTripper
 }
 

@@ -107,6 +107,10 @@ func hostiles(t *testing.T) []hostile {
 		{name: "a negative Content-Length", serve: says(ok+"Content-Length: -5\r\n\r\nspam", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
 		{name: "no HTTP", serve: says("SSH-2.0-OpenSSH_9.2p1\r\n", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
 		{name: "nothing", serve: says("", ""), err: "EOF"},
+		{name: "another protocol", serve: func(w io.Writer) {
+			io.WriteString(w, switching)
+			io.Copy(io.Discard, w.(io.Reader)) // until the crawl closes the connection
+		}, err: "the server answers 101", kind: decorum.Malformed},
 	}
 }
 

@@ -105,6 +105,10 @@ func TestHTTP2(t *testing.T) {
 		{"gone", func(_ *http2.Framer, c net.Conn, _ uint32) { c.Close() }, "EOF"},
 		{"silence", func(*http2.Framer, net.Conn, uint32) {}, "no answer within 1s"},
 		{"a body that does not end", func(f *http2.Framer, _ net.Conn, stream uint32) { answerH2(f, stream, false) }, "no whole answer within 2s"},
+		{"another protocol", func(f *http2.Framer, _ net.Conn, stream uint32) {
+			block := headerBlock(":status", "101")
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndHeaders: true})
+		}, "no answer within 1s"},
 		{"a body reset", func(f *http2.Framer, _ net.Conn, stream uint32) {
 			answerH2(f, stream, false)
 			_ = f.WriteRSTStream(stream, http2.ErrCodeInternal)

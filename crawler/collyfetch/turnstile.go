@@ -101,6 +101,10 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	if err := req.Context().Err(); err != nil {
 		return nil, err // it came over a connection that was refused
 	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return nil, errUpgrade // the body is the connection itself, which Close closes
+	}
+	defer p.closeAfter(req.Context(), res)()
 	if p.proxied && res.StatusCode == http.StatusProxyAuthRequired {
 		return nil, errProxyAuth
 	}
@@ -113,6 +117,16 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 		Body: body, Truncated: truncated, Addr: p.addr, Start: start, End: time.Now(),
 	}
 	return res, nil
+}
+
+// closeAfter closes the passage's connection when ctx is done, until stop is called: the
+// reader of a body then ends, whether it knows of ctx or not. Over HTTP/2, where other
+// visits may use the connection, net/http resets the stream when ctx is done.
+func (p *passage) closeAfter(ctx context.Context, res *http.Response) (stop func() bool) {
+	if p.conn == nil || res.Body == http.NoBody || overHTTP2(p.conn) {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(ctx, func() { p.conn.Close() })
 }
 
 // awaitHead breaks the passage off if the header of the answer is late, until

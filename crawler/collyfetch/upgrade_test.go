@@ -1,0 +1,190 @@
+package collyfetch_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
+
+// An upgrader answers one kind of visit with 101, and holds the connection until the
+// client closes it.
+type upgrader struct {
+	visit string // the path that is answered so
+	conns atomic.Int32
+}
+
+func (u *upgrader) talk(c net.Conn) {
+	u.conns.Add(1)
+	defer u.conns.Add(-1)
+	defer c.Close()
+	r, err := http.ReadRequest(bufio.NewReader(c))
+	if err != nil {
+		return
+	}
+	answer := "<p>a page</p>"
+	switch {
+	case r.URL.Path == u.visit:
+		io.WriteString(c, switching)
+		io.Copy(io.Discard, c)
+		return
+	case r.URL.Path == "/robots.txt":
+		answer = "User-agent: *\nAllow: /\nSitemap: http://" + r.Host + "/sitemap.xml\n"
+	}
+	fmt.Fprintf(c, "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s", ok, len(answer), answer)
+}
+
+// crawlOf returns a crawl of one page of each of so many hosts, all of which are at
+// address.
+func crawlOf(t *testing.T, hosts int, address string, cfg collyfetch.Config) *crawler.Crawler {
+	t.Helper()
+	to, err := collyfetch.ParseConnectTo("::" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnectTo = append(cfg.ConnectTo, to)
+	crawl, _ := begin(t, collyfetch.Config{})
+	fetcher, err := collyfetch.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawl.Fetcher, crawl.Handler = fetcher, nil
+	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
+	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 64
+	for i := range hosts {
+		u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test/page", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return crawl
+}
+
+// errEnough stops a crawl of which a test has seen enough.
+var errEnough = errors.New("enough was seen")
+
+// TestUpgradesHoldNoWorker: hosts that answer 101 to a page, a robots.txt or a sitemap,
+// and hold the connection, take no longer than those that answer.
+func TestUpgradesHoldNoWorker(t *testing.T) {
+	const hosts = 80 // more than there are workers
+	for _, visit := range []string{"/page", "/robots.txt", "/sitemap.xml"} {
+		t.Run(visit, func(t *testing.T) {
+			t.Parallel()
+			u := &upgrader{visit: visit}
+			l := listen(t, "127.0.0.1:0")
+			go accept(l, u.talk)
+			cfg := hostileConfig
+			cfg.Timeout, cfg.FirstByte = time.Hour, time.Hour // no limit ends the visits
+			crawl := crawlOf(t, hosts, l.Addr().String(), cfg)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			run, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			var mu sync.Mutex
+			malformed := 0
+			crawl.Hooks.Visited = func(v *crawler.Visit) {
+				mu.Lock()
+				defer mu.Unlock()
+				if errors.Is(v.Err, decorum.Malformed) && strings.HasSuffix(v.URL().String(), visit) {
+					if malformed++; malformed == hosts {
+						stop(errEnough) // what is asked for again comes after minutes
+					}
+				}
+			}
+			if err := crawl.Run(run); err != nil && !errors.Is(err, errEnough) {
+				t.Fatal(err)
+			}
+			if malformed < hosts {
+				t.Errorf("%d visits were malformed, want one of each of %d hosts", malformed, hosts)
+			}
+			for u.conns.Load() > 0 && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			if ctx.Err() != nil {
+				t.Errorf("%d connections are still open", u.conns.Load())
+			}
+		})
+	}
+}
+
+// A deaf transport hides the end of a visit from net/http, which then reads bodies
+// as it reads that of an upgrade.
+type deaf struct{ http.RoundTripper }
+
+func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
+	return d.RoundTripper.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+}
+
+// TestBodiesEndWithTheVisit: a body that hangs, or comes byte by byte, ends with the
+// time of its visit and with a stop, even if its reader does not know of either.
+func TestBodiesEndWithTheVisit(t *testing.T) {
+	const head = ok + "Content-Length: 100000\r\n\r\n"
+	hang := func(w io.Writer) {
+		io.WriteString(w, head)
+		io.Copy(io.Discard, w.(io.Reader))
+	}
+	for _, tt := range []struct {
+		name  string
+		serve func(io.Writer)
+		halt  bool
+		err   string
+	}{
+		{"it hangs", hang, false, "no whole answer within 300ms"},
+		{"it comes byte by byte", trickles(head, "slow "), false, "no whole answer within 300ms"},
+		{"it hangs, and the crawl is stopped", hang, true, "stopped"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			begun := make(chan struct{})
+			address := hostile{serve: func(w io.Writer) { close(begun); tt.serve(w) }}.start(t)
+			cfg := hostileConfig
+			cfg.Timeout, cfg.FirstByte = 300*time.Millisecond, 300*time.Millisecond
+			if tt.halt {
+				cfg.Timeout, cfg.FirstByte = time.Hour, time.Hour
+			}
+			cfg.Transport = deaf{collyfetch.NewTransport(cfg)}
+			fetcher, err := collyfetch.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := fetcher.Fetch(ctx, pageTicket(t, "http://"+address+"/page"))
+				ended <- err
+			}()
+			<-begun
+			if tt.halt {
+				stop(errors.New("stopped"))
+			}
+			select {
+			case err := <-ended:
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want %q", err, tt.err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("the visit goes on")
+			}
+		})
+	}
+}
