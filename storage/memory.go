@@ -31,6 +31,7 @@ type Memory struct {
 	seen    map[seenKey]*waiting // where it waits, if it rests
 	leases  map[uint64]*memoryLease
 	parked  int
+	counted countedHosts
 	order   uint64 // the last number given: of leases
 }
 

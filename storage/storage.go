@@ -107,6 +107,9 @@ type Store interface {
 	// SetNote keeps value, of at most MaxNote bytes; nil deletes.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 
+	// HostCounter counts the hosts whose URLs the crawl queues.
+	HostCounter
+
 	// Counts returns how much of what the store holds.
 	Counts(ctx context.Context) (Counts, error)
 

@@ -102,6 +102,23 @@ func (s *Store) Lease(ctx context.Context, now time.Time, _ time.Duration, most 
 	return nil, next, errNothing
 }
 
+// AdmitHosts implements storage.Store. It admits all hosts: which of them the
+// recorded crawl admitted, its ledger says by their visits.
+func (s *Store) AdmitHosts(
+	_ context.Context, hosts []storage.HostAdmission, _ storage.HostLimits,
+) ([]storage.HostFate, error) {
+	fates := make([]storage.HostFate, len(hosts))
+	for i := range fates {
+		fates[i] = storage.HostKnown
+	}
+	return fates, nil
+}
+
+// HostCount implements storage.Store.
+func (s *Store) HostCount(context.Context, storage.HostAdmission) (storage.HostCount, error) {
+	return storage.HostCount{Hosts: len(s.all()), Counted: true}, nil
+}
+
 // Renew implements storage.Store: leases do not run out.
 func (s *Store) Renew(context.Context, storage.Lease, time.Time, time.Duration) error { return nil }
 

@@ -66,8 +66,8 @@ func runAndKill(t *testing.T, path string, from int) (flushed int) {
 	return flushed
 }
 
-// TestCrashChild is the process that is killed. Of each number it adds a URL,
-// then notes the number; then it finishes a URL and notes how many that were.
+// TestCrashChild is the process that is killed. Of each number it counts a host
+// and adds a URL, then notes the number; then it finishes a URL and notes how many that were.
 func TestCrashChild(t *testing.T) {
 	path := os.Getenv(crashEnv)
 	if path == "" {
@@ -81,7 +81,9 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.Add(t.Context(), []storage.Entry{e}, 0)
+		_, err := s.AdmitHosts(t.Context(), []storage.HostAdmission{crashHost(i)}, storage.HostLimits{})
+		must(t, err)
+		_, err = s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)
 		must(t, s.SetNote(t.Context(), o, "last", []byte(strconv.Itoa(i))))
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
@@ -101,6 +103,27 @@ func TestCrashChild(t *testing.T) {
 	}
 }
 
+// crashHost returns the host that is counted with a number.
+func crashHost(i int) storage.HostAdmission {
+	return storage.HostAdmission{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
+}
+
+// checkCrashedHosts wants the hosts up to the last number to be counted, once
+// each: after that at most the one whose note was lost.
+func checkCrashedHosts(t *testing.T, s *Store, last int) {
+	t.Helper()
+	for i := max(1, last-50); i <= last+1; i++ {
+		got, err := s.HostCount(t.Context(), crashHost(i))
+		must(t, err)
+		if i <= last && !got.Counted {
+			t.Errorf("host %d is not counted, note %d is there", i, last)
+		}
+		if got.Hosts < last || got.Hosts > last+1 || got.OfDomain != got.Hosts {
+			t.Fatalf("%d hosts are counted, %d of the domain, note %d is there", got.Hosts, got.OfDomain, last)
+		}
+	}
+}
+
 // checkCrashed opens the store of a killed process and returns the last number in it.
 func checkCrashed(t *testing.T, path string) (last int) {
 	t.Helper()
@@ -115,6 +138,7 @@ func checkCrashed(t *testing.T, path string) (last int) {
 		notes[h] = note(t, s, crashOrigin(h), "last")
 		last = max(last, notes[h])
 	}
+	checkCrashedHosts(t, s, last)
 	for i := max(1, last-crashHosts+1); i <= last; i++ {
 		if notes[i%crashHosts] != i {
 			t.Errorf("note %d is missing, note %d is there", i, last)

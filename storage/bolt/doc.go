@@ -55,6 +55,7 @@
 //	prints   number 4, highest fingerprint 8        → fingerprints 8 each, in order
 //	resting  number 4, fingerprint 8                → key in urls
 //	notes    number 4, key                          → value
+//	counted  domain, 0, host                        → empty; without a host: how many there are
 //	log      number of the piece 8                  → changes
 //
 // Lanes are those of package schedule, and two more: for what is parked, and

@@ -40,8 +40,9 @@ type write struct {
 	pieces [][]byte
 	first  uint64 // number of the first piece
 	folds  []fold
-	trim   uint64 // the log before this piece is all folded; 0 if it is not
-	freed  int    // changes of the log that go with that
+	hosts  *counting // new ones; nil if there are none
+	trim   uint64    // the log before this piece is all folded; 0 if it is not
+	freed  int       // changes of the log that go with that
 }
 
 // A fold is what becomes of one origin.
@@ -86,7 +87,7 @@ func (s *Store) seal() *write {
 	}
 	s.calm = idle
 	s.writes++
-	w := &write{number: s.writes, first: s.piece}
+	w := &write{number: s.writes, first: s.piece, hosts: s.sealCounted()}
 	s.recordChanged()
 	s.logged += s.redo.n
 	w.pieces = s.redo.take()
@@ -98,7 +99,9 @@ func (s *Store) seal() *write {
 }
 
 // unsaved returns how many changes are to be written, about.
-func (s *Store) unsaved() int { return s.redo.n + len(s.unlogged) + len(s.hostsUnlogged) }
+func (s *Store) unsaved() int {
+	return s.redo.n + len(s.unlogged) + len(s.hostsUnlogged) + s.unsavedHosts()
+}
 
 // recordChanged puts into the log what the changed origins and hosts are now.
 func (s *Store) recordChanged() {
@@ -175,6 +178,7 @@ func (s *Store) settle(w *write) {
 		f.o.folding = nil
 		s.entertain(f.o)
 	}
+	s.settleCounted(w.hosts)
 	s.logged -= w.freed
 	s.writing, s.written = nil, w.number
 }
@@ -201,6 +205,9 @@ func (w *write) apply(tx *bbolt.Tx) error {
 				return err
 			}
 		}
+	}
+	if err := w.hosts.put(tx); err != nil {
+		return err
 	}
 	return w.log(tx.Bucket([]byte(bucketLog)))
 }

@@ -21,6 +21,7 @@ const (
 	bucketResting = "resting"
 	bucketNotes   = "notes"
 	bucketLog     = "log"
+	bucketCounted = "counted" // made by loadCounted: a file of before has none
 )
 
 func buckets() []string {
@@ -69,6 +70,9 @@ func (s *Store) takeOver(tx *bbolt.Tx) error {
 		return err
 	}
 	if s.crashed, err = metaTime(meta, keyCrashed); err != nil {
+		return err
+	}
+	if err := s.loadCounted(tx); err != nil {
 		return err
 	}
 	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}

@@ -46,6 +46,7 @@ type state struct {
 	token   uint64 // the last one given
 	seen    int
 	parked  int
+	counted hostCounts
 
 	cached int             // weight of the heads of lanes
 	heads  []*origin       // that have some, or had: the first are forgotten first

@@ -66,6 +66,9 @@
 //	w            sorted set  workers                              → when they were heard of (likewise)
 //	w:WORKER     hash        what a worker has done (likewise)
 //	b            hash        the board: values by name (of the first partition)
+//	i            hash        how many hosts are counted (of the first partition)
+//	i:d          hash        domain → how many of them are of it (likewise)
+//	s:#hosts:N   set         fingerprints of hosts that are counted: a part of them (likewise)
 //	a            list        origins that were met
 //	d            sorted set  hosts to be leased                    → when they are due
 //	o            sorted set  tokens of leases                      → when they run out

@@ -43,6 +43,9 @@ var (
 	postScript     = load("post")
 	boardScript    = load("board")
 	musterScript   = load("muster")
+	admitScript    = load("admit")
+
+	hostCountScript = load("hostcount")
 )
 
 // load puts a verb together with what all verbs share.

@@ -85,6 +85,16 @@ var durableTests = []struct {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
+	{"the hosts that were counted", func(d *durable) {
+		l := storage.HostLimits{PerDomain: 2, Hosts: 3}
+		d.admit(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
+		d.reopen()
+		d.admit(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainFull, storage.HostKnown)
+		d.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		d.reopen()
+		d.admit(l, "c.example", []string{"c.example"}, storage.HostsFull)
+		d.wantHosts("2.a.example", "a.example", storage.HostCount{Hosts: 3, OfDomain: 2, Counted: true})
+	}},
 	{"a host without URLs", func(d *durable) {
 		d.add(1, page("https://a.example/1"))
 		d.visit(d.take(at(0), "https://a.example/1"), at(100))

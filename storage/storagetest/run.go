@@ -13,7 +13,7 @@ import (
 // for an empty Store of its own, and closes it.
 func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, group := range [][]test{addTests, orderTests, rankTests, clockTests, leaseTests, nextTests,
-		ackTests, requestTests, restTests, recallTests, holdTests, keepTests} {
+		ackTests, requestTests, restTests, recallTests, holdTests, keepTests, hostTests} {
 		for _, tt := range group {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
