@@ -124,15 +124,21 @@ func (s *Scope) fullHost(u decorum.URL) error {
 }
 
 // Room returns why a link to u, which the crawl does not know, would be refused
-// for the URLs that its host has; nil if it would not, or the store cannot tell.
+// for the URLs that its host has, or for the hosts that there are; nil if it would
+// not, or the store cannot tell.
 func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
 	if f.cfg.Scope == nil || !ok {
 		return nil, nil
 	}
-	info, _, err := store.Origin(ctx, u.Origin())
-	if err != nil || info.Seen < f.cfg.Scope.cfg.MaxURLsPerHost {
+	info, met, err := store.Origin(ctx, u.Origin())
+	switch {
+	case err != nil:
 		return nil, err
+	case info.Seen >= f.cfg.Scope.cfg.MaxURLsPerHost:
+		return f.cfg.Scope.fullHost(u), nil
+	case met && info.Seen > 0:
+		return nil, nil // the host has URLs already
 	}
-	return f.cfg.Scope.fullHost(u), nil
+	return f.hostRoom(ctx, u)
 }

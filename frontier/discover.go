@@ -38,6 +38,14 @@ func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error)
 			free = append(free, *e)
 		}
 	}
+	// A host that is one too many is refused before anything of it is stored. Seeds
+	// come first: what they name is there when links to it are judged.
+	if free, err = f.admitHosts(ctx, refused, free); err != nil {
+		return 0, err
+	}
+	if crowd, err = f.admitHosts(ctx, refused, crowd); err != nil {
+		return 0, err
+	}
 	if len(free) > 0 {
 		if added, err = f.addFree(ctx, free...); err != nil {
 			return added, err

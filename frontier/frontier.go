@@ -53,6 +53,11 @@ type Config struct {
 	// at a time, and must not block.
 	Discovered func(storage.Entry)
 	Refused    func(storage.Entry, error)
+	// LowMemory reports whether new hosts must wait because memory is nearly used
+	// up: links to them are refused, and counted as LowMemory, until it returns
+	// false. It is called by many at a time and must be quick. Nil: memory is no
+	// limit.
+	LowMemory func() bool
 }
 
 // A Frontier hands out URLs of hosts that may be visited now. Its methods may
@@ -68,6 +73,7 @@ type Frontier struct {
 	wake    chan struct{} // something changed: ask the store again
 
 	familiar familiar
+	admitted admittedHosts
 	patterns patterns
 	secured  secured
 	refused  sightings
@@ -86,7 +92,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 		cfg.Now = time.Now
 	}
 	return &Frontier{store: store, cfg: cfg, familiar: familiar{seed: maphash.MakeSeed()},
-		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
+		admitted: admittedHosts{seed: maphash.MakeSeed()},
+		refused:  sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
@@ -167,7 +174,12 @@ func (f *Frontier) ReviveAll(ctx context.Context) error {
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the
 // host is due, so that holds stay of which stands says that they should.
+//
+// A run that goes on may find a store that counted no hosts yet: see CountHosts.
 func (f *Frontier) Reopen(ctx context.Context, stands func(storage.OriginInfo) bool) error {
+	if err := f.CountHosts(ctx); err != nil {
+		return err
+	}
 	const batch = 10_000
 	store, ok := f.store.(storage.Inspector)
 	for more := ok; more; {

@@ -81,6 +81,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 	if next.Lost != f.lost {
 		f.lost = next.Lost
 		f.familiar.forget() // before what was lost is given out again
+		f.admitted.forget()
 	}
 	if len(leases) > 0 {
 		f.ready = leases

@@ -27,6 +27,10 @@ const (
 	FullHost       Reason = "host_urls"    // ScopeConfig.MaxURLsPerHost
 	unknownRefusal Reason = "scope"
 
+	ManyHostsOfDomain Reason = "domain_hosts" // ScopeConfig.MaxHostsPerDomain
+	ManyHosts         Reason = "hosts"        // ScopeConfig.MaxHosts
+	LowMemory         Reason = "memory"       // Config.LowMemory
+
 	SessionID Reason = "session_id" // no refusal: taken off the path
 )
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"regexp"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -63,7 +61,13 @@ type ScopeConfig struct {
 	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
 	// ports count apart; seeds are queued even then.
 	MaxURLsPerHost int
-	Year           int // in which the crawl is: calendars far from it end; 0: none does
+	// MaxHostsPerDomain is how many hosts of a registrable domain ever have a URL
+	// queued: see RegistrableDomain. Hosts of seeds are counted and never refused,
+	// and so are hosts to which a robots.txt redirects.
+	MaxHostsPerDomain int
+	// MaxHosts is how many hosts ever have a URL queued, of all domains together.
+	MaxHosts int
+	Year     int // in which the crawl is: calendars far from it end; 0: none does
 }
 
 // Defaults of the limits of a ScopeConfig.
@@ -76,6 +80,8 @@ const (
 	DefaultMaxRedirects      = 10
 	DefaultMaxURLsPerPattern = 100_000
 	DefaultMaxURLsPerHost    = 1_000_000
+	DefaultMaxHostsPerDomain = 10_000
+	DefaultMaxHosts          = 1_000_000
 )
 
 func (c ScopeConfig) withDefaults() ScopeConfig {
@@ -87,6 +93,8 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, DefaultMaxRedirects)
 	c.MaxURLsPerPattern = cmp.Or(c.MaxURLsPerPattern, DefaultMaxURLsPerPattern)
 	c.MaxURLsPerHost = cmp.Or(c.MaxURLsPerHost, DefaultMaxURLsPerHost)
+	c.MaxHostsPerDomain = cmp.Or(c.MaxHostsPerDomain, DefaultMaxHostsPerDomain)
+	c.MaxHosts = cmp.Or(c.MaxHosts, DefaultMaxHosts)
 	return c
 }
 
@@ -150,11 +158,7 @@ func (s *Scope) root(u decorum.URL) string {
 	case Origin:
 		return u.Origin().String()
 	case Domain:
-		host := u.Origin().Host()
-		if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-			return domain
-		}
-		return host // an address, or a public suffix itself
+		return RegistrableDomain(u.Origin().Host())
 	}
 	return u.Origin().Host()
 }

@@ -59,7 +59,11 @@ func (f *Frontier) refuse(e storage.Entry, why error) {
 	if errors.As(why, &refusal) {
 		one.Why = refusal.Why
 	}
-	if one.Reason != Elsewhere { // of hosts that are not the crawl's there is no end
+	switch one.Reason {
+	case Elsewhere, ManyHosts, LowMemory: // of hosts that are not the crawl's there is no end
+	case ManyHostsOfDomain:
+		one.Host = RegistrableDomain(e.URL.Origin().Host())
+	default:
 		one.Host = e.URL.Origin().Host()
 	}
 	f.refused.count(one)

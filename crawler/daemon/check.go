@@ -170,6 +170,8 @@ func checkNumbers(p *Project) *fault {
 		{"scope.max_redirects", float64(p.Scope.MaxRedirects), 0, 1e6},
 		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
+		{"scope.max_hosts_per_domain", float64(p.Scope.MaxHostsPerDomain), 0, math.MaxInt32},
+		{"scope.max_hosts", float64(p.Scope.MaxHosts), 0, math.MaxInt32},
 		{"discover.max_links", float64(p.Discover.MaxLinks), 1, 1e6},
 		{"discover.max_sitemaps", float64(p.Discover.MaxSitemaps), 1, 1e6},
 		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},

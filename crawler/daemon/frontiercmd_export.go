@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -211,7 +212,7 @@ func (x *exporter) seen(ctx context.Context, o decorum.Origin) {
 func (x *exporter) notes(ctx context.Context, s store, name string) {
 	for _, o := range append(x.names(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.try(s.Notes(ctx, o, func(key string, value []byte) bool {
-			if key == importNote && o.IsZero() {
+			if o.IsZero() && (key == importNote || frontier.IsOwnNote(key)) {
 				return true
 			}
 			x.end.Notes++

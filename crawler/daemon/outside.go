@@ -22,6 +22,10 @@ var limitFields = map[frontier.Reason]string{
 	frontier.FarCalendar:   "",
 	frontier.FullOfPattern: "scope.max_urls_per_pattern",
 	frontier.FullHost:      "scope.max_urls_per_host",
+
+	frontier.ManyHostsOfDomain: "scope.max_hosts_per_domain",
+	frontier.ManyHosts:         "scope.max_hosts",
+	frontier.LowMemory:         "",
 }
 
 // mostWarned is how many warnings of limits, and of seeds, a run gives.
@@ -39,9 +43,9 @@ type outside struct {
 	warned map[hostLimit]bool // at most mostWarned
 }
 
-// A hostLimit is a limit that a host has reached.
+// A hostLimit is a limit that a host or a domain has reached.
 type hostLimit struct {
-	host   string
+	host   string // the domain where the limit is one of a domain; empty: the whole crawl
 	reason frontier.Reason
 }
 
@@ -66,24 +70,39 @@ func (o *outside) refuse(e storage.Entry, err error) {
 	}
 }
 
-// reach warns when a host reaches a limit for the first time in the run.
+// reach warns when a host, a domain or the crawl reaches a limit for the first time
+// in the run.
 func (o *outside) reach(e storage.Entry, err error, field string) {
 	at := hostLimit{e.URL.Origin().Host(), frontier.ReasonOf(err)}
+	who, named := "a host has", "host"
+	switch at.reason {
+	case frontier.ManyHostsOfDomain:
+		who, named, at.host = "a domain has", "domain", frontier.RegistrableDomain(at.host)
+	case frontier.ManyHosts:
+		who, named, at.host = "the crawl has", "", ""
+	case frontier.LowMemory:
+		return // the source of Config.LowMemory logs it
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.warned[at] || len(o.warned) >= mostWarned {
+	// The limit of the crawl has one warning, so that many hosts cannot hide it.
+	if o.warned[at] || len(o.warned) >= mostWarned && named != "" {
 		return
 	}
 	if o.warned == nil {
 		o.warned = map[hostLimit]bool{}
 	}
 	o.warned[at] = true
-	attrs := []any{"host", at.host, "reason", at.reason, "why", cause(err), "url", shown(e.URL.String())}
+	var attrs []any
+	if named != "" {
+		attrs = append(attrs, named, at.host)
+	}
+	attrs = append(attrs, "reason", at.reason, "why", cause(err), "url", shown(e.URL.String()))
 	if field != "" {
 		attrs = append(attrs, "field", field)
 	}
-	o.log.Warn("a host has reached a limit; what is beyond is refused, and counted in decorum report", attrs...)
-	if len(o.warned) == mostWarned {
+	o.log.Warn(who+" reached a limit; what is beyond is refused, and counted in decorum report", attrs...)
+	if len(o.warned) == mostWarned && named != "" {
 		o.log.Warn("further hosts that reach limits are named by decorum report only")
 	}
 }

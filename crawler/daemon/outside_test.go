@@ -56,6 +56,25 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 	}
 }
 
+// Of endless hosts of a domain there is one warning, which names the domain, and one
+// of the crawl, however many hosts have reached limits before.
+func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
+	var o outside
+	log := refusedBy(t, &o, frontier.ManyHostsOfDomain, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
+	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
+		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
+		t.Errorf("logged %s", log)
+	}
+	for i := range 2 * mostWarned {
+		refusedBy(t, &o, frontier.FullHost, fmt.Sprintf("http://h%d.test/", i))
+	}
+	log = refusedBy(t, &o, frontier.ManyHosts, "http://b.test/", "http://c.test/")
+	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "the crawl has reached a limit") ||
+		!strings.Contains(log, "reason=hosts") || !strings.Contains(log, "field=scope.max_hosts") {
+		t.Errorf("logged %s", log)
+	}
+}
+
 // However many hosts reach limits, the log stays readable.
 func TestWarningsOfLimitsAreBounded(t *testing.T) {
 	var o outside

@@ -170,7 +170,8 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 		Within: within, FTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxRepeat: p.Scope.MaxRepeat,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
-		MaxURLsPerHost: p.Scope.MaxURLsPerHost, Year: time.Now().Year(),
+		MaxURLsPerHost: p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
+		MaxHosts: p.Scope.MaxHosts, Year: time.Now().Year(),
 	}
 	if cfg.MaxDepth == 0 {
 		cfg.MaxDepth = -1

@@ -59,6 +59,8 @@ type Scope struct {
 	MaxRedirects      int      `yaml:"max_redirects"`        // in a row
 	MaxURLsPerPattern int      `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
 	MaxURLsPerHost    int      `yaml:"max_urls_per_host"`    // ever queued
+	MaxHostsPerDomain int      `yaml:"max_hosts_per_domain"` // of a registrable domain, that ever have a URL queued; seeds' hosts are never refused
+	MaxHosts          int      `yaml:"max_hosts"`            // of all domains together, that ever have a URL queued; seeds' hosts are never refused
 	Params            Params   `yaml:"params"`
 }
 
@@ -208,6 +210,7 @@ func DefaultProject() Project {
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
 			MaxRepeat: frontier.DefaultMaxRepeat, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
+			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
 		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), Meta: true},
 		Politeness: Politeness{

@@ -44,7 +44,9 @@ What is refused where it is found is never queued: URLs out of scope, and those
 that a site seems to make up without end. They are counted by reason, each time that
 they are found: within, include, exclude, depth, scheme, url_length, and the limits
 params, path_depth, path_repeat, redirects, calendar (a year far from ours),
-pattern_urls and host_urls. URLs with the id of a session in their path are counted
+pattern_urls, host_urls, domain_hosts, hosts and memory (links to new hosts, of a
+domain or a crawl that has as many as it may have, or while memory is nearly used up).
+URLs with the id of a session in their path are counted
 where it is taken off: a site that has many of them made up as many URLs. A crash
 may lose the count of the last minute.
 

@@ -1,0 +1,224 @@
+package frontier
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A name in DNS costs nothing: with a wildcard record a domain has as many hosts
+// as its pages link to, and each takes memory, a robots.txt and a place in the
+// schedule. So new hosts are limited, for each registrable domain and for the
+// crawl. The store counts them, and never forgets one.
+
+// RegistrableDomain returns the domain of a host that somebody registers, by the
+// public suffix list: example.co.uk of www.example.co.uk. Private suffixes count,
+// as for Domain: each user of github.io is a domain of its own, since each is
+// another's site. The domain of an IP address, or of a public suffix, is itself.
+func RegistrableDomain(host string) string {
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return domain
+	}
+	return host
+}
+
+// admission returns what the store counts of the host of u.
+func admission(u decorum.URL) storage.HostAdmission {
+	host := u.Origin().Host()
+	return storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
+}
+
+// hostLimits returns how many hosts there may be now.
+func (f *Frontier) hostLimits() storage.HostLimits {
+	cfg := &f.cfg.Scope.cfg
+	return storage.HostLimits{
+		Hosts: cfg.MaxHosts, PerDomain: cfg.MaxHostsPerDomain,
+		Closed: f.cfg.LowMemory != nil && f.cfg.LowMemory(),
+	}
+}
+
+// isHostExempt reports whether the host of e is counted and never refused: a
+// person named it, or a robots.txt that must be read redirects there, which it
+// may do only a few times.
+func isHostExempt(e *storage.Entry) bool {
+	return e.Source == storage.Seed || e.Source == storage.Robots && !e.For.IsZero()
+}
+
+// admitHosts refuses the entries whose hosts are new and one too many, and
+// returns the others. It works in the slice.
+func (f *Frontier) admitHosts(
+	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
+) ([]storage.Entry, error) {
+	if f.cfg.Scope == nil {
+		return entries, nil
+	}
+	// Mostly all hosts were admitted a moment ago, and the store is not asked.
+	offered, at := f.unadmitted(entries)
+	if len(offered) == 0 {
+		return entries, nil
+	}
+	limits := f.hostLimits()
+	fates, err := f.store.AdmitHosts(ctx, offered, limits)
+	if err != nil {
+		return nil, err
+	}
+	for i, fate := range fates {
+		if fate == storage.HostAdmitted || fate == storage.HostKnown {
+			f.admitted.remember(offered[i].Host)
+		}
+	}
+	in := entries[:0]
+	for i := range entries {
+		e := entries[i]
+		if why := f.hostRefusal(e.URL, fates, at[i]); why != nil {
+			f.refuse(e, why)
+			if refused != nil {
+				refused(e, why)
+			}
+			continue
+		}
+		in = append(in, e)
+	}
+	return in, nil
+}
+
+// unadmitted returns the hosts of the entries that the store must be asked for,
+// and the index of each entry's host among them; -1: it was admitted before.
+func (f *Frontier) unadmitted(entries []storage.Entry) (offered []storage.HostAdmission, at []int) {
+	at = make([]int, len(entries))
+	index := map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		host := e.URL.Origin().Host()
+		at[i] = -1
+		if f.admitted.holds(host) {
+			continue
+		}
+		k, there := index[host]
+		if !there {
+			k = len(offered)
+			index[host] = k
+			offered = append(offered, admission(e.URL))
+		}
+		// One entry that is exempt admits the host for all of them.
+		offered[k].Always = offered[k].Always || isHostExempt(e)
+		at[i] = k
+	}
+	return offered, at
+}
+
+// hostRefusal returns why u is refused for the fate of its host, nil if it is not.
+func (f *Frontier) hostRefusal(u decorum.URL, fates []storage.HostFate, at int) error {
+	if at < 0 {
+		return nil
+	}
+	return f.cfg.Scope.hostRefusal(u, fates[at])
+}
+
+// hostRefusal returns the error that refuses u for the fate of its host, nil if
+// the host was admitted.
+func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
+	switch fate {
+	case storage.DomainFull:
+		domain := RegistrableDomain(u.Origin().Host())
+		return outOfScope(u, refusalOf(ManyHostsOfDomain, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
+	case storage.HostsFull:
+		return outOfScope(u, refusalOf(ManyHosts, "more than %d hosts", s.cfg.MaxHosts))
+	case storage.HostClosed:
+		return outOfScope(u, refusalOf(LowMemory, "a new host, while memory is nearly used up"))
+	}
+	return nil
+}
+
+// hostRoom returns why a link to u would be refused for its host, nil if it would
+// not. It counts nothing.
+func (f *Frontier) hostRoom(ctx context.Context, u decorum.URL) (refusal, err error) {
+	h := admission(u)
+	count, err := f.store.HostCount(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return f.cfg.Scope.hostRefusal(u, f.hostLimits().Fate(count, false)), nil
+}
+
+// countedNote says that all hosts of the store are counted.
+const countedNote = "hosts_counted"
+
+// IsOwnNote reports whether a note of the zero Origin says something of the store
+// it is in, so that another store must not take it over.
+func IsOwnNote(key string) bool { return key == countedNote }
+
+// CountHosts counts the hosts that a store has met before it counted hosts: one
+// that an earlier version made, or an import filled. It does so once for a store,
+// and then holds the names of all hosts in memory.
+func (f *Frontier) CountHosts(ctx context.Context) error {
+	store, ok := f.store.(storage.Inspector)
+	if !ok || f.cfg.Scope == nil {
+		return nil
+	}
+	if done, err := f.store.Note(ctx, decorum.Origin{}, countedNote); err != nil || len(done) > 0 {
+		return err
+	}
+	// The store must not be called while it is inspected.
+	var names []string
+	err := store.Origins(ctx, func(o storage.OriginInfo) bool {
+		if o.Seen+o.Queued > 0 { // else no URL of it was ever queued
+			names = append(names, o.Origin.Host())
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(names, 1000) {
+		hosts := make([]storage.HostAdmission, len(batch))
+		for i, host := range batch {
+			hosts[i] = storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
+		}
+		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostLimits{}); err != nil {
+			return err
+		}
+	}
+	return f.store.SetNote(ctx, decorum.Origin{}, countedNote, []byte("1"))
+}
+
+// admittedHosts remembers hosts that were admitted lately, by their hashes, in
+// 256 KiB. A host that is forgotten is asked for again.
+type admittedHosts struct {
+	seed    maphash.Seed
+	shelves atomic.Pointer[[1 << 12]shelf] // nil: it remembers none
+}
+
+// of returns the hash of a host and where it may be.
+func (a *admittedHosts) of(host string) (hash uint64, at int) {
+	hash = maphash.String(a.seed, host)
+	return hash, int(hash % (1 << 12))
+}
+
+func (a *admittedHosts) holds(host string) bool {
+	shelves := a.shelves.Load()
+	if shelves == nil {
+		return false
+	}
+	hash, at := a.of(host)
+	return shelves[at].holds(hash)
+}
+
+func (a *admittedHosts) remember(host string) {
+	if a.shelves.Load() == nil {
+		a.shelves.CompareAndSwap(nil, new([1 << 12]shelf))
+	}
+	shelves := a.shelves.Load()
+	if hash, at := a.of(host); shelves != nil && !shelves[at].holds(hash) {
+		shelves[at].put(hash)
+	}
+}
+
+// forget forgets all hosts: the store may have lost some.
+func (a *admittedHosts) forget() { a.shelves.Store(nil) }
