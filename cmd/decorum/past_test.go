@@ -1,0 +1,191 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+)
+
+// asCommand in the environment makes the test binary the decorum command.
+const asCommand = "DECORUM_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		daemon.Main(daemon.Handlers{"past": pastCallbacks})
+	}
+	m.Run()
+}
+
+// pastCallbacks follow links, and post forms.
+func pastCallbacks(c *collyfetch.Collector) {
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) })
+	c.OnHTML("form[action]", func(e *colly.HTMLElement) {
+		_ = e.Request.Post(e.Attr("action"), map[string]string{"form": e.Attr("action")})
+	})
+}
+
+// A past is a copy of what a process left behind when it was killed.
+type past struct {
+	dir    string
+	killed time.Time
+	log    []crawltest.Exchange // what its servers had seen
+}
+
+// path returns the path of a file of the past.
+func (p past) path(names ...string) string {
+	return filepath.Join(append([]string{p.dir}, names...)...)
+}
+
+// unpackPast returns a copy of testdata/past/NAME.tar.zst.
+func unpackPast(t *testing.T, name string) past {
+	t.Helper()
+	p := past{dir: t.TempDir()}
+	archive := tar.NewReader(bytes.NewReader(readPast(t, name+".tar.zst")))
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.unpack(t, h, archive)
+	}
+	var err error
+	if p.killed, err = time.Parse(time.RFC3339Nano, string(readFile(t, p.path("killed")))); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := os.ReadFile(p.path("log.jsonl")); err == nil {
+		if p.log, err = crawltest.ReadLog(bytes.NewReader(log)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// unpack writes one file of the archive. What is empty of a database is not written,
+// so that a copy costs little.
+func (p past) unpack(t *testing.T, h *tar.Header, content io.Reader) {
+	t.Helper()
+	file := p.path(filepath.FromSlash(h.Name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := bytes.TrimRight(text, "\x00")
+	if err := os.WriteFile(file, full, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, int64(len(text))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readPast returns the content of a compressed file in testdata/past.
+func readPast(t *testing.T, name string) []byte {
+	t.Helper()
+	z, err := zstd.NewReader(bytes.NewReader(readFile(t, filepath.Join("testdata", "past", name))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// decorum returns the decorum command as a process of its own, which ends with the
+// test at the latest.
+func decorum(t *testing.T, s *pastServer, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, args...)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	if s != nil {
+		c.Env = append(c.Env, "SSL_CERT_FILE="+s.ca)
+	}
+	return c
+}
+
+// call runs the decorum command, and returns its standard output and its exit code.
+func call(t *testing.T, s *pastServer, wantCode int, args ...string) []byte {
+	t.Helper()
+	c := decorum(t, s, args...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != wantCode {
+		t.Fatalf("decorum %s ended with %v, want exit code %d:\n%s%s", strings.Join(args, " "), err, wantCode, &stdout, &stderr)
+	}
+	return stdout.Bytes()
+}
+
+// judgePast judges the requests before the kill and those after a process went on at
+// restart. Whether a page was visited twice is for the caller: pages are revisited here.
+func judgePast(t *testing.T, web *crawltest.Web, before, after []crawltest.Exchange, restart time.Time) {
+	t.Helper()
+	r := web.JudgeLog(append(before[:len(before):len(before)], after...), crawltest.Options{
+		MinDelay: 200 * time.Millisecond, Product: "decorum", Revisits: true,
+		Restarts: []time.Time{restart}, Unflushed: time.Second,
+	})
+	if !r.OK() {
+		t.Errorf("the judge says:\n%s", r)
+	}
+}
+
+// repeatedPages returns the requests of after for which there had been a whole answer
+// more than a second before the kill: the store writes every 200 ms.
+func repeatedPages(p past, after []crawltest.Exchange) (repeated []string) {
+	answered := map[string]bool{}
+	for _, x := range p.log {
+		if x.Status != 0 && x.Status < 429 && !x.Broken && x.End.Before(p.killed.Add(-time.Second)) {
+			answered[x.Method+" "+x.URL] = true
+		}
+	}
+	for _, x := range after {
+		if answered[x.Method+" "+x.URL] {
+			repeated = append(repeated, fmt.Sprintf("%s %s", x.Method, x.URL))
+		}
+	}
+	return repeated
+}
+
+// requests returns how often each URL was requested, by method and URL.
+func requests(log []crawltest.Exchange) map[string]int {
+	n := map[string]int{}
+	for _, x := range log {
+		n[x.Method+" "+x.URL]++
+	}
+	return n
+}

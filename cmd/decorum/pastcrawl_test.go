@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	core "github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// A pastCrawl is a crawl of the project in testdata/past, put together of the public
+// packages: so its clock is that of a bubble, and its web is in memory.
+type pastCrawl struct {
+	*crawler.Crawler
+	frontier, robots *bolt.Store
+}
+
+// resumePast opens the state that a killed crawl left.
+func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var (
+		c    pastCrawl
+		err  error
+		opts = bolt.Options{RestartDelay: 200 * time.Millisecond, Damaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
+	)
+	c.robots, err = bolt.Open(p.path("data", "robots.db"), opts)
+	must(err)
+	c.frontier, err = bolt.Open(p.path("data", "frontier.db"), opts)
+	must(err)
+	agent, err := robots.Configured(robots.Google, "decorum")
+	must(err)
+	gate := robots.NewGate(robots.GateConfig{
+		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
+		Purposes: []string{"ai-train"},
+	}, c.robots)
+	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, Restarted: time.Now()})
+	fetcher, err := collyfetch.New(collyfetch.Config{
+		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: schemeMarker{web}, Cookies: collyfetch.NewCookies(c.frontier),
+	})
+	must(err)
+	f := frontier.New(c.frontier, frontier.Config{Scope: pastScope(t), Clean: gate.Clean, Budget: limits, MaxWait: 24 * time.Hour})
+	collector := collyfetch.NewCollector(f, fetcher)
+	pastCallbacks(collector)
+	c.Crawler = &crawler.Crawler{
+		Frontier: f, Gate: gate, Policy: pastPolicy(), Limits: limits, Fetcher: collector, Handler: collector.Handle,
+		Settings: crawler.Settings{MaxPagesPerHost: 13, Token: "decorum", Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	must(f.Reopen(t.Context(), c.StillAside))
+	return &c
+}
+
+// pastPolicy is the pace of the project.
+func pastPolicy() politeness.Policy {
+	delay := func(d time.Duration) politeness.Override {
+		return politeness.Override{Delay: &d, Reason: "as in project.yaml"}
+	}
+	return politeness.Policy{Delay: 200 * time.Millisecond, Hosts: map[string]politeness.Override{
+		"chain.example": delay(500 * time.Millisecond), "cookie.example": delay(600 * time.Millisecond),
+		"tdm.example": delay(600 * time.Millisecond), "secure.example.com": delay(600 * time.Millisecond),
+		"frozen.example": delay(500_000 * time.Hour),
+	}}
+}
+
+// pastScope is the scope of the project: the hosts of its seeds.
+func pastScope(t *testing.T) *frontier.Scope {
+	t.Helper()
+	var roots []core.URL
+	for name := range strings.FieldsSeq(`news ports chain slow frozen hop hopping down failing busy tomorrow sloth many cookie tdm clean form hang`) {
+		roots = append(roots, parse(t, "http://"+name+".example/"))
+	}
+	roots = append(roots, parse(t, "http://secure.example.com/"))
+	return frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, roots)
+}
+
+func parse(t *testing.T, url string) core.URL {
+	t.Helper()
+	u, err := core.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// run crawls for ten minutes, or until nothing is left to wait for.
+func (c *pastCrawl) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	switch err := c.Run(ctx); {
+	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, frontier.ErrResting), errors.Is(err, frontier.ErrDormant):
+	default:
+		t.Errorf("the crawl ended with %v", err)
+	}
+}
+
+func (c *pastCrawl) close(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(c.frontier.Close(), c.robots.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPastCrawl: the state that a crawl left when it was killed is gone on with two
+// seconds after the kill, by the clock of a bubble. Nothing is lost, nothing comes
+// early, twice or though it is closed, and what was noted is known.
+func TestPastCrawl(t *testing.T) {
+	p := unpackPast(t, "crawl")
+	before := readExport(t, readPast(t, "export.jsonl.zst"))
+	var soon, later []crawltest.Exchange
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(p.killed.Add(2 * time.Second)))
+		restart, web := time.Now(), pastWebAt(t, p.killed)
+		c := resumePast(t, p, web)
+		c.run(t)
+		soon = web.Log()
+		// An hour after the last visit pages are due again, and two days after a
+		// Retry-After so is its host.
+		for _, d := range []time.Duration{70 * time.Minute, 49 * time.Hour} {
+			time.Sleep(time.Until(restart.Add(d)))
+			c.run(t)
+		}
+		later = web.Log()[len(soon):]
+		c.close(t)
+		judgePast(t, web, p.log, web.Log(), restart)
+	})
+	checkSoon(t, p, before, soon)
+	checkLater(t, before, soon, later)
+	after := readExport(t, call(t, nil, 0, "frontier", "export", "--data", p.path("data")))
+	checkNothingLost(t, before, after, requests(append(soon, later...)))
+}
+
+// checkSoon checks what was requested in the first run.
+func checkSoon(t *testing.T, p past, before pastExport, log []crawltest.Exchange) {
+	t.Helper()
+	if r := repeatedPages(p, log); len(r) > 0 {
+		t.Errorf("requested again, though it had been answered: %q", r)
+	}
+	n := requests(log)
+	for name, u := range before.urls {
+		host := parse(t, u.URL).Origin().Host()
+		left := host == "frozen.example" || host == "sloth.example" || host == "tomorrow.example" || host == "many.example"
+		closed := strings.Contains(u.URL, "/closed/") || strings.HasSuffix(u.URL, "/robots.txt")
+		if u.State == "queued" && !u.Sent && !left && !closed && n[name] != 1 {
+			t.Errorf("%s was queued, and was requested %d times", name, n[name])
+		}
+	}
+	for _, x := range log {
+		u := before.urls[x.Method+" "+x.URL]
+		hold := before.origins[u.Origin].Hold
+		if x.Start.Before(u.At) || x.Start.Before(hold) && u.For == "" && !strings.HasSuffix(x.URL, "/robots.txt") {
+			t.Errorf("%s was requested at %v; it was put off until %v, its origin was held until %v", x.URL, x.Start, u.At, hold)
+		}
+		if strings.HasPrefix(x.URL, "http://cookie.example/") && x.Status != 200 {
+			t.Errorf("%s was answered with %d: the cookie was forgotten", x.URL, x.Status)
+		}
+	}
+	// What is new since the kill: links of pages that were queued.
+	for name, want := range map[string]int{
+		"POST http://form.example/answered": 0, "POST http://form.example/hanging": 0, "POST http://form.example/waiting": 1,
+		"GET http://secure.example.com/late": 0, "GET https://secure.example.com/late": 1, // the host is known to be on https
+		"GET http://hang.example/after": 1, "GET http://failing.example/3": 1, "GET http://down.example/1": 1,
+		"GET http://many.example/16": 0, // the host has had its pages
+	} {
+		if n[name] != want {
+			t.Errorf("%s was requested %d times, want %d", name, n[name], want)
+		}
+	}
+}
+
+// checkLater checks what was requested after pages had become due again.
+func checkLater(t *testing.T, before pastExport, soon, later []crawltest.Exchange) {
+	t.Helper()
+	n := requests(later)
+	for name, u := range before.urls {
+		if u.State == "resting" && n[name] == 0 {
+			t.Errorf("%s was to be visited again, and was not", name)
+		}
+	}
+	for _, x := range later {
+		if x.URL == "http://chain.example/dated" && !x.Conditional {
+			t.Error("the ETag of a page was forgotten")
+		}
+	}
+	if n["GET http://tomorrow.example/"] == 0 || n["GET http://tomorrow.example/1"] == 0 {
+		t.Error("a host that asked for two days was forgotten")
+	}
+}

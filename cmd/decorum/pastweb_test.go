@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// A pastWeb is the web that the crawls in testdata/past were of, as web.json
+// describes it. testdata/past/generate serves it as it was before the kill.
+type pastWeb struct {
+	Hosts map[string]pastHost `json:"hosts"`
+}
+
+// A pastHost is one host of the web.
+type pastHost struct {
+	Robots   *pastRobots         `json:"robots"`
+	Pages    map[string]pastPage `json:"pages"`
+	Forms    map[string]pastPage `json:"forms"`    // answers to POST
+	Numbered int                 `json:"numbered"` // pages /1 to /Numbered
+	Cookie   string              `json:"cookie"`   // without which numbered pages are forbidden
+	HTTPS    bool                `json:"https"`    // http redirects to https
+}
+
+// A pastRobots is a robots.txt, and what it asks for in the words of the judge.
+type pastRobots struct {
+	pastPage
+	Disallow []string `json:"disallow"`
+	DelayS   int      `json:"delay_s"`
+	Clean    []string `json:"clean"`
+}
+
+// A pastPage is the answer to requests for one path.
+type pastPage struct {
+	Status     int               `json:"status"`
+	Type       string            `json:"type"`
+	Body       string            `json:"body"`
+	Header     map[string]string `json:"header"`
+	Location   string            `json:"location"`
+	ETag       string            `json:"etag"`
+	Links      []string          `json:"links"`
+	Forms      []string          `json:"forms"`
+	Numbered   int               `json:"numbered"` // links to /1 to /Numbered
+	Hang       bool              `json:"hang"`
+	BeforeKill *pastPage         `json:"before_kill"` // the answer until the kill; null: the same
+}
+
+// pastWebAt returns the web whose crawl was killed at a moment.
+func pastWebAt(t *testing.T, killed time.Time) *crawltest.Web {
+	t.Helper()
+	text, err := os.ReadFile("testdata/past/web.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w pastWeb
+	if err := json.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	var sites []crawltest.Site
+	for name, h := range w.Hosts {
+		sites = append(sites, h.site(name, killed))
+	}
+	return crawltest.New(sites...)
+}
+
+func (h pastHost) site(name string, killed time.Time) crawltest.Site {
+	s := crawltest.Site{Host: name, Pages: map[string]crawltest.Page{}, Forms: map[string]crawltest.Page{}}
+	if h.Robots != nil {
+		s.Robots = func(at time.Time) crawltest.Robots { return h.Robots.at(name, at.Before(killed)) }
+	}
+	for path, p := range h.Pages {
+		s.Pages[path] = h.page(name, path, p, killed)
+	}
+	for n := range h.Numbered {
+		path := fmt.Sprintf("/%d", n+1)
+		s.Pages[path] = h.page(name, path, pastPage{}, killed)
+	}
+	for path, p := range h.Forms {
+		s.Forms[path] = func(r crawltest.Request) crawltest.Answer { return p.answer(name, r.At.Before(killed)) }
+	}
+	return s
+}
+
+// at returns what the robots.txt is at a moment.
+func (r *pastRobots) at(host string, before bool) crawltest.Robots {
+	answer := r.pastPage
+	answer.Type = "text/plain"
+	return crawltest.Robots{
+		Answer: answer.answer(host, before),
+		Delay:  time.Duration(r.DelayS) * time.Second,
+		Disallow: func(path string) bool {
+			for _, prefix := range r.Disallow {
+				if strings.HasPrefix(path, prefix) {
+					return true
+				}
+			}
+			return false
+		},
+	}
+}
+
+func (h pastHost) page(name, path string, p pastPage, killed time.Time) crawltest.Page {
+	return func(r crawltest.Request) crawltest.Answer {
+		switch {
+		case h.HTTPS && r.Header.Get(overTLS) == "":
+			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
+		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") && !strings.Contains(r.Header.Get("Cookie"), h.Cookie):
+			return crawltest.Status(http.StatusForbidden)
+		}
+		return p.answer(name, r.At.Before(killed))
+	}
+}
+
+// answer returns what is answered before the kill, or after it.
+func (p pastPage) answer(host string, before bool) crawltest.Answer {
+	if before && p.BeforeKill != nil {
+		return p.BeforeKill.answer(host, before)
+	}
+	a := crawltest.Answer{Status: p.Status, Header: http.Header{}, Body: p.Body}
+	a.Header.Set("Content-Type", p.Type)
+	if p.Type == "" {
+		a.Header.Set("Content-Type", "text/html; charset=utf-8")
+		a.Body = p.html(host)
+	}
+	for key, value := range p.Header {
+		a.Header.Set(key, value)
+	}
+	if p.Location != "" {
+		a.Header.Set("Location", p.Location)
+	}
+	if p.ETag != "" {
+		a.Header.Set("ETag", `"`+p.ETag+`"`)
+	}
+	if p.Hang {
+		a.Fault = crawltest.Hang
+	}
+	return a
+}
+
+func (p pastPage) html(host string) string {
+	var b strings.Builder
+	b.WriteString("<title>A page of " + host + "</title>")
+	for _, l := range p.Links {
+		fmt.Fprintf(&b, "<a href=%q>a link</a>", l)
+	}
+	for n := range p.Numbered { // absolute, and on http
+		fmt.Fprintf(&b, "<a href=\"http://%s/%d\">a link</a>", host, n+1)
+	}
+	for _, f := range p.Forms {
+		fmt.Fprintf(&b, "<form method=post action=%q></form>", f)
+	}
+	return b.String()
+}
+
+// overTLS is a header of requests that came over TLS: the sites of crawltest are
+// not given the scheme.
+const overTLS = "X-Over-TLS"
+
+// schemeMarker is a transport to a web in memory that sets overTLS.
+type schemeMarker struct{ web *crawltest.Web }
+
+func (m schemeMarker) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		r = r.Clone(r.Context())
+		r.Header.Set(overTLS, "yes")
+	}
+	return m.web.RoundTrip(r)
+}
+
+// A pastServer serves the web on loopback, by HTTP and by HTTPS.
+type pastServer struct {
+	plain, tls *httptest.Server
+	ca         string // file of the certificate, for SSL_CERT_FILE
+}
+
+func servePast(t *testing.T, web http.Handler) *pastServer {
+	t.Helper()
+	s := &pastServer{ca: filepath.Join(t.TempDir(), "ca.pem")}
+	s.plain = httptest.NewServer(web)
+	t.Cleanup(s.plain.Close)
+	s.tls = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set(overTLS, "yes")
+		web.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.tls.Close)
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.tls.Certificate().Raw})
+	if err := os.WriteFile(s.ca, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// connectTo returns the rules of fetch.connect_to that lead all requests here.
+func (s *pastServer) connectTo() []string {
+	plain, tls := s.plain.Listener.Addr().String(), s.tls.Listener.Addr().String()
+	return []string{":80:" + plain, ":8080:" + plain, ":443:" + tls}
+}
