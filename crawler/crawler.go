@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
 )
 
 // ErrHalted is the error of Run when Halt has ended it.
@@ -273,7 +274,7 @@ func (c *Crawler) end(cause error) error {
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(cause, storage.ErrFailed) { // which has said it
 		return errors.Join(cause, err)
 	}
 	return cause

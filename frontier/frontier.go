@@ -69,8 +69,9 @@ type Frontier struct {
 	waiting atomic.Int64  // workers in Next
 	turn    chan struct{} // held by the one worker that asks the store
 	ready   []storage.Lease
-	lost    uint64        // as the store counts
-	wake    chan struct{} // something changed: ask the store again
+	lost    uint64          // as the store counts
+	wake    chan struct{}   // something changed: ask the store again
+	failed  <-chan struct{} // closed when the store has failed for good; nil: it never says so
 
 	familiar familiar
 	admitted admittedHosts
@@ -91,7 +92,11 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Frontier{store: store, cfg: cfg, familiar: familiar{seed: maphash.MakeSeed()},
+	var failed <-chan struct{}
+	if f, ok := store.(storage.Failer); ok {
+		failed = f.Failed()
+	}
+	return &Frontier{store: store, cfg: cfg, failed: failed, familiar: familiar{seed: maphash.MakeSeed()},
 		admitted: admittedHosts{seed: maphash.MakeSeed()},
 		refused:  sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}

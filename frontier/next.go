@@ -73,7 +73,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 	}
 	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want) // if none: is it the end?
 	if errors.Is(err, storage.ErrStalled) {
-		return pause(ctx, stallCheck, nil) // the crawl pauses until the store can write again
+		return f.pause(ctx, stallCheck, nil) // the crawl pauses until the store can write again
 	}
 	if err != nil {
 		return err
@@ -89,9 +89,9 @@ func (f *Frontier) refill(ctx context.Context) error {
 	}
 	switch {
 	case next.Left == storage.Nothing && f.cfg.Idle && !next.Ask.IsZero():
-		return pause(ctx, next.Ask.Sub(now), f.wake)
+		return f.pause(ctx, next.Ask.Sub(now), f.wake)
 	case next.Left == storage.Nothing && f.cfg.Idle:
-		return idle(ctx, f.wake)
+		return f.idle(ctx)
 	case next.Left == storage.Nothing:
 		return ErrEmpty
 	case next.Left == storage.Resting && !f.cfg.Wait:
@@ -99,13 +99,13 @@ func (f *Frontier) refill(ctx context.Context) error {
 	case next.Left == storage.Dormant && !f.cfg.Wait, f.tooLong(next.At.Sub(now)):
 		return ErrDormant
 	case want == 0:
-		return pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
+		return f.pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
 	}
 	at := next.At
 	if !next.Ask.IsZero() && next.Ask.Before(at) {
 		at = next.Ask
 	}
-	return pause(ctx, at.Sub(now), f.wake)
+	return f.pause(ctx, at.Sub(now), f.wake)
 }
 
 // tooLong reports whether nobody should wait for so long.
@@ -113,9 +113,9 @@ func (f *Frontier) tooLong(d time.Duration) bool {
 	return !f.cfg.Wait && f.cfg.MaxWait > 0 && d > f.cfg.MaxWait
 }
 
-// pause waits for d to pass, or for a change that may make the wait shorter. A
-// nil wake never comes.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+// pause waits for d to pass, for a change that may make the wait shorter, or for the
+// store to fail. A nil wake never comes.
+func (f *Frontier) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -123,15 +123,19 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 		return nil
 	case <-wake:
 		return nil
+	case <-f.failed: // the store says why
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// idle waits for a change.
-func idle(ctx context.Context, wake <-chan struct{}) error {
+// idle waits for a change, or for the store to fail.
+func (f *Frontier) idle(ctx context.Context) error {
 	select {
-	case <-wake:
+	case <-f.wake:
+		return nil
+	case <-f.failed:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

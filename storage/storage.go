@@ -36,7 +36,19 @@ var (
 	// ErrStalled refuses leases while the Store cannot write: the disk is full,
 	// say. Nothing is lost, and it goes on by itself when it can write again.
 	ErrStalled = errors.New("nothing can be written for now")
+	// ErrFailed ends a Store: what it wrote may not be on the disk, and another try
+	// would not tell. Calls that change something return it from then on. What was
+	// durable before is there when the Store is opened again.
+	ErrFailed = errors.New("nothing can be written any more")
 )
+
+// A Failer is a Store that may fail for good. Every Store that wraps ErrFailed in its
+// errors is one.
+type Failer interface {
+	// Failed returns a channel that is closed when the Store fails for good. Whoever
+	// waits for a lease then calls Lease, which returns the reason.
+	Failed() <-chan struct{}
+}
 
 // Limits of what a Store is given; a call that goes beyond is refused whole.
 const (
@@ -67,7 +79,8 @@ type Store interface {
 	// URLs of class Usual and Late. A lease that is neither acked nor renewed
 	// within ttl runs out: its URL goes back to the head of its queue, and the
 	// host rests its Gap from then. If there is none, Next says when to ask
-	// again. While the Store cannot write it returns an error wrapping ErrStalled.
+	// again. While the Store cannot write it returns an error wrapping ErrStalled,
+	// and when it has failed for good one that wraps ErrFailed.
 	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Next, error)
 
 	// Renew lets the lease run for ttl from now. It returns ErrStale if it ran out.

@@ -81,8 +81,8 @@ func TestAcksWaitForLines(t *testing.T) {
 		t.Errorf("with a disk that is well: %v", err)
 	}
 	out.file.tail.Fail(errors.New("the disk is gone"))
-	if err := flush("/2"); !errors.Is(err, storage.ErrStalled) {
-		t.Errorf("with lines that may be lost: %v, want ErrStalled", err)
+	if err := flush("/2"); !errors.Is(err, storage.ErrFailed) {
+		t.Errorf("with lines that may be lost: %v, want ErrFailed", err)
 	}
 	if err := j.files.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("closed with %v, want the reason", err)

@@ -12,10 +12,11 @@ import (
 // roomCheck is how often a write is tried again that found no room.
 const roomCheck = time.Second
 
-// passing reports whether an error of a write can pass without anybody touching
-// the crawl: once there is room on the disk, or the disk is back.
+// passing reports whether an error of a write passes once there is room on the disk.
+// After any other (EIO, EROFS) nothing is known of what the disk holds, and the run
+// ends.
 func passing(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -102,12 +102,16 @@ func (a *app) boltOptions(p Project, before func() error) bolt.Options {
 	return bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
 }
 
-// stalled tells that a store cannot write, or, if err is nil, that it can again.
+// stalled logs that a store cannot write, for now or any more, or, if err is nil,
+// that it can again.
 func (a *app) stalled(err error) {
-	if err != nil {
-		a.log.Error("the crawl pauses", "error", err)
-	} else {
+	switch {
+	case err == nil:
 		a.log.Info("the crawl goes on: its state can be written again")
+	case errors.Is(err, storage.ErrFailed):
+		a.log.Error("the crawl ends: what it wrote last may not be on the disk", "error", err)
+	default:
+		a.log.Error("the crawl pauses", "error", err)
 	}
 }
 
@@ -163,7 +167,10 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
-	return j.ending(errors.Join(end, j.Close()))
+	if closing := j.Close(); !errors.Is(end, storage.ErrFailed) { // else it says the same again
+		end = errors.Join(end, closing)
+	}
+	return j.ending(end)
 }
 
 // openOutput opens the output, and moves what is in the way of a crawl that

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -79,6 +80,21 @@ func openStore(file string, opts bolt.Options) (store, error) {
 		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
 	return s, nil
+}
+
+// hasFailed reports whether the frontier has failed for good, and must be opened
+// again before the crawl goes on.
+func (s stores) hasFailed() bool {
+	f, ok := s.frontier.(storage.Failer)
+	if !ok {
+		return false
+	}
+	select {
+	case <-f.Failed():
+		return true
+	default:
+		return false
+	}
 }
 
 // Close makes all of the crawl durable. The frontier's last changes wait for what was

@@ -60,7 +60,7 @@ func (v *vault) enter() (stores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		elsewhere := v.files != nil && v.at != v.place()
+		elsewhere := v.mustReopen()
 		switch {
 		case v.closed:
 			return stores{}, errLeft
@@ -68,7 +68,7 @@ func (v *vault) enter() (stores, error) {
 			v.turn.Wait()
 			continue
 		case elsewhere:
-			if err := v.shutFiles(); err != nil {
+			if err := v.shutFiles(); err != nil && !errors.Is(err, storage.ErrFailed) { // which its run has said
 				return stores{}, err
 			}
 			continue
@@ -106,11 +106,16 @@ func (v *vault) unlock() error {
 }
 
 // isElsewhere reports whether the state is to be in another place than that which
-// is open.
+// is open, or must be opened again because it has failed.
 func (v *vault) isElsewhere() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.files != nil && v.at != v.place()
+	return v.mustReopen()
+}
+
+// mustReopen is isElsewhere for callers that hold v.mu.
+func (v *vault) mustReopen() bool {
+	return v.files != nil && (v.at != v.place() || v.files.hasFailed())
 }
 
 // leave is the end of a stay: the vault is closed some time after the last.

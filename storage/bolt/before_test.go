@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestBefore(t *testing.T) {
 		}
 		if broken.Load() {
 			writes.Add(1) // this one is not made
-			return errors.New("the archive is broken")
+			return syscall.ENOSPC
 		}
 		return nil
 	}})
@@ -53,7 +54,7 @@ func TestBefore(t *testing.T) {
 // Committed is told of writes that went well, and of no others.
 func TestCommitted(t *testing.T) {
 	var commits atomic.Int64
-	broken := errors.New("no")
+	broken := syscall.ENOSPC
 	var fails atomic.Bool
 	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true,
 		Committed: func(took time.Duration) {

@@ -43,9 +43,15 @@ func (s *Store) wake() {
 }
 
 // commit writes what there is, or what could not be written the last time. It
-// reports whether that went well, and whether it should go on at once.
+// reports whether that went well, and whether it should go on at once. A store that
+// has failed for good writes nothing more.
 func (s *Store) commit() (well, more bool) {
 	s.mu.Lock()
+	if s.hasFailed() {
+		defer s.mu.Unlock()
+		s.endAttempt()
+		return false, false
+	}
 	if s.writing == nil {
 		s.writing = s.seal()
 	}
@@ -53,7 +59,6 @@ func (s *Store) commit() (well, more bool) {
 	s.mu.Unlock()
 	mend := err != nil
 	switch {
-	case errors.Is(err, errFault): // bbolt holds its locks for good
 	case w == nil:
 		err = nil
 	default:
@@ -65,7 +70,7 @@ func (s *Store) commit() (well, more bool) {
 				}
 			}
 			if err := s.opts.Before(); err != nil {
-				return err
+				return &beforeError{err}
 			}
 			return update(w.apply)
 		})
@@ -75,18 +80,29 @@ func (s *Store) commit() (well, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	worse := errors.Is(err, errFault) && !errors.Is(s.failed, errFault)
-	if worse || (err == nil) != (s.failed == nil) {
+	if isFinal(err) || (err == nil) != (s.failed == nil) {
 		s.failed = s.failure(err)
+		if s.hasFailed() {
+			close(s.broke)
+		}
 		s.opts.Stalled(s.failed)
 	}
 	if w != nil && err == nil {
 		s.settle(w)
 	}
-	close(s.attempt)
-	s.attempt = make(chan struct{})
+	s.endAttempt()
 	return err == nil, s.presses()
 }
+
+// endAttempt lets those calls go on that wait for the end of a write. It requires
+// the lock.
+func (s *Store) endAttempt() {
+	close(s.attempt)
+	s.attempt = make(chan struct{})
+}
+
+// Failed implements storage.Failer.
+func (s *Store) Failed() <-chan struct{} { return s.broke }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
 func (s *Store) Flush(ctx context.Context) error {
@@ -94,6 +110,9 @@ func (s *Store) Flush(ctx context.Context) error {
 		return err
 	}
 	defer s.mu.Unlock()
+	if s.hasFailed() {
+		return s.failed
+	}
 	want := s.writes
 	if s.unsaved() > 0 {
 		want++
@@ -122,7 +141,8 @@ func (s *Store) Flush(ctx context.Context) error {
 // Close implements storage.Store. Hosts of which a URL was out rest their Gap
 // from now on, and RestartDelay at least, for those that have none yet: the end
 // of its visit is not known. What is in the log stays there: the next one to
-// open the file goes on from it.
+// open the file goes on from it. A store that has failed for good writes nothing at
+// its end: the next Open finds what was durable before, as after a crash.
 func (s *Store) Close() error {
 	if err := s.lock(context.Background()); err != nil {
 		return err
@@ -152,7 +172,12 @@ func (s *Store) Close() error {
 		unlock(s.file)
 		return errors.Join(err, s.file.Close())
 	}
-	return errors.Join(err, s.db.Close())
+	failed := s.hasFailed()
+	err = errors.Join(err, s.db.Close())
+	if failed {
+		dropCache(s.path)
+	}
+	return err
 }
 
 // errFault says that bbolt has lost its way in the file.

@@ -23,6 +23,7 @@ func Open(path string, opts Options) (*Store, error) {
 		kick:  make(chan struct{}, 1),
 		quit:  make(chan struct{}),
 		ended: make(chan struct{}),
+		broke: make(chan struct{}),
 		state: state{
 			hosts:   make(map[string]*host),
 			origins: make(map[decorum.Origin]*origin),
@@ -50,9 +51,12 @@ func (s *Store) open() error {
 			NoSync:          s.opts.noSync,
 			FreelistType:    bbolt.FreelistMapType,
 			InitialMmapSize: 1 << 28,
-			OpenFile: func(name string, flag int, perm os.FileMode) (_ *os.File, err error) {
-				s.file, err = os.OpenFile(name, flag, perm)
-				return s.file, err
+			OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+				f, err := os.OpenFile(name, flag, perm)
+				if s.file == nil { // else a copy is made
+					s.file = f
+				}
+				return f, err
 			},
 		})
 		if err != nil {

@@ -30,13 +30,14 @@ type Options struct {
 	Share *Share
 	// Before is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
-	// before the calls that made them. If it fails, they are not written, as if
-	// the file could not be. It must not call the store. nil: there is nothing.
+	// before the calls that made them. If it fails, they are not written: for lack
+	// of room (ENOSPC, EDQUOT, EFBIG) or an error that wraps storage.ErrStalled it
+	// is called again later, and after any other error the store has failed for
+	// good. It must not call the store. nil: there is nothing.
 	Before func() error
-	// Stalled is told when a write has failed, why, and what to do about it,
-	// and nil when the store can write again: once each time, and once more if
-	// the file turns out to be damaged meanwhile. It must not call
-	// the store. nil means nobody is told.
+	// Stalled is called when a write has failed, with the reason and what to do
+	// about it, and with nil when the store can write again: once each time. An
+	// error that wraps storage.ErrFailed is the last. It must not call the store.
 	Stalled func(error)
 	// Committed is told how long it took to write changes and to have the disk
 	// confirm them, Before included. It must not call the store, or take long. nil

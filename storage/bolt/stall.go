@@ -15,6 +15,22 @@ import (
 // write what could not be written.
 const maxPause = 5 * time.Second
 
+// isFinal reports whether err, of a write, ends the store. Only lack of room passes:
+// after any other failure, of an fsync above all, the system may have dropped what
+// was written, and a later fsync that goes well would not say so.
+func isFinal(err error) bool {
+	switch {
+	case err == nil, errors.Is(err, storage.ErrStalled): // of another store, which Before flushes
+		return false
+	case errors.Is(err, errFault), errors.Is(err, storage.ErrFailed):
+		return true
+	}
+	return !isLackOfRoom(err)
+}
+
+// hasFailed reports whether the store has failed for good. It requires the lock.
+func (s *Store) hasFailed() bool { return errors.Is(s.failed, storage.ErrFailed) }
+
 // failure says what err means for the store; nil if err is.
 func (s *Store) failure(err error) error {
 	if err == nil {
@@ -24,23 +40,51 @@ func (s *Store) failure(err error) error {
 	if errors.As(err, &path) && path.Path == s.path {
 		err = path.Err // the path is said once
 	}
-	return fmt.Errorf("%w: %s: %w: %s", storage.ErrStalled, s.path, err, remedy(err))
+	kind := storage.ErrStalled
+	if isFinal(err) {
+		kind = storage.ErrFailed
+	}
+	var before *beforeError
+	switch {
+	case errors.Is(err, kind): // of another store, which Before flushes: it says all
+		return err
+	case errors.As(err, &before) && !isLackOfRoom(err): // it says what to do
+		return fmt.Errorf("%w: %w", kind, err)
+	}
+	if before != nil {
+		return fmt.Errorf("%w: %w: %s", kind, err, remedy(err))
+	}
+	return fmt.Errorf("%w: %s: %w: %s", kind, s.path, err, remedy(err))
 }
 
-// remedy says what to do so that the store can write again.
+// isCause reports whether err is of that cause: of some errors bbolt keeps the text
+// only.
+func isCause(err, cause error) bool {
+	return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
+}
+
+// isLackOfRoom reports whether a write failed because there is no room for it.
+func isLackOfRoom(err error) bool {
+	return isCause(err, syscall.ENOSPC) || isCause(err, syscall.EDQUOT) || isCause(err, syscall.EFBIG)
+}
+
+// A beforeError is an error of Options.Before: it is not about the store's file.
+type beforeError struct{ error }
+
+// Unwrap returns the error as Before returned it.
+func (e *beforeError) Unwrap() error { return e.error }
+
+// remedy says what to do about a write that has failed.
 func remedy(err error) string {
-	is := func(cause error) bool { // of some errors bbolt keeps the text only
-		return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
-	}
 	switch {
-	case is(errFault):
+	case errors.Is(err, errFault):
 		return "stop the crawl, and restore the file from a backup"
-	case is(syscall.ENOSPC):
+	case isCause(err, syscall.ENOSPC):
 		return "make room on the disk, and the crawl goes on"
-	case is(syscall.EDQUOT), is(syscall.EFBIG):
+	case isLackOfRoom(err):
 		return "raise the quota or the limit on file sizes, and the crawl goes on"
 	}
-	return "look after the disk; the crawl goes on when it can be written again"
+	return "look after the disk, then start the crawl again: it goes on from what is on the disk"
 }
 
 // rewriteMeta writes the two meta pages again as they are. After an fsync that

@@ -26,6 +26,7 @@ type Store struct {
 	quit  chan struct{} // closed to end it
 	leave func()        // the Share
 	ended chan struct{} // closed by it
+	broke chan struct{} // closed when the store has failed for good
 
 	mu     sync.Mutex // of all below
 	closed bool
@@ -63,7 +64,7 @@ type backlog struct {
 	writes        uint64 // number of the last write that was begun
 	writing       *write // being written, or to be written again; nil if none is
 	written       uint64 // number of the last write in the file
-	failed        error  // of the last write; nil if it went well
+	failed        error  // of the last write; nil if it went well, ErrFailed if it was the last for good
 	attempt       chan struct{}
 	logging
 
@@ -76,6 +77,7 @@ type backlog struct {
 var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Inspector = (*Store)(nil)
+	_ storage.Failer    = (*Store)(nil)
 )
 
 type lease struct {
@@ -98,11 +100,15 @@ func (s *Store) lock(ctx context.Context) error {
 }
 
 // begin locks s for a call that changes something. It waits while too much is
-// held.
+// held. A store that has failed for good changes no more.
 func (s *Store) begin(ctx context.Context) error {
 	for {
 		if err := s.lock(ctx); err != nil {
 			return err
+		}
+		if s.hasFailed() {
+			defer s.mu.Unlock()
+			return s.failed
 		}
 		if most := s.heldMost(); s.held < most && s.logged < logMost*most {
 			return nil

@@ -85,7 +85,7 @@ func Open(cfg Config) (*Ledger, error) {
 	}
 	l := &Ledger{
 		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, clock: cfg.now(),
-		tail: disk.Tail{What: "what was written to the ledger", Remedy: "open it again"},
+		tail: disk.Tail{What: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.signed = l.clock
 	if err := l.resume(); err != nil {

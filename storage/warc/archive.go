@@ -98,7 +98,7 @@ func Open(cfg Config) (*Archive, error) {
 	}
 	return &Archive{
 		cfg: cfg, host: plain(host),
-		tail: disk.Tail{What: "what was written to the archive", Remedy: "open it again"},
+		tail: disk.Tail{What: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
 }
 

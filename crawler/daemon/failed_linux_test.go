@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// breakSync puts /dev/null in the place of a file that this process has open: writes
+// to it go well, and fsync is refused by the system (EINVAL).
+func breakSync(t *testing.T, name string) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer null.Close()
+	fds, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Error(err)
+	}
+	broken := 0
+	for _, link := range fds {
+		if target, err := os.Readlink(link); err != nil || target != name {
+			continue
+		}
+		var fd int
+		for _, digit := range filepath.Base(link) {
+			fd = 10*fd + int(digit-'0')
+		}
+		if err := unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC); err != nil {
+			t.Error(err)
+		}
+		broken++
+	}
+	if broken == 0 {
+		t.Errorf("%s is not open", name)
+	}
+}
+
+// busyOnce is a site that asks to be left alone for ten minutes when its page is asked
+// for the first time, after during was called.
+func busyOnce(during func()) crawltest.Site {
+	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{"/": func(r crawltest.Request) crawltest.Answer {
+		if r.Nth > 1 {
+			return crawltest.HTML("a page")
+		}
+		during()
+		busy := crawltest.Status(503)
+		busy.Header.Set("Retry-After", "600")
+		return busy
+	}}}
+}
+
+// outputFiles are the files of a crawl of which an fsync can fail, in a directory.
+func outputFiles(dir string) map[string]func() string {
+	return map[string]func() string{
+		"output": func() string { return filepath.Join(dir, outputFile) },
+		"ledger": func() string { return filepath.Join(dir, ledgerDir, "ledger-000001.jsonl") },
+	}
+}
+
+// TestFailedSyncEndsTheCrawl: an fsync of the output, or of the ledger, that fails
+// with no visit in flight ends the crawl with exit code 1. The crawl that goes on
+// makes the visit again.
+func TestFailedSyncEndsTheCrawl(t *testing.T) {
+	for name := range outputFiles("") {
+		t.Run(name, func(t *testing.T) {
+			var file string
+			v := visitTo(t, busyOnce(func() { breakSync(t, file) }))
+			file = outputFiles(v.data())[name]()
+			call(t, v.args("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
+			call(t, v.args("--resume")...).want(t, ExitDone)
+			if got := records(t, filepath.Join(v.data(), outputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+				t.Errorf("records %+v, want the page in the end", got)
+			}
+		})
+	}
+}
+
+// TestFailedSyncFailsTheProject: in a daemon the project is failed, /readyz names it,
+// and when it is started again it goes on.
+func TestFailedSyncFailsTheProject(t *testing.T) {
+	for name := range outputFiles("") {
+		t.Run(name, func(t *testing.T) {
+			var file string
+			f := farmOf(t, busyOnce(func() { breakSync(t, file) }))
+			f.put("books", f.file("http://a.example/", brisk))
+			f.start(false)
+			file = outputFiles(string(f.home("books")))[name]()
+			f.do("books", api.Start)
+			p := f.becomes("books", api.Failed)
+			if !strings.Contains(p.Why, "may not be on the disk") {
+				t.Errorf("it failed because %q", p.Why)
+			}
+			if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
+				t.Errorf("ready: %v, want that books has failed", err)
+			}
+			f.do("books", api.Start)
+			f.becomes("books", api.Done)
+			if err := f.Ready(t.Context()); err != nil {
+				t.Errorf("ready: %v", err)
+			}
+		})
+	}
+}

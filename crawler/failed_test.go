@@ -1,0 +1,67 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// TestFailedStoreEndsTheCrawl: when what a visit brought cannot be put on the disk,
+// the crawl ends with the reason, though no visit is in flight and every worker waits:
+// for a host that is not due for an hour, or for URLs at all.
+func TestFailedStoreEndsTheCrawl(t *testing.T) {
+	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {Wait: true}, "idle": {Idle: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testFailedStore(t, cfg) })
+		})
+	}
+}
+
+func testFailedStore(t *testing.T, cfg frontier.Config) {
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2"), Robots: crawltest.Lasting(crawltest.Robots{
+		Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), Delay: time.Hour,
+	})})
+	var broken atomic.Bool
+	file := filepath.Join(t.TempDir(), "frontier.db")
+	store, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute, Before: func() error {
+		if broken.Load() {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newDirect(t, web, store)
+	cfg.Budget = c.Limits
+	c.Frontier = frontier.New(store, cfg)
+	plant(t, c, "http://a.test/")
+	// The next visit is after two hours; what comes of it is written within a minute.
+	time.AfterFunc(time.Hour+30*time.Minute, func() { broken.Store(true) })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
+	defer cancel()
+	begin := time.Now()
+	if err := c.Run(ctx); !errors.Is(err, storage.ErrFailed) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("the crawl ended with %v, want %v because of %v", err, storage.ErrFailed, syscall.EIO)
+	}
+	if took := time.Since(begin); took > 150*time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	_ = store.Close() // says the same again
+	pages := len(pagesWhen(web.Log(), "a.test"))
+	again := openBolt(t, file)
+	n, err := again.Counts(t.Context())
+	if err != nil || n.Seen != 3 || n.Queued+pages < 3 {
+		t.Errorf("%+v (%v) after %d pages, want all three URLs known and none lost", n, err, pages)
+	}
+}

@@ -1,0 +1,138 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// TestFailedForGood: an error that is not lack of room ends the store, whether the
+// file or what Before syncs cannot be written, though the disk is back a moment
+// later. Nothing is written after it, and what was durable before is there again.
+func TestFailedForGood(t *testing.T) {
+	for name, cause := range map[string]error{
+		"EIO": syscall.EIO, "EROFS": syscall.EROFS, "ENXIO": syscall.ENXIO, "ENODEV": syscall.ENODEV, "EBADF": syscall.EBADF,
+		"ESTALE": syscall.ESTALE, "closed": fs.ErrClosed, "text alone": errors.New("pages.jsonl may not be on the disk"),
+		"another store": fmt.Errorf("robots.db: %w", storage.ErrFailed),
+	} {
+		t.Run(name, func(t *testing.T) { testFailedForGood(t, cause, true) })
+		t.Run(name+" of Before", func(t *testing.T) { testFailedForGood(t, cause, false) })
+	}
+}
+
+func testFailedForGood(t *testing.T, cause error, ofFile bool) {
+	dir := t.TempDir()
+	var why error // of Before
+	var reported []error
+	s := openStill(t, dir, Options{noSync: true, Before: func() error { return why },
+		Stalled: func(err error) { reported = append(reported, err) }})
+	add(t, s, entry(t, "https://a.example/1"))
+	s.commit()
+	add(t, s, entry(t, "https://a.example/2"))
+	writes := 0
+	s.setUpdate(func(write func(*bbolt.Tx) error) error {
+		if writes++; ofFile && writes == 1 {
+			return &fs.PathError{Op: "sync", Path: s.path, Err: cause}
+		}
+		return s.db.Update(write)
+	})
+	if !ofFile {
+		why = cause
+	}
+	s.commit()
+	why = nil // the next fsync goes well
+	written := writes
+	s.commit()
+	if writes != written {
+		t.Errorf("%d writes after the failure, want none", writes-written)
+	}
+	ctx, o := t.Context(), entry(t, "https://a.example/").URL.Origin()
+	_, _, lease := s.Lease(ctx, time.Now(), time.Minute, 1)
+	_, adding := s.Add(ctx, []storage.Entry{entry(t, "https://a.example/3")}, 0)
+	for call, err := range map[string]error{
+		"Lease": lease, "Add": adding, "Ack": s.Ack(ctx, nil), "SetNote": s.SetNote(ctx, o, "key", nil), "Flush": s.Flush(ctx),
+		"Hold": s.Hold(ctx, o, time.Now(), false),
+	} {
+		if !errors.Is(err, storage.ErrFailed) || !errors.Is(err, cause) || errors.Is(err, storage.ErrStalled) {
+			t.Errorf("%s: %v, want %v because of %v", call, err, storage.ErrFailed, cause)
+		}
+	}
+	select {
+	case <-s.Failed():
+	default:
+		t.Error("Failed is not closed")
+	}
+	if len(reported) != 1 || !errors.Is(reported[0], storage.ErrFailed) {
+		t.Errorf("reported %v, want the failure once", reported)
+	}
+	if c := must1(s.Counts(ctx)); c.Queued != 2 {
+		t.Errorf("counts %+v, want what was there", c)
+	}
+	s.quit = make(chan struct{}) // for Close
+	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
+		t.Errorf("Close: %v, after %d more writes", err, writes-written)
+	}
+	s = open(t, dir, Options{noSync: true, RestartDelay: time.Hour})
+	defer s.Close()
+	if c := must1(s.Counts(ctx)); c.Queued != 1 {
+		t.Errorf("counts %+v, want what was durable", c)
+	}
+	if leases := leaseAll(t, s, time.Now(), 1); len(leases) > 0 {
+		t.Error("the host does not rest as after a crash")
+	}
+}
+
+// TestLackOfRoomPasses: these errors leave the store as it is, in bbolt's words too.
+func TestLackOfRoomPasses(t *testing.T) {
+	for _, err := range []error{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
+		fmt.Errorf("robots.db: %w", storage.ErrStalled),
+	} {
+		s := &Store{path: "frontier.db"}
+		if got := s.failure(err); isFinal(err) || !errors.Is(got, storage.ErrStalled) || errors.Is(got, storage.ErrFailed) {
+			t.Errorf("%v ends the store: %v", err, got)
+		}
+	}
+	s := &Store{path: "frontier.db"}
+	if got := s.failure(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
+		t.Errorf("%q does not say what to do", got)
+	}
+}
+
+// TestFailureEndsWaiting: a call that waits for room, and one that waits for its
+// changes to be durable, return when the store fails.
+func TestFailureEndsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStill(t, t.TempDir(), Options{Held: 10, noSync: true})
+		defer s.db.Close()
+		for i := range 10 {
+			add(t, s, entry(t, "https://a.example/%d", i))
+			if s.held >= 10 {
+				break
+			}
+		}
+		ends := make(chan error)
+		go func() {
+			_, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://a.example/more")}, 0)
+			ends <- err
+		}()
+		go func() { ends <- s.Flush(t.Context()) }()
+		synctest.Wait()
+		s.setUpdate(func(func(*bbolt.Tx) error) error { return syscall.EIO })
+		s.commit()
+		for range 2 {
+			if err := <-ends; !errors.Is(err, storage.ErrFailed) {
+				t.Errorf("returned %v, want %v", err, storage.ErrFailed)
+			}
+		}
+	})
+}
