@@ -49,7 +49,7 @@ var plan = map[string][]string{
 	"crawler/ftpfetch":               {".", "crawler"},
 	"crawler/ftpfetch/ftptest":       {},
 	"crawler/crawltest":              {"."},
-	"crawler/daemon": {".", "internal/disk", "internal/jsonline", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "storage/ledger", "frontier", "frontier/sitemap",
+	"crawler/daemon": {".", "internal/disk", "internal/jsonline", "internal/memlimit", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "storage/ledger", "frontier", "frontier/sitemap",
 		"crawler", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
 )
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
@@ -28,8 +29,13 @@ func Main(h Handlers) {
 // With Go's own settings the collector runs more than ten times in a second of processor
 // time, which costs 6 to 9 % of it. So two bytes may become garbage for each that is
 // kept, and as if 8 MiB more were kept than are: that is 16 MiB for a small crawl, and
-// nothing to speak of for a large one. Where much is kept, GOMEMLIMIT bounds it.
+// nothing to speak of for a large one. Where much is kept, GOMEMLIMIT bounds it: if that
+// is not set and a control group limits the memory, it is nine tenths of the group's
+// limit, so that garbage alone never has the kernel end the process.
 func TuneCollector() {
+	if l := memlimit.Get(); l.Source == memlimit.Cgroup && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(l.Bytes / 10 * 9)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 		ballast = make([]byte, 8<<20)

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -45,6 +46,7 @@ type shared struct {
 	brakes *politeness.Brakes // nil: there are none
 	rests  *crawler.Rests     // nil: one crawl is all there is
 	memory *bolt.Share        // of the frontiers; nil: there is one
+	low    *memlimit.Pressure // refuses new hosts while memory is low; nil: never
 	common *commons           // with other processes; nil: there are none
 }
 
@@ -101,6 +103,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
 		Now: g.now, Wait: g.waits, MaxWait: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
+		LowMemory: g.low.Low,
 	})
 	return r, nil
 }

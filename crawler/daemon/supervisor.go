@@ -66,7 +66,7 @@ func openSupervisor(a *app, data, folder string, startNew bool) (*supervisor, er
 	}
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: startNew, rosters: newRosters(),
-		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}},
+		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}, low: a.pressure()},
 		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)

@@ -1,0 +1,20 @@
+package daemon
+
+import "github.com/decorum-crawler/decorum/internal/memlimit"
+
+// pressure returns what refuses new hosts while the memory of the process is nearly
+// used up.
+func (a *app) pressure() *memlimit.Pressure { return a.pressureOf(memlimit.Get()) }
+
+// pressureOf returns the pressure against a limit. It logs once for the process that
+// memory is low: how many links are refused, decorum report says.
+func (a *app) pressureOf(limit memlimit.Limit) *memlimit.Pressure {
+	warned := false
+	return memlimit.NewPressure(limit, nil, func(low bool, kept, limit int64) {
+		if low && !warned {
+			warned = true
+			a.log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
+				"decorum report (memory)", "kept", approximate(kept), "limit", approximate(limit))
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// While memory is low, a project's links to new hosts are refused with a reason, and
+// those to hosts that are known are queued. The limit of one byte is always reached.
+func TestLowMemoryRefusesNewHosts(t *testing.T) {
+	var log bytes.Buffer
+	a := &app{log: slog.New(slog.NewTextHandler(&log, nil))}
+	p := DefaultProject()
+	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
+	roots, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := ground{files: stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})}, log: a.log}
+	g.low = a.pressureOf(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
+	r, err := g.open(p, roots, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer := func(source storage.Source, urls ...string) (added int) {
+		for _, text := range urls {
+			u, err := decorum.ParseURL(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := r.frontier.Discover(t.Context(), storage.Entry{URL: u, Source: source})
+			if err != nil {
+				t.Fatal(err)
+			}
+			added += n
+		}
+		return added
+	}
+	if n := offer(storage.Seed, "http://a.test/"); n != 1 {
+		t.Error("a seed is refused")
+	}
+	if n := offer(storage.Link, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
+		t.Errorf("%d links were queued, want that to the host of the seed", n)
+	}
+	if n := r.frontier.Refusals()[frontier.LowMemory]; n != 2 {
+		t.Errorf("%d were refused, want 2", n)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "memory is nearly used up") {
+		t.Errorf("%d lines: %s", n, log.String())
+	}
+}
