@@ -20,6 +20,7 @@ const module = "github.com/decorum-crawler/decorum"
 // that is not in it does not belong in the house.
 var plan = map[string][]string{
 	".":                              {},
+	"internal/connlimit":             {},
 	"internal/disk":                  {},
 	"internal/ed25519pem":            {},
 	"internal/jsonline":              {},
@@ -49,11 +50,11 @@ var plan = map[string][]string{
 	"crawler/ftpfetch":               {".", "crawler"},
 	"crawler/ftpfetch/ftptest":       {},
 	"crawler/crawltest":              {"."},
-	"crawler/daemon": {".", "internal/disk", "internal/jsonline", "internal/memlimit", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "storage/ledger", "frontier", "frontier/sitemap",
+	"crawler/daemon": {".", "internal/connlimit", "internal/disk", "internal/jsonline", "internal/memlimit", "robots", "politeness", "storage", "storage/bolt", "storage/redis", "storage/warc", "storage/ledger", "frontier", "frontier/sitemap",
 		"crawler", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
-	"crawler/daemon/api":     {".", "robots", "frontier", "crawler/botauth"},
+	"crawler/daemon/api":     {".", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
 	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
 	"cmd/decorum":            {"crawler/daemon"},
 }

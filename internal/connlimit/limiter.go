@@ -1,0 +1,191 @@
+package connlimit
+
+import (
+	"cmp"
+	"container/list"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Limits are limits on open connections. The zero value has the defaults.
+type Limits struct {
+	Trusted    int // trusted connections; 0: 4096. Connections beyond it keep the limits of strangers.
+	Strangers  int // connections of strangers; 0: 1024
+	PerNetwork int // connections of strangers of one network (see Network); 0: 64
+	// StrangerTime is how long a stranger may take to send a request, counted from the
+	// connect or from the end of its last request; 0: 10 s. The TLS handshake and the
+	// request's header are part of it.
+	StrangerTime time.Duration
+}
+
+// withDefaults returns l with a value for each limit that is not set.
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Trusted: cmp.Or(l.Trusted, 4096), Strangers: cmp.Or(l.Strangers, 1024),
+		PerNetwork: cmp.Or(l.PerNetwork, 64), StrangerTime: cmp.Or(l.StrangerTime, 10*time.Second),
+	}
+}
+
+// A Limiter enforces limits on the connections of one or more listeners. Its methods
+// may be called concurrently.
+type Limiter struct {
+	limits Limits
+
+	mu        sync.Mutex // guards the fields below, and those of each Conn and network
+	networks  map[string]*network
+	strangers int    // connections in networks
+	trusted   int    // open connections that are trusted
+	idles     uint64 // counts how often a connection became idle
+}
+
+// A network holds the connections of the strangers of one network.
+type network struct {
+	idle list.List // of *Conn that serve no request; the one that is idle longest is first
+	busy list.List // of *Conn that serve a request; the one that began first is first
+}
+
+func (n *network) len() int { return n.idle.Len() + n.busy.Len() }
+
+// oldest returns the connection to close first, an idle one if there is one. The
+// network must hold a connection.
+func (n *network) oldest() *Conn {
+	if e := n.idle.Front(); e != nil {
+		return e.Value.(*Conn)
+	}
+	return n.busy.Front().Value.(*Conn)
+}
+
+// New returns a Limiter without connections.
+func New(l Limits) *Limiter {
+	return &Limiter{limits: l.withDefaults(), networks: map[string]*network{}}
+}
+
+// Listener returns a listener that accepts the connections of inner under the limits.
+// Each connection that it returns is a *Conn.
+func (l *Limiter) Listener(inner net.Listener) net.Listener { return &limited{unlimited{inner, l}} }
+
+type limited struct{ unlimited }
+
+// Accept returns the next connection, which counts against the limits.
+func (l *limited) Accept() (net.Conn, error) {
+	c, err := l.unlimited.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.limiter.add(c), nil
+}
+
+// Unlimited returns a listener that accepts the connections of inner without limits.
+// As Listener does, it closes strangers when the process has no descriptor left.
+func (l *Limiter) Unlimited(inner net.Listener) net.Listener { return &unlimited{inner, l} }
+
+type unlimited struct {
+	net.Listener
+	limiter *Limiter
+}
+
+// Accept returns the next connection. When the process has no descriptor left, Accept
+// closes strangers and tries again; when there are none, it returns the error, which
+// net/http takes as temporary.
+func (l *unlimited) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err == nil || !isShortage(err) || !l.limiter.Evict() {
+			return c, err
+		}
+	}
+}
+
+// isShortage reports whether an accept failed because descriptors or memory ran out.
+func isShortage(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// add takes in a connection that was just accepted, and closes those that are then
+// beyond the limits.
+func (l *Limiter) add(inner net.Conn) *Conn {
+	c := &Conn{Conn: inner, limiter: l, network: Network(inner.RemoteAddr().String())}
+	l.mu.Lock()
+	n := l.networks[c.network]
+	if n == nil {
+		n = &network{}
+		l.networks[c.network] = n
+	}
+	l.strangers++
+	l.enterIdleLocked(c, n)
+	// The timer is set under mu, so that nobody sees the connection without it.
+	c.timer = time.AfterFunc(l.limits.StrangerTime, func() { _ = c.Close() })
+	var victims []*Conn
+	if n.len() > l.limits.PerNetwork {
+		victims = append(victims, l.removeLocked(n.oldest()))
+	}
+	if l.strangers > l.limits.Strangers {
+		victims = append(victims, l.removeLocked(l.largestLocked().oldest()))
+	}
+	l.mu.Unlock()
+	for _, v := range victims {
+		v.abort()
+	}
+	return c
+}
+
+// Evict closes one stranger, as a new connection beyond the limit would, and reports
+// whether there was one.
+func (l *Limiter) Evict() bool {
+	l.mu.Lock()
+	if l.strangers == 0 {
+		l.mu.Unlock()
+		return false
+	}
+	victim := l.removeLocked(l.largestLocked().oldest())
+	l.mu.Unlock()
+	victim.abort()
+	return true
+}
+
+// largestLocked returns the network that holds most connections, so that a flood from
+// few networks closes its own; of several, the one that has been idle longest. There
+// are at most as many networks as strangers. The caller holds mu, and there is a
+// stranger.
+func (l *Limiter) largestLocked() *network {
+	var largest *network
+	for _, n := range l.networks {
+		if largest == nil || n.len() > largest.len() ||
+			n.len() == largest.len() && n.oldest().idleSince < largest.oldest().idleSince {
+			largest = n
+		}
+	}
+	return largest
+}
+
+// enterIdleLocked puts a stranger at the end of its network's idle connections. The
+// caller holds mu.
+func (l *Limiter) enterIdleLocked(c *Conn, n *network) {
+	l.idles++
+	c.idleSince, c.in = l.idles, &n.idle
+	c.element = n.idle.PushBack(c)
+}
+
+// removeLocked takes a stranger out of its network. It does nothing if it is not in
+// one. The caller holds mu.
+func (l *Limiter) removeLocked(c *Conn) *Conn {
+	if c.in == nil {
+		return c
+	}
+	c.in.Remove(c.element)
+	c.in, c.element = nil, nil
+	c.timer.Stop()
+	l.strangers--
+	if n := l.networks[c.network]; n.len() == 0 {
+		delete(l.networks, c.network)
+	}
+	return c
+}

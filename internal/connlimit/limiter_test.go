@@ -1,0 +1,211 @@
+package connlimit
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A pair is a connection as both ends see it.
+type pair struct {
+	client net.Conn
+	server *Conn
+}
+
+// dial connects to l from an address of loopback.
+func dial(t *testing.T, l net.Listener, from string) pair {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	client, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return pair{client, server.(*Conn)}
+}
+
+// isOpen reports whether the server's end is open. It is exact: abort closes before
+// Accept returns.
+func (p pair) isOpen() bool {
+	_, err := p.server.Conn.Write([]byte("x"))
+	return !errors.Is(err, net.ErrClosed)
+}
+
+func listen(t *testing.T, l *Limiter) net.Listener {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { inner.Close() })
+	return l.Listener(inner)
+}
+
+// open says of each connection whether it is open.
+func open(pairs ...pair) (is []bool) {
+	for _, p := range pairs {
+		is = append(is, p.isOpen())
+	}
+	return is
+}
+
+func wantOpen(t *testing.T, got []bool, want ...bool) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("connections that are open: %v, want %v", got, want)
+		}
+	}
+}
+
+// A new connection of a network at its limit closes the one that has been idle longest;
+// busy ones come last, and trusted ones do not count.
+func TestLimitOfANetwork(t *testing.T) {
+	limiter := New(Limits{PerNetwork: 2})
+	l := listen(t, limiter)
+	first, second := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
+	first.server.Begin()
+	first.server.End() // now second has been idle longer
+	third := dial(t, l, "127.0.0.1")
+	wantOpen(t, open(first, second, third), true, false, true)
+	first.server.Begin()
+	fourth := dial(t, l, "127.0.0.1")
+	wantOpen(t, open(first, third, fourth), true, false, true)
+	fourth.server.Begin()
+	fifth := dial(t, l, "127.0.0.1")
+	wantOpen(t, open(first, fourth, fifth), true, true, false) // all others are busy
+	first.server.Trust()
+	sixth, seventh := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
+	wantOpen(t, open(first, fourth, sixth, seventh), true, true, false, true)
+	for _, p := range []pair{first, fourth, seventh} {
+		p.server.Close()
+	}
+	if limiter.strangers != 0 || limiter.trusted != 0 || len(limiter.networks) != 0 {
+		t.Errorf("after all are closed: %d strangers, %d trusted, %d networks", limiter.strangers, limiter.trusted, len(limiter.networks))
+	}
+}
+
+// At the limit of all strangers, the network that holds most loses one: a flood does
+// not close the only connection of somebody else.
+func TestLimitOfAllStrangers(t *testing.T) {
+	l := listen(t, New(Limits{Strangers: 4, PerNetwork: 100}))
+	other := dial(t, l, "127.0.0.2")
+	for range 50 {
+		dial(t, l, "127.0.0.1")
+	}
+	wantOpen(t, open(other), true)
+	a := dial(t, l, "127.0.0.3")
+	b := dial(t, l, "127.0.0.4") // now there are as many networks as connections
+	wantOpen(t, open(other, a, b), true, true, true)
+	dial(t, l, "127.0.0.5")
+	wantOpen(t, open(other, a, b), false, true, true)
+}
+
+// While as many are trusted as may be, others keep the limits of strangers.
+func TestLimitOfTrusted(t *testing.T) {
+	l := listen(t, New(Limits{Trusted: 1, PerNetwork: 1}))
+	first := dial(t, l, "127.0.0.1")
+	first.server.Trust()
+	first.server.Trust()
+	second := dial(t, l, "127.0.0.1")
+	second.server.Trust()
+	third := dial(t, l, "127.0.0.1")
+	wantOpen(t, open(first, second, third), true, false, true)
+	first.server.Close()
+	third.server.Trust()
+	fourth, fifth := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
+	wantOpen(t, open(third, fourth, fifth), true, false, true)
+}
+
+// A stranger has StrangerTime for its next request; a request takes the server's time,
+// and a trusted connection has no limit here.
+func TestStrangerTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := New(Limits{StrangerTime: 10 * time.Second})
+		closed := func(c net.Conn) <-chan time.Duration {
+			begin, at := time.Now(), make(chan time.Duration, 1)
+			go func() { _, _ = io.Copy(io.Discard, c); at <- time.Since(begin) }()
+			return at
+		}
+		connect := func() (*Conn, <-chan time.Duration) {
+			client, server := net.Pipe()
+			return limiter.add(server), closed(client)
+		}
+		_, idle := connect()
+		busy, busyEnd := connect()
+		trusted, trustedEnd := connect()
+		trusted.Trust()
+		time.Sleep(9 * time.Second)
+		busy.Begin()
+		time.Sleep(time.Minute)
+		busy.End()
+		time.Sleep(time.Minute)
+		trusted.Close()
+		for what, x := range map[string]struct {
+			got  <-chan time.Duration
+			want time.Duration
+		}{"idle": {idle, 10 * time.Second}, "busy": {busyEnd, 79 * time.Second}, "trusted": {trustedEnd, 129 * time.Second}} {
+			if got := <-x.got; got != x.want {
+				t.Errorf("the %s connection is closed after %v, want %v", what, got, x.want)
+			}
+		}
+	})
+}
+
+// A process without descriptors closes strangers and accepts; without strangers,
+// Accept returns an error that net/http takes as temporary.
+func TestNoDescriptors(t *testing.T) {
+	limiter := New(Limits{})
+	l := listen(t, limiter)
+	limitDescriptors(t)
+	stranger := dial(t, l, "127.0.0.1")
+	waiting, err := net.Dial("tcp", l.Addr().String()) // the kernel connects it before Accept
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	another, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer another.Close()
+	for {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		defer f.Close()
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatalf("with a stranger: %v", err)
+	}
+	defer c.Close()
+	wantOpen(t, open(stranger), false)
+	c.(*Conn).Trust()
+	_, err = l.Accept()
+	var temporary interface{ Temporary() bool }
+	if !errors.As(err, &temporary) || !temporary.Temporary() {
+		t.Errorf("without a stranger: %v", err)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.7:80": "192.0.2.7/32", "[::ffff:192.0.2.7]:80": "192.0.2.7/32",
+		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64", "@": "@",
+	} {
+		if got := Network(remote); got != want {
+			t.Errorf("the network of %s is %s, want %s", remote, got, want)
+		}
+	}
+}

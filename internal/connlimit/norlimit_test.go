@@ -1,0 +1,8 @@
+//go:build !unix
+
+package connlimit
+
+import "testing"
+
+// limitDescriptors skips the test: there is no limit to set.
+func limitDescriptors(t *testing.T) { t.Skip("the limit of descriptors cannot be set here") }
