@@ -55,9 +55,9 @@ func (a *app) brakeCommand() *cobra.Command {
 			}
 		}
 		if len(args) == 0 {
-			return b.explained(ctx, a.listBrakes(ctx, b))
+			return b.explained(ctx, a.listBrakes(ctx, &b))
 		}
-		return b.explained(ctx, a.brake(ctx, b, args[0]))
+		return b.explained(ctx, a.brake(ctx, &b, args[0]))
 	}
 	return c
 }
@@ -93,7 +93,7 @@ func (b *brakeCall) check() error {
 	return nil
 }
 
-func (a *app) brake(ctx context.Context, b brakeCall, name string) error {
+func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
 	if err := b.check(); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *app) brake(ctx context.Context, b brakeCall, name string) error {
 	if !ok {
 		return usage("%q is not the name of a host, as example.com", name)
 	}
-	client, err := b.client()
+	client, err := b.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (a *app) brake(ctx context.Context, b brakeCall, name string) error {
 	return err
 }
 
-func (a *app) listBrakes(ctx context.Context, b brakeCall) error {
-	client, err := b.client()
+func (a *app) listBrakes(ctx context.Context, b *brakeCall) error {
+	client, err := b.client(ctx)
 	if err != nil {
 		return err
 	}

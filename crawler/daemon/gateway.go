@@ -8,11 +8,10 @@ import (
 	"net/http"
 	"sync"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 // A gateway is where a daemon is spoken to: by its API and its page, and, on an
@@ -20,7 +19,9 @@ import (
 type gateway struct {
 	app      *app
 	api, bot net.Listener // bot: nil if there is none
-	tls      *tls.Config  // of api; nil: none
+	socket   net.Listener // nil if there is none
+	limits   connections
+	tls      *tls.Config // of api; nil: none
 	audit    *api.Audit
 	server   *api.Server
 	daemon   api.Daemon
@@ -32,7 +33,7 @@ func (a *app) listen(ctx context.Context, way doorway) (*gateway, error) {
 	if err := way.check(); err != nil {
 		return nil, err
 	}
-	g := &gateway{app: a}
+	g := &gateway{app: a, limits: way.connections}
 	var err error
 	if g.api, g.tls, err = way.open(ctx, a.log); err != nil {
 		return nil, err
@@ -62,8 +63,13 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 	g.daemon, g.page = d, page.New(d, g.audit)
 	g.server = api.NewServer(d, api.Config{
 		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
-		Version: decorum.Version(), TLS: g.tls, Log: g.app.log,
+		Version: decorum.Version(), TLS: g.tls, Limits: way.connections.ofAPI(), Log: g.app.log,
 	})
+	if g.socket, err = d.data.listenSocket(context.Background()); err != nil {
+		// Some file systems have no sockets, and a full disk has no room for one.
+		g.app.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
+	}
+	d.hasSocket = g.socket != nil
 	return nil
 }
 
@@ -74,26 +80,29 @@ func (g *gateway) serve(ctx context.Context) error {
 	if g.bot != nil {
 		beside.Go(func() { g.serveBot(ctx) })
 	}
+	if g.socket != nil {
+		beside.Go(func() {
+			if err := g.server.ServeSocket(ctx, g.socket); err != nil {
+				g.app.log.Error("the daemon's socket is not served any more", "error", err)
+			}
+		})
+	}
 	return g.server.Serve(ctx, g.api)
 }
-
-// botConnections is how many site owners are answered at a time; more wait. Strangers
-// must not use up the files that the process may have open: the crawl needs them.
-const botConnections = 512
 
 // serveBot answers what the bot is, and nothing else, until ctx is done.
 func (g *gateway) serveBot(ctx context.Context) {
 	h := api.NewHTTPServer(api.AboutBot(g.daemon, g.page), g.app.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
-	if err := h.Serve(netutil.LimitListener(g.bot, botConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := h.Serve(connlimit.New(g.limits.ofBot()).Listener(g.bot)); !errors.Is(err, http.ErrServerClosed) {
 		g.app.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }
 
 // Close closes the doors. It may be called after serve.
 func (g *gateway) Close() (err error) {
-	for _, l := range []net.Listener{g.api, g.bot} {
+	for _, l := range []net.Listener{g.api, g.bot, g.socket} {
 		if l != nil {
 			if e := l.Close(); !errors.Is(e, net.ErrClosed) {
 				err = errors.Join(err, e)

@@ -28,6 +28,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		Main(nil)
 	}
+	if addr := os.Getenv(asStrangers); addr != "" {
+		beStrangers(addr)
+	}
+	if name := os.Getenv(asPeer); name != "" {
+		bePeer(name)
+	}
 	testwait.Together(12)
 	m.Run()
 }

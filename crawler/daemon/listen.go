@@ -24,6 +24,7 @@ type doorway struct {
 	publicMetrics bool
 	hosts         []string // names that browsers may call it by
 	bot           string   // where site owners read about the crawler; empty: nowhere
+	connections
 }
 
 func (d *doorway) addFlags(fs *pflag.FlagSet) {
@@ -35,6 +36,7 @@ func (d *doorway) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
 	fs.StringSliceVar(&d.hosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
 	fs.StringVar(&d.bot, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
+	d.connections.addFlags(fs)
 }
 
 // check refuses what makes no sense, and what would let others listen in.
@@ -54,7 +56,7 @@ func (d *doorway) check() error {
 	case d.cert == "" && !d.insecure && !isLoopback(d.listen):
 		return usage("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.listen)
 	}
-	return nil
+	return d.connections.check()
 }
 
 // isLoopback reports whether only this machine can reach an address.

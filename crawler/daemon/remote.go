@@ -18,19 +18,30 @@ import (
 )
 
 // A remote is the daemon that a command speaks to.
-type remote struct{ server, data, tokenFile string }
+type remote struct {
+	server, data, tokenFile string
+	flags                   *pflag.FlagSet
+	place                   string // where client found the daemon
+}
 
 func (r *remote) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&r.server, "server", "http://127.0.0.1:8470", "the daemon at `URL`")
+	r.flags = fs
+	fs.StringVar(&r.server, "server", defaultServer, "the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
 	dataFlag(fs, &r.data)
 	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
 }
+
+const defaultServer = "http://127.0.0.1:8470"
 
 // answerTime is for how long a daemon is waited for: it answers at once, or hangs.
 const answerTime = 30 * time.Second
 
 // client returns a client of the daemon.
-func (r *remote) client() (*api.Client, error) {
+func (r *remote) client(ctx context.Context) (*api.Client, error) {
+	if c := r.socketClient(ctx); c != nil {
+		return c, nil
+	}
+	r.place = r.server
 	u, err := url.Parse(r.server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usage("--server: %q is not a URL such as http://127.0.0.1:8470", r.server)
@@ -46,6 +57,25 @@ func (r *remote) client() (*api.Client, error) {
 	return &api.Client{Server: r.server, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: answerTime}}, nil
 }
 
+// socketClient returns a client that reaches the daemon by its socket. It returns nil
+// if the flags name another way, or if no daemon listens there: the daemon may be
+// older than sockets, or have its directory where there cannot be one.
+func (r *remote) socketClient(ctx context.Context) *api.Client {
+	if r.flags == nil || r.flags.Changed("server") || r.flags.Changed("token-file") {
+		return nil
+	}
+	dir := stateDir(r.data)
+	c, err := dir.dialSocket(ctx)
+	if err != nil {
+		return nil
+	}
+	_ = c.Close() // it only showed that a daemon listens
+	r.place = dir.path(socketFile)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.dialSocket(ctx) }
+	// The host is one by which every daemon may be called; it is not looked up.
+	return &api.Client{Server: "http://localhost", HTTP: &http.Client{Timeout: answerTime, Transport: &http.Transport{DialContext: dial}}}
+}
+
 // explained says what to do where no daemon answers, or that a signal ended the call.
 func (r *remote) explained(ctx context.Context, err error) error {
 	var failed net.Error
@@ -53,9 +83,9 @@ func (r *remote) explained(ctx context.Context, err error) error {
 	case err != nil && errors.Is(context.Cause(ctx), errSignal):
 		return &exit{ExitStopped, errSignal}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.server, err)
+		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.place, err)
 	case errors.As(err, &failed) && failed.Timeout():
-		return fmt.Errorf("the daemon at %s has not answered, and may do all the same what it was asked for: %w", r.server, err)
+		return fmt.Errorf("the daemon at %s has not answered, and may do all the same what it was asked for: %w", r.place, err)
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func TestHungDaemon(t *testing.T) {
 		callWith(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
 	}
 	r := remote{server: hungDaemon(t, func() {}), tokenFile: token}
-	c, err := r.client()
+	c, err := r.client(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

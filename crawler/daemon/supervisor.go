@@ -33,7 +33,9 @@ type supervisor struct {
 	folder   string // of project files
 	startNew bool   // projects run as soon as their file is there
 	lock     *hold
-	robots   store // what is known of robots.txt files, by all projects
+	// hasSocket says that listenSocket has made the socket, which Close removes.
+	hasSocket bool
+	robots    store // what is known of robots.txt files, by all projects
 	shared
 	metrics *metrics.Metrics
 	rosters *rosters
@@ -220,6 +222,9 @@ func (s *supervisor) Close() (err error) {
 	}
 	if s.rests != nil {
 		err = errors.Join(err, s.wishes.change(func(t *told) { t.Ended = time.Now() }))
+	}
+	if s.hasSocket { // once the lock is free, the socket may be another daemon's
+		err = errors.Join(err, s.data.removeSocket())
 	}
 	return errors.Join(err, s.lock.Close())
 }

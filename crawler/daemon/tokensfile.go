@@ -59,6 +59,8 @@ func (e tokenEntry) key(others []api.Key) (k api.Key, err error) {
 	switch {
 	case !tokenName.MatchString(e.Name):
 		return k, fmt.Errorf("name is %q, and must have 1 to 64 of the letters, digits, and . _ @ -", e.Name)
+	case e.Name == api.SocketCaller:
+		return k, fmt.Errorf("name is %q, by which the audit names callers of the daemon's socket", e.Name)
 	case e.Role != string(api.Read) && e.Role != string(api.Operate):
 		return k, fmt.Errorf("role is %q, and must be read or operate", e.Role)
 	case err != nil || len(hash) != sha256.Size:

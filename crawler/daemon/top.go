@@ -29,12 +29,12 @@ func (a *app) topCommand() *cobra.Command {
 	r.addFlags(c.Flags())
 	c.Flags().Var(timeFlag{&every}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		client, err := r.client()
+		ctx, stop := a.untilSignal(c.Context())
+		defer stop()
+		client, err := r.client(ctx)
 		if err != nil {
 			return err
 		}
-		ctx, stop := a.untilSignal(c.Context())
-		defer stop()
 		return r.explained(ctx, a.top(ctx, &watcher{client: client}, max(time.Duration(every), 100*time.Millisecond)))
 	}
 	return c

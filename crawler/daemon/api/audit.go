@@ -23,9 +23,9 @@ import (
 type AuditEntry struct {
 	Seq     int64     `json:"seq"`            // counts up
 	At      time.Time `json:"at"`             // when the call came
-	Who     string    `json:"who,omitempty"`  // the name of the token; empty: nobody that is known
+	Who     string    `json:"who,omitempty"`  // the name of the token; socket: a caller of the daemon's socket; empty: nobody that is known
 	Role    Role      `json:"role,omitempty"` // of the token
-	Remote  string    `json:"remote"`         // address and port
+	Remote  string    `json:"remote"`         // address and port; of the socket: user and process
 	Method  string    `json:"method"`
 	Path    string    `json:"path"`              // percent-encoded; like every text of a caller at most 1000 bytes
 	Project string    `json:"project,omitempty"` // in the path, if one is

@@ -6,6 +6,8 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 // A Role is what somebody may do.
@@ -64,9 +66,19 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// caller returns who makes a call, by its token or its session. Its error is for
-// who presents a token that is none.
+// caller returns who makes a call, and trusts the connection of a caller that it
+// knows. Its error is for who presents a token that is none.
 func (s *Server) caller(r *http.Request) (Caller, error) {
+	c, err := s.identify(r)
+	if c != (Caller{}) {
+		connlimit.Of(r.Context()).Trust()
+	}
+	return c, err
+}
+
+// identify finds the caller by the token, by the session, or by the socket that the
+// call came through, in this order.
+func (s *Server) identify(r *http.Request) (Caller, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -80,6 +92,9 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 	}
 	if cookie, err := r.Cookie(sessionCookie); err == nil {
 		return s.sessions.find(cookie.Value), nil
+	}
+	if fromSocket(r) {
+		return Caller{Name: SocketCaller, Role: Operate}, nil
 	}
 	return Caller{}, nil
 }

@@ -21,7 +21,7 @@ const longestAnswer = 256 << 20
 // called at the same time. What the daemon refuses is a *Problem.
 type Client struct {
 	Server string       // as http://127.0.0.1:8470
-	Token  string       // of a role that may
+	Token  string       // of a role that may; empty: HTTP reaches the daemon by its socket
 	HTTP   *http.Client // nil: http.DefaultClient
 }
 
@@ -114,7 +114,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 		return err
 	}
 	r.Header = header
-	r.Header.Set("Authorization", "Bearer "+c.Token)
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
 	res, err := cmp.Or(c.HTTP, http.DefaultClient).Do(r)
 	if err != nil {
 		return err

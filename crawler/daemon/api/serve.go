@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// How patient the server is. What streams has deadlines of its own.
+// How patient the server is, with strangers less (connlimit.Limits.StrangerTime). What
+// streams has deadlines of its own.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = time.Minute
@@ -25,9 +28,39 @@ const (
 // starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
+	return s.serveUntil(ctx, h, func() error { return s.answer(h, s.limiter.Listener(l)) })
+}
+
+// ServeSocket is Serve for a Unix domain socket. A caller without a token is the
+// operator, whom the audit names SocketCaller: l must accept only those who may
+// operate the daemon, and return in RemoteAddr what the audit says of them.
+func (s *Server) ServeSocket(ctx context.Context, l net.Listener) error {
+	h := NewHTTPServer(s, s.cfg.Log)
+	h.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, socketKey{}, true)
+	}
+	// A connection beyond the limit waits: all callers are the operator's.
+	l = netutil.LimitListener(s.limiter.Unlimited(l), socketConnections)
+	return s.serveUntil(ctx, h, func() error { return h.Serve(l) })
+}
+
+// SocketCaller is the name, in the audit, of a caller by the daemon's socket. No token
+// should have it.
+const SocketCaller = "socket"
+
+// socketConnections is how many connections the daemon's socket serves at a time.
+const socketConnections = 256
+
+type socketKey struct{}
+
+// fromSocket reports whether a call came by ServeSocket.
+func fromSocket(r *http.Request) bool { return r.Context().Value(socketKey{}) != nil }
+
+// serveUntil runs serve, which is one of h's methods, until ctx is done.
+func (s *Server) serveUntil(ctx context.Context, h *http.Server, serve func() error) error {
 	h.RegisterOnShutdown(s.endStreams)
 	ended := make(chan error, 1)
-	go func() { ended <- s.answer(h, netutil.LimitListener(l, s.cfg.Connections)) }()
+	go func() { ended <- serve() }()
 	select {
 	case err := <-ended:
 		return err
@@ -55,10 +88,18 @@ func (s *Server) answer(h *http.Server, l net.Listener) error {
 	return h.ServeTLS(l, "", "")
 }
 
-// NewHTTPServer returns a server with limits that suit small answers to anybody.
+// NewHTTPServer returns a server with limits that suit small answers to anybody. It
+// tells a connection of connlimit when a request of it begins and ends.
 func NewHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := connlimit.Of(r.Context())
+		c.Begin()
+		defer c.End()
+		h.ServeHTTP(w, r)
+	})
 	return &http.Server{
-		Handler: h, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		Handler: counted, ConnContext: connlimit.WithConn, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: readTimeout + writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // of those who break off, mostly
 	}

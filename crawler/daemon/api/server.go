@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 // Config says how a daemon is spoken to.
@@ -22,12 +24,12 @@ type Config struct {
 	// Hosts are the names that browsers may call the daemon by, besides IP
 	// addresses and localhost: a page of another site could otherwise have its own
 	// name lead here.
-	Hosts       []string
-	Version     string       // in the OpenAPI document
-	TLS         *tls.Config  // with its certificates; nil: plain HTTP
-	Streams     int          // of events, at a time; 0: 200
-	Connections int          // at a time; more wait; 0: 4096
-	Log         *slog.Logger // nil: slog.Default
+	Hosts   []string
+	Version string           // in the OpenAPI document
+	TLS     *tls.Config      // with its certificates; nil: plain HTTP
+	Streams int              // of events, at a time; 0: 200
+	Limits  connlimit.Limits // of connections
+	Log     *slog.Logger     // nil: slog.Default
 }
 
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
@@ -39,6 +41,7 @@ type Server struct {
 	sessions  sessions
 	throttle  throttle // of wrong tokens
 	strangers throttle // of what the audit keeps of calls that were not let in
+	limiter   *connlimit.Limiter
 	streams   atomic.Int64
 	document  func() []byte
 	stop      chan struct{} // closed when streams have to end
@@ -47,11 +50,11 @@ type Server struct {
 
 // NewServer returns the server of a daemon. It starts nothing.
 func NewServer(d Daemon, cfg Config) *Server {
-	cfg.Streams, cfg.Connections = cmp.Or(cfg.Streams, 200), cmp.Or(cfg.Connections, 4096)
+	cfg.Streams = cmp.Or(cfg.Streams, 200)
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{d: d, cfg: cfg, mux: http.NewServeMux(), stop: make(chan struct{})}
+	s := &Server{d: d, cfg: cfg, mux: http.NewServeMux(), limiter: connlimit.New(cfg.Limits), stop: make(chan struct{})}
 	s.document = sync.OnceValue(func() []byte { return document(routes, cfg.Version) })
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.serve(rt))

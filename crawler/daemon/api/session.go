@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 const (
@@ -96,6 +98,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		noteOf(r).refused = err.Status
 		return seeOther(loginPath + "?" + q.Encode()), nil
 	}
+	connlimit.Of(r.Context()).Trust()
 	noteOf(r).Who, noteOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.cookie(r, s.sessions.begin(c, time.Now()), sessionFor))
 	if fromBrowser(r) {

@@ -2,10 +2,11 @@ package api
 
 import (
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
 // How often an address may present a token that is none, or be in the audit without
@@ -25,7 +26,7 @@ type throttle struct {
 
 // allow reports whether one more may come from an address, and counts it.
 func (t *throttle) allow(remote string) bool {
-	network := networkOf(remote)
+	network := connlimit.Network(remote)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.young[network]
@@ -39,21 +40,6 @@ func (t *throttle) allow(remote string) bool {
 		t.young[network] = l
 	}
 	return l.Allow()
-}
-
-// networkOf returns what of an address one holder has: of IPv6 a /64.
-func networkOf(remote string) string {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return remote
-	}
-	a := ap.Addr().Unmap().WithZone("")
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.Prefix(bits)
-	return p.String()
 }
 
 // retrySeconds is how long one waits until another guess is heard.

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+)
+
+// socketFile is a Unix domain socket in a daemon's directory. Whoever may connect to
+// it operates the daemon without a token: its mode is 0600, and on Linux the peer must
+// be root or the daemon's user.
+const socketFile = "socket"
+
+// maxSocketPath is how many bytes the path of a socket may have on every system:
+// sun_path has 104 on BSD and macOS, one of them for the final NUL.
+const maxSocketPath = 103
+
+// listenSocket makes the directory's socket. The caller holds the directory's lock, so
+// a socket that is there was left by a daemon that was killed, and is replaced. The
+// listener does not remove the file when it is closed: removeSocket does.
+func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
+	if err := d.removeSocket(); err != nil {
+		return nil, err
+	}
+	addr, release, err := d.socketAddr()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	// On Linux the new file takes its mode from the descriptor, so that nobody else
+	// can connect even before the chmod below. Elsewhere this may fail.
+	private := func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = makePrivate(fd) })
+	}
+	l, err := (&net.ListenConfig{Control: private}).Listen(ctx, "unix", addr)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := os.Chmod(d.path(socketFile), 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return ownerListener{l}, nil
+}
+
+// removeSocket removes the directory's socket, if there is one. The caller holds the
+// directory's lock.
+func (d stateDir) removeSocket() error {
+	name := d.path(socketFile)
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is not a socket: move it elsewhere", name)
+	}
+	return os.Remove(name)
+}
+
+// dialSocket connects to the daemon of the directory.
+func (d stateDir) dialSocket(ctx context.Context) (net.Conn, error) {
+	addr, release, err := d.socketAddr()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return new(net.Dialer).DialContext(ctx, "unix", addr)
+}
+
+// socketAddr returns the address of the directory's socket, which is valid until
+// release is called.
+func (d stateDir) socketAddr() (addr string, release func(), err error) {
+	if name := d.path(socketFile); len(name) <= maxSocketPath {
+		return name, func() {}, nil
+	}
+	return d.shortSocketAddr()
+}
+
+// An ownerListener accepts connections from the daemon's user and from root only.
+type ownerListener struct{ net.Listener }
+
+// Accept returns the next connection of a peer that may operate the daemon.
+func (l ownerListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		who, ok := peerOf(c.(*net.UnixConn))
+		if ok {
+			return peerConn{c, who}, nil
+		}
+		_ = c.Close() // the refused peer sees it; there is nobody to tell of a failure
+	}
+}
+
+// A peerConn says who its peer is in place of an address, which the client's end of a
+// Unix domain socket does not have.
+type peerConn struct {
+	net.Conn
+	peer peer
+}
+
+// RemoteAddr returns the peer.
+func (c peerConn) RemoteAddr() net.Addr { return c.peer }
+
+// A peer is a description of a process that connected to the socket.
+type peer string
+
+// Network is part of net.Addr.
+func (peer) Network() string { return "unix" }
+
+// String is part of net.Addr.
+func (p peer) String() string { return string(p) }

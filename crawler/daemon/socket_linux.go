@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// makePrivate sets the mode that the file of a socket gets when the socket is bound.
+func makePrivate(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
+
+// shortSocketAddr returns an address of the directory's socket by way of /proc, for
+// directories whose path is too long for the address of a socket.
+func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
+	fd, err := unix.Open(string(d), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, &os.PathError{Op: "open", Path: string(d), Err: err}
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile), func() { _ = unix.Close(fd) }, nil
+}
+
+// peerOf returns who has connected, as the kernel says, and whether it may operate the
+// daemon: root, and the user that the daemon runs as.
+func peerOf(c *net.UnixConn) (p peer, ok bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return "", false
+	}
+	var cred *unix.Ucred
+	controlErr := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if controlErr != nil || err != nil {
+		return "", false
+	}
+	p = peer(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
+	return p, cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
+}
