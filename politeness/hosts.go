@@ -30,12 +30,15 @@ type Hosts struct {
 	limited   bool                  // some crawl limits the visits to an address
 	loopback  bool                  // to loopback addresses too
 
+	breaker *Breaker // of the process
+	load    Load     // likewise
+
 	rung []*Limits // crawls that were called since the lock was taken
 }
 
 // NewHosts returns what crawls share that know of no host yet.
 func NewHosts() *Hosts {
-	return &Hosts{hosts: map[string]*pool{}, crowd: guards,
+	return &Hosts{breaker: newBreaker(), hosts: map[string]*pool{}, crowd: guards,
 		addresses: map[netip.Addr]*pool{}, homes: map[waiter]netip.Addr{}, people: guards}
 }
 

@@ -97,12 +97,25 @@ func (l *Limits) tell(host string, from time.Time) {
 	l.hosts.rung = append(l.hosts.rung, l)
 }
 
-// Ready returns how many of want requests the crawl's limits let begin now,
-// and, if none, how long to wait.
+// Breaker returns the circuit breaker of the process.
+func (l *Limits) Breaker() *Breaker { return l.hosts.breaker }
+
+// Load returns the limit of visits that the process keeps to where its machine is too
+// busy.
+func (l *Limits) Load() *Load { return &l.hosts.load }
+
+// Ready returns how many of want requests the crawl's limits let begin now, and
+// those of the process, and, if none, how long to wait.
 func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) {
 	l.lock()
 	defer l.unlock()
-	grant = want
+	if grant, wait = l.hosts.breaker.ready(now, want); grant == 0 {
+		return 0, wait
+	}
+	if grant, wait = l.hosts.load.ready(grant); grant == 0 {
+		return 0, wait
+	}
+	want = grant
 	for _, lim := range []*rate.Limiter{l.requests, l.bytes} {
 		if lim == nil {
 			continue
@@ -129,15 +142,31 @@ type Wish struct {
 // process is not over; and with a *Busy if the host rests, or has all its
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
-// if the crawl's own limit of requests is reached. A permit must come back by
-// Release, or by Leave and Ended.
+// if the crawl's own limit of requests is reached; and with a *Paused while the
+// Breaker is open. A permit must come back by Release, or by Leave and Ended.
 func (l *Limits) Request(now time.Time, host string, wish Wish) (Permit, error) {
 	l.lock()
 	defer l.unlock()
+	round, err := l.hosts.breaker.admit(now)
+	if err != nil {
+		return Permit{}, err
+	}
+	g, err := l.request(now, host, wish)
+	if err != nil {
+		l.hosts.breaker.release(round)
+		return Permit{}, err
+	}
+	g.round = round
+	l.hosts.load.begin()
+	return Permit{g}, nil
+}
+
+// request is Request while the Breaker lets a visit begin. It requires the lock.
+func (l *Limits) request(now time.Time, host string, wish Wish) (*grant, error) {
 	w := waiter{l, host}
 	if early := wish.NotBefore.Sub(now); early > 0 {
 		l.pass(now, w)
-		return Permit{}, TooEarly(early)
+		return nil, TooEarly(early)
 	}
 	p := l.hosts.meet(now, host)
 	l.hosts.gap = max(l.hosts.gap, wish.Gap)
@@ -145,19 +174,19 @@ func (l *Limits) Request(now time.Time, host string, wish Wish) (Permit, error) 
 	p.claim(l, now, wish.Gap, slots)
 	if p.by == l && p.due.After(now) && !p.free().After(p.due) {
 		l.pass(now, w)
-		return Permit{}, TooEarly(p.due.Sub(now))
+		return nil, TooEarly(p.due.Sub(now))
 	}
 	if until, ok := p.enter(now, w); !ok {
 		l.passAddress(now, w)
-		return Permit{}, &Busy{What: "the host", Until: until}
+		return nil, &Busy{What: "the host", Until: until}
 	}
 	g := &grant{limits: l, host: host, at: now, slots: slots, since: now}
 	if err := l.share(now, w, g); err != nil {
 		p.give(l)
 		p.rest(now)
-		return Permit{}, err
+		return nil, err
 	}
-	return Permit{g}, nil
+	return g, nil
 }
 
 // share takes for g what hosts share: a request of the crawl's, and a slot of
@@ -206,11 +235,18 @@ func (l *Limits) Release(now time.Time, p Permit) {
 	if !g.end() {
 		return
 	}
+	l.endVisit(g)
 	l.unbind(now, g)
 	if host := l.hosts.hosts[g.host]; host != nil {
 		host.give(l)
 		host.rest(now)
 	}
+}
+
+// endVisit notes that the process makes one visit less.
+func (l *Limits) endVisit(g *grant) {
+	l.hosts.load.end()
+	l.hosts.breaker.release(g.round)
 }
 
 // Leave takes back a permit at the end of the transfer, whatever came of it: the
@@ -223,6 +259,7 @@ func (l *Limits) Leave(p Permit, end time.Time) {
 	if !g.end() {
 		return
 	}
+	l.endVisit(g)
 	if a := l.hosts.addresses[g.addr]; a != nil {
 		a.end(l, end.Sub(g.since), end)
 		l.hosts.tidy(end, g.addr, a)

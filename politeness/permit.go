@@ -21,6 +21,7 @@ type grant struct {
 	slots  int        // visits at a time that the crawl asked for
 	addr   netip.Addr // whose slot the visit has; zero if none
 	since  time.Time  // has it
+	round  uint64     // of the probes of the Breaker, if it is one
 	over   bool       // it came back
 }
 

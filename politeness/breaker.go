@@ -1,0 +1,306 @@
+package politeness
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+// Evidence says how likely it is that a visit failed because of this machine, and
+// not because of its host.
+type Evidence uint8
+
+// The kinds of evidence.
+const (
+	// Possible is a failure that looks like the host's, such as a time-out or a
+	// connection that is refused. It is this machine's if many hosts fail at once.
+	Possible Evidence = iota
+	// Probable is a failure that looks like this machine's, such as a network
+	// without a route. It is the host's if other hosts answer meanwhile.
+	Probable
+	// Certain is a failure in which the host had no part, such as a lack of file
+	// descriptors.
+	Certain
+)
+
+// A Failure is a visit that got no answer.
+type Failure struct {
+	Host     string
+	Addr     netip.Addr // that was connected to; zero: not known
+	Start    time.Time  // of the visit
+	Evidence Evidence
+	Why      string // what this machine lacks, if it is to blame: "no route to the network"
+}
+
+// A Verdict says whom a Failure is charged to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Undecided    Verdict = iota
+	HostFault            // the host failed: the visit counts against it
+	MachineFault         // this machine failed: the visit is made again, and counts against no host
+)
+
+// The constants of a Breaker. They are no settings: they hold for all crawls of a
+// process, and a wrong value would charge hosts for faults that are not theirs.
+const (
+	// breakerDomains is how many domains fail one after another, with no answer
+	// between them, before Possible failures open the breaker: with half of all
+	// hosts dead that happens by chance once in 256 times, and costs a second.
+	breakerDomains = 8
+	// breakerFactor raises the limit where hosts often fail: of runs of failures
+	// with an average length of m, e^-14 are longer than 14 m.
+	breakerFactor = 14
+	// breakerWeight is the weight of the newest run in that average.
+	breakerWeight = 0.2
+	// breakerSettle is how long no host answers before the breaker opens: of hosts
+	// that are visited at the same time, those that refuse are faster than those
+	// that answer.
+	breakerSettle = 3 * time.Second
+	// breakerPatience is how long a failure stays undecided while no host answers.
+	breakerPatience = 10 * time.Second
+	// breakerProbes is how many visits at a time try whether the network works.
+	breakerProbes = 2
+	// minPause and maxPause bound a pause. It doubles with each probe that fails.
+	minPause, maxPause = time.Second, time.Minute
+	// giveUpUnproven is after how long the hosts are to blame after all, if most of
+	// those that failed have never answered: a list of dead hosts comes to its end.
+	giveUpUnproven = 5 * time.Minute
+	// giveUpProven is the same for hosts that have answered before.
+	giveUpProven = 24 * time.Hour
+)
+
+// A Breaker is the circuit breaker of a process. It opens when visits fail because
+// of this machine. While it is open no visit begins, but for a probe now and then;
+// the first answer of any host closes it. Crawls that share Hosts share it. It has no
+// clock of its own. Its methods may be called at the same time.
+type Breaker struct {
+	mu         sync.Mutex // guards all that follows
+	answers    uint64     // so many visits have been answered
+	run        failedRun  // the failures since the last answer
+	average    float64    // length of the runs of late
+	seen       map[string]struct{}
+	answered   map[string]struct{} // domains that have answered, guards of them at most
+	outage     *outage             // nil: the breaker is closed
+	outages    uint64              // how often it has opened
+	rounds     uint64              // of probes, in all outages
+	distrusted bool                // it gave up: failures are the hosts' until one answers
+	last       BreakerState        // see Changed
+	changed    chan struct{}       // closed when a Doubt may be decided; nil: nobody waits
+}
+
+// An outage is a time when the breaker is open.
+type outage struct {
+	why     string
+	certain bool          // there was a failure of Evidence Certain
+	giveUp  time.Duration // after so long, unless the evidence is Certain
+	began   time.Time
+	pause   time.Duration
+	until   time.Time // when the next probes may begin
+	round   uint64    // of these probes
+	probes  int       // of this round that are under way
+}
+
+// A BreakerState says whether visits may begin.
+type BreakerState struct {
+	Open  bool      // none may, but for probes
+	Why   string    // what this machine lacks, or lacked when the breaker was open last
+	Since time.Time // when it opened last
+	// GaveUp is set if the breaker closed though no host has answered: from then on
+	// failures are charged to hosts again.
+	GaveUp bool
+}
+
+func newBreaker() *Breaker {
+	return &Breaker{seen: map[string]struct{}{}, answered: map[string]struct{}{}}
+}
+
+// domainOf returns what a host has to be distinct by: names below one domain can be
+// had without number.
+func domainOf(host string) string {
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return domain
+	}
+	return host
+}
+
+// Answered notes that a host has answered a visit that began at start: the network
+// works. Descriptors, for one, there are again only if a new visit could have them.
+func (b *Breaker) Answered(host string, start time.Time) {
+	domain := domainOf(host)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers++
+	b.note(domain)
+	if len(b.answered) >= guards {
+		clear(b.answered)
+	}
+	b.answered[domain] = struct{}{}
+	b.average += breakerWeight * (float64(b.run.count()) - b.average)
+	b.run = failedRun{}
+	b.distrusted = false
+	if o := b.outage; o != nil && (!o.certain || !start.Before(o.until)) {
+		b.outage = nil
+	}
+	b.wake()
+}
+
+// note remembers the first domains that were visited. It requires b.mu.
+func (b *Breaker) note(domain string) {
+	if len(b.seen) < breakerDomains {
+		b.seen[domain] = struct{}{}
+	}
+}
+
+// wake has all Doubts looked at again. It requires b.mu.
+func (b *Breaker) wake() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// Fail notes a visit that has failed. Whom it is charged to is for the Doubt to say:
+// it may be decided by what comes later.
+func (b *Breaker) Fail(now time.Time, f Failure) *Doubt {
+	domain := domainOf(f.Host)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.note(domain)
+	d := &Doubt{breaker: b, evidence: f.Evidence, why: f.Why, at: now, answers: b.answers, outages: b.outages}
+	switch {
+	case b.outage != nil:
+		d.verdict = b.failProbe(now, f)
+	case f.Evidence == Certain:
+		b.open(now, f.Why, true)
+		d.verdict = MachineFault
+	case b.distrusted:
+		d.verdict = HostFault
+	default:
+		b.run.add(now, domain, f.Addr, b.answered)
+		if f.Evidence == Possible && len(b.seen) < breakerDomains { // too few hosts to wait for
+			d.verdict = HostFault
+		}
+	}
+	return d
+}
+
+// failProbe notes a visit that has failed while the breaker is open. It requires b.mu.
+func (b *Breaker) failProbe(now time.Time, f Failure) Verdict {
+	o := b.outage
+	if f.Evidence == Certain {
+		o.why, o.certain = f.Why, true
+	}
+	if f.Start.Before(o.until) { // it began before the breaker opened
+		return MachineFault
+	}
+	if f.Evidence != Certain && now.Sub(o.began) >= o.giveUp {
+		b.outage, b.run, b.distrusted = nil, failedRun{}, true
+		b.wake()
+		return HostFault
+	}
+	o.pause = min(2*o.pause, maxPause)
+	b.pause(now)
+	return MachineFault
+}
+
+// open opens the breaker. It requires b.mu.
+func (b *Breaker) open(now time.Time, why string, certain bool) {
+	b.outages++
+	b.outage = &outage{why: why, certain: certain, began: now, pause: minPause, giveUp: giveUpUnproven}
+	if b.run.proven() {
+		b.outage.giveUp = giveUpProven
+	}
+	b.pause(now)
+	b.wake()
+}
+
+// pause begins a pause, after which there is a round of probes. It requires b.mu.
+func (b *Breaker) pause(now time.Time) {
+	b.rounds++
+	o := b.outage
+	o.until, o.round, o.probes = now.Add(o.pause), b.rounds, 0
+}
+
+// ready returns how many of want visits may begin now, and, if none, how long to
+// wait. An answer may end the wait sooner, so that it is short.
+func (b *Breaker) ready(now time.Time, want int) (grant int, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch o := b.outage; {
+	case o == nil:
+		return want, 0
+	case now.Before(o.until):
+		return 0, min(o.until.Sub(now), time.Second)
+	case o.probes >= breakerProbes:
+		return 0, time.Second
+	default:
+		return min(want, breakerProbes-o.probes), 0
+	}
+}
+
+// admit lets a visit begin, or returns a *Paused. The round of a probe goes to
+// release when its visit is over; it is 0 for other visits.
+func (b *Breaker) admit(now time.Time) (round uint64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := b.outage
+	if o == nil {
+		return 0, nil
+	}
+	if now.Before(o.until) || o.probes >= breakerProbes {
+		return 0, &Paused{Why: o.why}
+	}
+	o.probes++
+	return o.round, nil
+}
+
+// release ends a probe.
+func (b *Breaker) release(round uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o := b.outage; o != nil && o.round == round {
+		o.probes--
+	}
+}
+
+// State returns whether visits may begin.
+func (b *Breaker) State() BreakerState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state()
+}
+
+func (b *Breaker) state() BreakerState {
+	if o := b.outage; o != nil {
+		return BreakerState{Open: true, Why: o.why, Since: o.began}
+	}
+	s := b.last
+	s.Open, s.GaveUp = false, b.distrusted
+	return s
+}
+
+// Changed returns the state, and whether the breaker has opened or closed since the
+// last call: of all who call it, one logs it.
+func (b *Breaker) Changed() (s BreakerState, changed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s = b.state()
+	changed = s.Open != b.last.Open
+	b.last = s
+	return s, changed
+}
+
+// Paused is the error of Limits.Request while the Breaker is open.
+type Paused struct{ Why string }
+
+// Is makes errors.Is(err, decorum.NotDue) true.
+func (p *Paused) Is(target error) bool { return target == decorum.NotDue }
+
+// Error says why no visit begins.
+func (p *Paused) Error() string { return "the crawl is paused: " + p.Why }

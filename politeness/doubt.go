@@ -1,0 +1,109 @@
+package politeness
+
+import (
+	"net/netip"
+	"time"
+)
+
+// A Doubt is a failure that may be this machine's or its host's. Any answer that
+// comes after it shows that the network works, and decides it against the host. If
+// the breaker opens, it is this machine's.
+type Doubt struct {
+	breaker          *Breaker
+	evidence         Evidence
+	why              string
+	at               time.Time
+	answers, outages uint64  // of the breaker, when the visit failed
+	verdict          Verdict // guarded by breaker.mu
+}
+
+// Decide returns whom the failure is charged to. While that is Undecided, Decide is
+// to be called again when wait has passed or changed is closed.
+func (d *Doubt) Decide(now time.Time) (v Verdict, wait time.Duration, changed <-chan struct{}) {
+	b := d.breaker
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d.verdict == Undecided {
+		d.verdict, wait = d.decide(now)
+	}
+	if d.verdict == Undecided {
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed = b.changed
+	}
+	return d.verdict, wait, changed
+}
+
+// decide is Decide for a failure that is undecided. It requires the lock of the
+// breaker, and opens it if the failures ask for that.
+func (d *Doubt) decide(now time.Time) (v Verdict, wait time.Duration) {
+	b := d.breaker
+	limit := 1
+	if d.evidence == Possible {
+		limit = breakerDomains
+	}
+	long := float64(b.run.count()) >= float64(limit)+breakerFactor*b.average
+	settled := b.run.first.Add(breakerSettle).Sub(now)
+	left := d.at.Add(breakerPatience).Sub(now)
+	switch {
+	case b.outages > d.outages:
+		return MachineFault, 0
+	case b.answers > d.answers, b.distrusted:
+		return HostFault, 0
+	case long && settled <= 0:
+		b.open(now, d.why, false)
+		return MachineFault, 0
+	case left <= 0:
+		return HostFault, 0
+	case long:
+		return Undecided, min(settled, left)
+	}
+	return Undecided, left
+}
+
+// A failedRun is the failures between two answers. It counts domains, and addresses:
+// whoever has many names has few addresses, and the other way round.
+type failedRun struct {
+	domains, addrs map[string]struct{}
+	answered       int // of domains, those that have answered before
+	first          time.Time
+}
+
+// add adds a failure. Of answered it learns which domains have answered before.
+func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, answered map[string]struct{}) {
+	if r.domains == nil {
+		*r = failedRun{domains: map[string]struct{}{}, addrs: map[string]struct{}{}, first: now}
+	}
+	if len(r.domains) >= guards {
+		return
+	}
+	if _, known := r.domains[domain]; !known {
+		r.domains[domain] = struct{}{}
+		if _, proven := answered[domain]; proven {
+			r.answered++
+		}
+	}
+	r.addrs[networkOf(domain, addr)] = struct{}{}
+}
+
+// networkOf returns what an address has to be distinct by: a /64 of IPv6 is one
+// owner's. Where the address is not known, it is the domain's.
+func networkOf(domain string, addr netip.Addr) string {
+	addr = addr.Unmap().WithZone("")
+	switch {
+	case !addr.IsValid():
+		return domain
+	case addr.Is6():
+		if prefix, err := addr.Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return addr.String()
+}
+
+// count returns how many owners of hosts have failed.
+func (r *failedRun) count() int { return min(len(r.domains), len(r.addrs)) }
+
+// proven reports whether most of the domains have answered before.
+func (r *failedRun) proven() bool { return len(r.domains) > 0 && 2*r.answered >= len(r.domains) }

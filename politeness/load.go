@@ -1,0 +1,79 @@
+package politeness
+
+import (
+	"sync"
+	"time"
+)
+
+// Load limits how many visits a process makes at a time, once its machine turns out to
+// be too busy for more: the limit is halved when visits suffer from it, and grows by one
+// for so many answered visits as it allows, as the window of a TCP connection does (RFC
+// 5681). It has no clock of its own. Its methods may be called at the same time.
+type Load struct {
+	mu       sync.Mutex // guards all that follows
+	inFlight int        // visits that have a permit
+	limit    float64    // 0: there is none
+	most     int        // visits in flight when the limit was set first: at so many it is dropped
+	cut      time.Time  // when the limit was halved last
+}
+
+// loadPoll is how long to wait for a visit to end where the limit lets none begin.
+const loadPoll = 100 * time.Millisecond
+
+// Overloaded notes that a visit, begun at start, has failed because the machine was too
+// busy. Visits that began before the limit was halved say nothing of the new limit.
+func (l *Load) Overloaded(now, start time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if start.Before(l.cut) {
+		return
+	}
+	if l.limit == 0 {
+		l.most = max(l.inFlight, 1)
+		l.limit = float64(l.most)
+	}
+	l.limit = max(1, min(l.limit, float64(l.inFlight))/2)
+	l.cut = now
+}
+
+// Answered notes a visit that was answered while the machine was not too busy.
+func (l *Load) Answered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limit == 0 {
+		return
+	}
+	if l.limit += 1 / l.limit; l.limit >= float64(l.most) {
+		l.limit = 0
+	}
+}
+
+// Limit returns how many visits may be made at a time; 0: there is no limit.
+func (l *Load) Limit() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.limit)
+}
+
+// ready returns how many of want visits may begin now, and, if none, how long to wait.
+func (l *Load) ready(want int) (grant int, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limit == 0 {
+		return want, 0
+	}
+	if grant = min(want, int(l.limit)-l.inFlight); grant <= 0 {
+		return 0, loadPoll
+	}
+	return grant, 0
+}
+
+// begin notes that a visit has a permit, end that its permit came back.
+func (l *Load) begin() { l.add(1) }
+func (l *Load) end()   { l.add(-1) }
+
+func (l *Load) add(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight += n
+}
