@@ -46,6 +46,7 @@ type Crawler struct {
 	Now func() time.Time
 
 	tally        tally
+	lag          lagMeter
 	pages        atomic.Int64 // page visits begun in this run
 	bytes        atomic.Int64 // of bodies, likewise
 	hands        hands

@@ -1,39 +1,242 @@
 package crawler
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A LocalFault is the reason why a visit failed on this machine: it is short of
-// something that connections need, or its network is gone. Its Kind is
-// decorum.Local. Unlike other errors of that Kind it speaks of every visit that
-// the process makes.
-type LocalFault struct {
-	Why string // what the machine lacks, for people: "no more file descriptors"
-	Err error  // the cause
+// A NetworkFault is the error of a Fetcher that failed on the way to a host, before the
+// host had a part in it: the proxy cannot be reached, say. The crawl pauses for it,
+// unless other hosts answer meanwhile.
+type NetworkFault struct {
+	Why string // for people: "the proxy cannot be reached"
+	Err error  // the cause; may be nil
 }
 
-// Error returns what the machine lacks, and the cause.
-func (f *LocalFault) Error() string {
+// Error returns what failed, and the cause.
+func (f *NetworkFault) Error() string {
 	if f.Err == nil {
 		return f.Why
 	}
 	return f.Why + ": " + f.Err.Error()
 }
 
-// Unwrap lets errors.Is and errors.As see the Kind and the cause.
-func (f *LocalFault) Unwrap() []error {
-	if f.Err == nil {
-		return []error{decorum.Local}
-	}
-	return []error{decorum.Local, f.Err}
-}
+// Unwrap returns the cause.
+func (f *NetworkFault) Unwrap() error { return f.Err }
 
 // isLocal reports whether v failed on this machine, so that its URL goes back and
 // its host is not charged. A request that must not be sent twice and may have been
 // sent is in doubt, whoever is to blame.
 func isLocal(v *Visit) bool {
 	return v.Response == nil && errors.Is(v.Err, decorum.Local) && !errors.Is(v.Err, decorum.InDoubt)
+}
+
+// errnos are the errors of the system that speak of this machine. Of those that are
+// Probable, some hosts are to blame alone: a host that has only addresses of IPv6, say,
+// or one that a firewall on this machine keeps the crawl from.
+var errnos = []struct {
+	errno    syscall.Errno
+	evidence politeness.Evidence
+	why      string
+}{
+	{syscall.EMFILE, politeness.Certain, "the process has no file descriptors left"},
+	{syscall.ENFILE, politeness.Certain, "the system has no file descriptors left"},
+	{syscall.ENOBUFS, politeness.Certain, "the system has no buffers left"},
+	{syscall.ENOMEM, politeness.Certain, "the system has no memory left"},
+	{syscall.EADDRNOTAVAIL, politeness.Probable, "there is no local address or port to connect from"},
+	{syscall.EADDRINUSE, politeness.Probable, "there is no local address or port to connect from"},
+	{syscall.ENETDOWN, politeness.Probable, "the network is down"},
+	{syscall.ENETUNREACH, politeness.Probable, "the network is unreachable"},
+	{syscall.EPERM, politeness.Probable, "the system does not permit connections"},
+	{syscall.EACCES, politeness.Probable, "the system does not permit connections"},
+	{syscall.EHOSTUNREACH, politeness.Possible, whyManyFail},
+}
+
+// whyManyFail is what is said of a machine where all hosts fail.
+const whyManyFail = "no host answers"
+
+// evidenceOf returns how likely it is that err is a fault of this machine, and which,
+// and false if it is the host's in any case.
+func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
+	var (
+		dns   *net.DNSError // it holds the error of the system as text alone
+		fault *NetworkFault
+	)
+	lookup := errors.As(err, &dns)
+	for _, n := range errnos {
+		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
+			if n.evidence == politeness.Probable && isFamily(err) {
+				return politeness.Possible, whyManyFail, true
+			}
+			return n.evidence, n.why, true
+		}
+	}
+	switch {
+	case lookup && dns.IsNotFound:
+		return 0, "", false
+	case lookup && strings.Contains(dns.Err, syscall.ECONNREFUSED.Error()):
+		return politeness.Probable, "the name server cannot be reached", true
+	case errors.As(err, &fault):
+		return politeness.Probable, fault.Why, true
+	case lookup, errors.Is(err, syscall.ECONNREFUSED), isTimeout(err):
+		return politeness.Possible, whyManyFail, true
+	}
+	return 0, "", false
+}
+
+// isTimeout reports whether err is of a time that was over.
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isFamily reports whether err is of an address of one version of IP, for which this
+// machine has no route, while it has one for the other. To find a route sends nothing.
+func isFamily(err error) bool {
+	addr := addrOf(err)
+	if !addr.IsValid() {
+		return false
+	}
+	network, other := "udp6", "[2001:db8::1]:9" // for documentation (RFC 3849, RFC 5737)
+	if addr.Is6() {
+		network, other = "udp4", "192.0.2.1:9"
+	}
+	conn, err := net.Dial(network, other)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// addrOf returns the address that err says could not be connected to, if it says so.
+func addrOf(err error) netip.Addr {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Addr == nil {
+		return netip.Addr{}
+	}
+	ap, _ := netip.ParseAddrPort(op.Addr.String())
+	return ap.Addr().Unmap()
+}
+
+// blame finds out who is to blame if v has failed, this machine or the host, and gives
+// its error the Kind Local in the first case. It may have to wait for what becomes of
+// other visits, some seconds at most.
+func (c *Crawler) blame(ctx context.Context, v *Visit) {
+	switch {
+	case c.Now != nil: // a crawl with a clock of its own is no crawl of this machine's network
+		return
+	case v.Response != nil || spoke(v.Err):
+		c.Limits.Breaker().Answered(v.host(), v.Start)
+		if !c.lag.late(v) {
+			c.Limits.Load().Answered()
+		}
+	case v.brokenOff || v.unsent():
+		return
+	default:
+		c.blameFailure(ctx, v)
+	}
+	c.logBreaker()
+}
+
+// spoke reports whether err shows that the server was reached.
+func spoke(err error) bool { return isTLS(err) || isMalformed(err) }
+
+// host returns the host that was visited.
+func (v *Visit) host() string { return v.URL().Origin().Host() }
+
+// blameFailure is blame for a visit that got no answer.
+func (c *Crawler) blameFailure(ctx context.Context, v *Visit) {
+	evidence, why, ok := evidenceOf(v.Err)
+	if !ok {
+		return
+	}
+	if isTimeout(v.Err) && c.lag.late(v) {
+		c.Limits.Load().Overloaded(v.End, v.Start)
+		v.setLocal("this machine is too busy")
+		return
+	}
+	if evidence == politeness.Certain {
+		c.Limits.Load().Overloaded(v.End, v.Start)
+	}
+	addr := v.addr
+	if !addr.IsValid() {
+		addr = addrOf(v.Err)
+	}
+	doubt := c.Limits.Breaker().Fail(time.Now(), politeness.Failure{
+		Host: v.host(), Addr: addr, Start: v.Start, Evidence: evidence, Why: why})
+	if v.slots > 1 { // else the host has no other visit before this one is acked
+		c.restMeanwhile(ctx, v)
+	}
+	switch c.await(ctx, doubt) {
+	case politeness.MachineFault:
+		v.setLocal(why)
+	case politeness.Undecided: // the crawl is being halted, or the lease has run out
+		v.brokenOff = true
+	}
+}
+
+// restMeanwhile has the host of v rest from the end of v, as it does after a failure,
+// while it is not known yet who is to blame.
+func (c *Crawler) restMeanwhile(ctx context.Context, v *Visit) {
+	origin := v.URL().Origin()
+	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
+	if err != nil {
+		delay = v.Lease.Host.Gap
+	}
+	rest := c.policyOf(origin.Host(), v.End).Next(politeness.Visit{
+		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, Strikes: v.Lease.Host.Strikes})
+	c.Limits.Owe(v.End, origin.Host(), v.End, rest.Due)
+}
+
+// await returns the verdict of a doubt, Undecided only if ctx is done before.
+func (c *Crawler) await(ctx context.Context, d *politeness.Doubt) politeness.Verdict {
+	for {
+		verdict, wait, changed := d.Decide(time.Now())
+		if verdict != politeness.Undecided {
+			return verdict
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return politeness.Undecided
+		}
+	}
+}
+
+// setLocal gives the error of v the Kind Local. That of a request that must not be sent
+// twice stays InDoubt.
+func (v *Visit) setLocal(why string) {
+	if v.marked {
+		return
+	}
+	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.Local, Err: &NetworkFault{why, v.Err}}
+	v.brokenOff = true
+}
+
+// logBreaker logs that the crawl pauses, or goes on, because of this machine.
+func (c *Crawler) logBreaker() {
+	switch s, changed := c.Limits.Breaker().Changed(); {
+	case !changed:
+	case s.Open:
+		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Why)
+	case s.GaveUp:
+		c.Log.Warn("visits go on, and hosts are charged again: none has answered for too long",
+			"why", s.Why, "paused", time.Since(s.Since).Round(time.Second))
+	default:
+		c.Log.Info("visits go on", "paused", time.Since(s.Since).Round(time.Second), "why", s.Why)
+	}
 }

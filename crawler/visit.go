@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -24,7 +25,10 @@ type Visit struct {
 	Links     int               // how many links the handler returned
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	before    time.Time // end of the host's last visit when this one began; zero for its first
+	addr      netip.Addr    // that the request went to; zero: it is not known
+	slots     int           // visits at a time that the host may have
+	lag       time.Duration // by which timers were late while it was made
+	before    time.Time     // end of the host's last visit when this one began; zero for its first
 	header    func() *extract.Document
 	document  func() *extract.Document
 	use       func() Use

@@ -106,6 +106,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	}
 	v := c.fetch(ctx, l, clearance, ticket)
 	entered := c.enterAnswer(ctx, v, ticket)
+	c.blame(ctx, v)
 	if isLocal(v) {
 		c.tally.localFaults.Add(1)
 	}
@@ -186,6 +187,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		early   politeness.TooEarly
 		busy    *politeness.Busy
 		braked  *politeness.Braked
+		paused  *politeness.Paused
 		end     *robots.ChainEnd
 		refusal *robots.Refusal
 	)
@@ -196,7 +198,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return c.queueUp(ctx, l, busy)
 	case errors.As(err, &braked):
 		return c.putOffBraked(ctx, l, braked)
-	case errors.Is(err, decorum.Local):
+	case errors.Is(err, decorum.Local), errors.As(err, &paused):
 		return storage.Ack{Outcome: storage.Again}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
@@ -255,9 +257,15 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		v.Err = c.may(v.Start)
 	}
 	if v.Err == nil {
+		lag := c.lag.begin()
 		v.Response, v.Err = c.ask(ctx, t)
+		v.lag = c.lag.end() - lag
 	}
 	v.End, v.Exchange, v.marked = c.now(), t.stub.exchange, t.isMarked()
+	v.slots = t.stub.permit.Slots()
+	if addr := t.stub.addr.Load(); addr != nil {
+		v.addr = *addr
+	}
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}

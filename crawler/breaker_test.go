@@ -1,0 +1,202 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// An outage is a network that is gone between two moments: nothing arrives then, and
+// every request fails as fail says.
+type outage struct {
+	web      http.RoundTripper
+	from, to time.Time
+	fail     func(*http.Request) error
+	// reaches reports whether a host is reached all the same; nil: none is.
+	reaches func(host string) bool
+
+	mu     sync.Mutex
+	failed int // requests; guarded by mu
+}
+
+func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
+	now := time.Now()
+	if now.Before(o.from) || !now.Before(o.to) || o.reaches != nil && o.reaches(r.URL.Hostname()) {
+		return o.web.RoundTrip(r)
+	}
+	o.mu.Lock()
+	o.failed++
+	o.mu.Unlock()
+	return nil, o.fail(r)
+}
+
+// systemError returns what a dialler returns where connect fails with errno.
+func systemError(errno syscall.Errno) func(*http.Request) error {
+	return func(*http.Request) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+	}
+}
+
+// lost answers never.
+func lost(r *http.Request) error {
+	<-r.Context().Done()
+	return context.Cause(r.Context())
+}
+
+// noResolver fails as package net does where the name server is down.
+func noResolver(r *http.Request) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: r.URL.Hostname(), Server: "127.0.0.1:53", IsTemporary: true,
+		Err: "read udp 127.0.0.1:40000->127.0.0.1:53: read: connection refused"}}
+}
+
+// manyHosts returns a web of so many hosts, each of a domain of its own, with the URLs
+// of so many pages each. A page takes half a second.
+func manyHosts(hosts, pages int) (web *crawltest.Web, seeds []string) {
+	sites := make([]crawltest.Site, hosts)
+	for i := range sites {
+		host := fmt.Sprintf("site%d.test", i)
+		sites[i] = crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: time.Second / 2}}
+		for page := range pages {
+			seeds = append(seeds, fmt.Sprintf("http://%s/%d", host, page))
+		}
+	}
+	return crawltest.New(sites...), seeds
+}
+
+// wereVisited fails the test unless every seed was answered exactly once.
+func wereVisited(t *testing.T, web *crawltest.Web, seeds []string) {
+	t.Helper()
+	times := map[string]int{}
+	for _, x := range web.Log() {
+		times[x.URL]++
+	}
+	lost := 0
+	for _, seed := range seeds {
+		if times[seed] == 0 {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d pages were lost", lost, len(seeds))
+	}
+}
+
+// TestNetworkOutage: a crawl of 2,000 pages on 100 hosts is without a network for a
+// minute. Whatever the outage looks like, no page is given up, and no host is charged.
+func TestNetworkOutage(t *testing.T) {
+	tests := map[string]func(*http.Request) error{
+		"network unreachable": systemError(syscall.ENETUNREACH),
+		"network down":        systemError(syscall.ENETDOWN),
+		"no descriptors":      systemError(syscall.EMFILE),
+		"no name server":      noResolver,
+		"firewall":            systemError(syscall.EPERM),
+		"refused":             systemError(syscall.ECONNREFUSED),
+		"no host reachable":   systemError(syscall.EHOSTUNREACH),
+		"nothing arrives":     lost,
+	}
+	for name, fail := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, seeds := manyHosts(100, 20)
+				begin := time.Now()
+				network := &outage{web: web, from: begin.Add(10 * time.Second), to: begin.Add(70 * time.Second), fail: fail}
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
+				c.Fetcher = fetcherOver(t, network)
+				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+					t.Fatal(err)
+				}
+				st := c.Stats()
+				wereVisited(t, web, seeds)
+				if st.Failed != 0 || st.Retries != 0 {
+					t.Errorf("%d pages were given up, %d retried; want none", st.Failed, st.Retries)
+				}
+				if network.failed > 3*64 {
+					t.Errorf("%d requests failed during the outage", network.failed)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadHosts: hosts that are down are given up, whether they are all that there is or
+// not, and the crawl ends as it would if hosts were always to blame.
+func TestDeadHosts(t *testing.T) {
+	tests := map[string]struct {
+		hosts, alive int
+		most         time.Duration // that the crawl may take
+	}{
+		"the only host":    {hosts: 1, most: time.Hour},
+		"both hosts":       {hosts: 2, most: time.Hour},
+		"all of 50 hosts":  {hosts: 50, most: time.Hour},
+		"half of 50 hosts": {hosts: 50, alive: 25, most: time.Hour},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web, seeds := manyHosts(tt.hosts, 1)
+				begin := time.Now()
+				network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: systemError(syscall.ECONNREFUSED),
+					reaches: func(host string) bool {
+						var n int
+						fmt.Sscanf(host, "site%d.test", &n)
+						return n < tt.alive
+					}}
+				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
+				c.Fetcher = fetcherOver(t, network)
+				err := c.Run(t.Context())
+				if !errors.Is(err, frontier.ErrDormant) {
+					t.Errorf("the crawl ended with %v, want %v", err, frontier.ErrDormant)
+				}
+				if st := c.Stats(); st.Pages != int64(tt.alive) {
+					t.Errorf("%d pages, want %d", st.Pages, tt.alive)
+				}
+				if took := time.Since(begin); took > tt.most {
+					t.Errorf("the crawl took %v", took)
+				}
+				c.Halt()
+			})
+		})
+	}
+}
+
+// TestWildcardOfDeadHosts: a domain whose names without end are all dead does not pause
+// the crawl of good hosts beside it.
+func TestWildcardOfDeadHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, seeds := manyHosts(20, 50)
+		begin := time.Now()
+		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: lost,
+			reaches: func(host string) bool { return !strings.HasSuffix(host, ".hostile.test") }}
+		good := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
+		good.Fetcher = fetcherOver(t, network)
+		bad := newCrawl(t, web, storage.NewMemory(storage.Config{}))
+		bad.Fetcher, bad.Limits = fetcherOver(t, network), good.Limits
+		for i := range 1000 {
+			plant(t, bad, fmt.Sprintf("http://%d.hostile.test/", i))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var other sync.WaitGroup
+		other.Go(func() { _ = bad.Run(ctx) })
+		err := good.Run(t.Context())
+		took := time.Since(begin)
+		cancel()
+		bad.Halt()
+		other.Wait()
+		if want := 50*1500*time.Millisecond + 2*time.Second; err != nil || took > want {
+			t.Errorf("the good crawl took %v and ended with %v, want %v at most", took, err, want)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package crawler
+
+import (
+	"sync"
+	"time"
+)
+
+// lagTick is how often a lagMeter measures.
+const lagTick = 100 * time.Millisecond
+
+// A machine was too busy for a visit if timers were late for lagShare of the visit's
+// time, as they are where ticks of 100 ms come 20 ms late on average, and for lagLeast in
+// sum: less makes no visit time out whose time is reasonable.
+const (
+	lagShare = 0.2
+	lagLeast = 500 * time.Millisecond
+)
+
+// A lagMeter measures, while visits are under way, how late this process is: by how
+// much its timers fire too late, be it because it has too many goroutines to run or
+// because the machine has other things to do. In a bubble of testing/synctest they are
+// never late.
+type lagMeter struct {
+	mu     sync.Mutex    // guards all that follows
+	visits int           // under way
+	lag    time.Duration // in sum
+	due    time.Time     // of the next tick
+	timer  *time.Timer
+}
+
+// begin notes that a visit is under way, and returns the lag so far. end must be called.
+func (m *lagMeter) begin() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.visits++; m.visits == 1 {
+		m.next()
+	}
+	return m.lag
+}
+
+// end notes that a visit is over, and returns the lag so far.
+func (m *lagMeter) end() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.measure()
+	if m.visits--; m.visits == 0 {
+		m.timer.Stop()
+	}
+	return m.lag
+}
+
+// tick measures, and waits for the next tick.
+func (m *lagMeter) tick() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.visits > 0 {
+		m.measure()
+		m.next()
+	}
+}
+
+// next waits for the next tick. It requires m.mu.
+func (m *lagMeter) next() {
+	m.due = time.Now().Add(lagTick)
+	if m.timer == nil {
+		m.timer = time.AfterFunc(lagTick, m.tick)
+	} else {
+		m.timer.Reset(lagTick)
+	}
+}
+
+// measure adds up to now by how much the tick is late. It requires m.mu.
+func (m *lagMeter) measure() {
+	if now := time.Now(); now.After(m.due) {
+		m.lag += now.Sub(m.due)
+		m.due = now
+	}
+}
+
+// late reports whether the machine was too busy during v.
+func (*lagMeter) late(v *Visit) bool {
+	return v.lag >= lagLeast && float64(v.lag) > lagShare*float64(v.End.Sub(v.Start))
+}
