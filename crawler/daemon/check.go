@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -101,13 +103,14 @@ func checkScope(p *Project) *fault {
 	if _, err := frontier.ParseWithin(p.Scope.Within); err != nil {
 		return faulty("scope.within", "%v", err)
 	}
+	budget := newPatternBudget()
 	for _, f := range []struct {
 		field    string
 		patterns []string
 	}{{"scope.include", p.Scope.Include}, {"scope.exclude", p.Scope.Exclude}} {
 		for i, pattern := range f.patterns {
-			if _, err := regexp.Compile(pattern); err != nil {
-				return faulty(item(f.field, i), "%q is not a regular expression (RE2): %v", pattern, err)
+			if _, err := budget.compile(pattern); err != nil {
+				return faultyPattern(item(f.field, i), pattern, err)
 			}
 		}
 	}
@@ -122,6 +125,14 @@ func checkScope(p *Project) *fault {
 		}
 	}
 	return nil
+}
+
+// faultyPattern returns the fault of a pattern that cannot be compiled, or is too much.
+func faultyPattern(field, pattern string, err error) *fault {
+	if syntaxError := (*syntax.Error)(nil); errors.As(err, &syntaxError) {
+		return faulty(field, "%q is not a regular expression (RE2): %v", pattern, err)
+	}
+	return faulty(field, "%v", err)
 }
 
 // checkDiscover refuses what callbacks, which alone say what leads on, leave

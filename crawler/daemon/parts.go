@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"hash/fnv"
-	"regexp"
 	"strings"
 	"time"
 
@@ -176,27 +175,17 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 	if cfg.MaxDepth == 0 {
 		cfg.MaxDepth = -1
 	}
-	if cfg.Include, err = compile(p.Scope.Include); err != nil {
+	budget := newPatternBudget()
+	if cfg.Include, err = budget.compileAll(p.Scope.Include); err != nil {
 		return cfg, err
 	}
-	cfg.Exclude, err = compile(p.Scope.Exclude)
+	cfg.Exclude, err = budget.compileAll(p.Scope.Exclude)
 	return cfg, err
 }
 
 // params returns the project's rules for parameters.
 func (p *Project) params() (*frontier.Params, error) {
 	return frontier.NewParams(frontier.ParamRules(p.Scope.Params))
-}
-
-func compile(patterns []string) ([]*regexp.Regexp, error) {
-	compiled := make([]*regexp.Regexp, len(patterns))
-	for i, pattern := range patterns {
-		var err error
-		if compiled[i], err = regexp.Compile(pattern); err != nil {
-			return nil, err
-		}
-	}
-	return compiled, nil
 }
 
 func (p *Project) settings() (crawler.Settings, error) {

@@ -111,7 +111,10 @@ one mapping, and %d levels of lists and mappings; a key or value has at most %d 
 that lead to a value %d bytes together. Anchors, aliases and tags are refused. Nothing is parsed
 before these limits have been checked. They are constants, and hold for the project in an export
 and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_files`"+`.
-`, maxProjectFile>>10, maxYAMLMarks, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalar>>10, maxYAMLPath))
+
+The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
+their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
+`, maxProjectFile>>10, maxYAMLMarks, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalar>>10, maxYAMLPath, maxPatterns, maxPatternLength>>10, maxPatternsSize>>20))
 	defaults := DefaultProject()
 	f := &fieldWriter{w: w, types: readTypes(t), flags: map[string]string{}}
 	for _, p := range projectFlags {

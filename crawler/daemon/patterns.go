@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// The limits of the regular expressions of a project, all lists together. A URL is
+// matched against each of them, in time that is proportional to the size of its program.
+// They are constants because they protect the process that compiles the patterns.
+const (
+	maxPatterns      = 5000
+	maxPatternLength = 16 << 10 // bytes of one pattern: its parser may take 5 KB a byte
+	maxPatternsSize  = 16 << 20 // bytes of the programs: 3,000 patterns of some 100 characters each
+)
+
+// The size of an instruction of a program, and of a rune in one.
+const instructionSize, runeSize = 40, 4
+
+// A patternBudget is what is left of the limits on patterns.
+type patternBudget struct{ patterns, size int }
+
+func newPatternBudget() *patternBudget { return &patternBudget{maxPatterns, maxPatternsSize} }
+
+// compile returns the regular expression of a pattern (RE2). The size of its program is
+// computed from its syntax tree and taken off the budget before it is compiled.
+func (b *patternBudget) compile(pattern string) (*regexp.Regexp, error) {
+	if b.patterns--; b.patterns < 0 {
+		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out", maxPatterns)
+	}
+	if len(pattern) > maxPatternLength {
+		return nil, fmt.Errorf("the regular expression is longer than %d bytes; split it", maxPatternLength)
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if b.size -= programSize(tree); b.size < 0 {
+		return nil, fmt.Errorf("the regular expressions up to this one take more than %d MiB when compiled; use fewer or smaller repetitions such as {1000}", maxPatternsSize>>20)
+	}
+	return regexp.Compile(pattern)
+}
+
+// compileAll returns the regular expressions of patterns.
+func (b *patternBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) {
+	compiled := make([]*regexp.Regexp, len(patterns))
+	for i, pattern := range patterns {
+		var err error
+		if compiled[i], err = b.compile(pattern); err != nil {
+			return nil, err
+		}
+	}
+	return compiled, nil
+}
+
+// programSize returns an upper bound of the bytes of the program of a pattern: its
+// instructions and their runes.
+func programSize(tree *syntax.Regexp) int {
+	const frame = 3 // the instructions that begin, fail and match
+	return treeSize(tree) + frame*instructionSize
+}
+
+// treeSize returns how many bytes a part of a pattern takes in a program. The parser
+// refuses repetitions of more than 1000 in all, nested ones multiplied, and trees that
+// are more than 1000 deep.
+func treeSize(re *syntax.Regexp) int {
+	size := 0
+	for _, sub := range re.Sub {
+		size += treeSize(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral: // an instruction a rune
+		size = len(re.Rune) * (instructionSize + runeSize)
+	case syntax.OpCharClass:
+		size = instructionSize + len(re.Rune)*runeSize
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL: // a class of one or two ranges
+		size = instructionSize + 4*runeSize
+	case syntax.OpAlternate:
+		size += len(re.Sub) * instructionSize
+	case syntax.OpCapture, syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
+		size += 2 * instructionSize
+	case syntax.OpRepeat: // x{2,} is xx+, and x{2,4} is xx(x(x)?)?
+		size = max(re.Min, re.Max, 1)*size + (max(0, re.Max-re.Min)+2)*instructionSize
+	}
+	return max(size, instructionSize)
+}
