@@ -19,3 +19,15 @@ func SyncDir(name string) error {
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }
+
+// SyncRoot is SyncDir of a directory that is open.
+func SyncRoot(root *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +27,11 @@ type Config struct {
 	// Dir is the directory; it is made if there is none. One Archive at a time
 	// may have it open.
 	Dir string
+	// Root is Dir, opened by the caller, who closes it after the Archive. Files are opened
+	// by it, so that no symbolic link leads out of the directory. nil: Open opens Dir.
+	Root *os.Root
+	// Mode is the mode of new files, before umask. Default 0600.
+	Mode fs.FileMode
 	// Prefix begins the names of files: letters, digits, "_" and "-".
 	// Default "decorum".
 	Prefix string
@@ -45,6 +49,7 @@ type Config struct {
 func (cfg Config) withDefaults() (Config, error) {
 	cfg.Prefix = cmp.Or(cfg.Prefix, "decorum")
 	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
+	cfg.Mode = cmp.Or(cfg.Mode, 0o600)
 	switch {
 	case cfg.Dir == "":
 		return cfg, errors.New("an archive needs a directory")
@@ -72,6 +77,7 @@ type Archive struct {
 	cfg  Config
 	host string
 	tail disk.Tail
+	own  *os.Root // what Close closes; nil: Config.Root was set
 
 	mu     sync.Mutex
 	file   *file // nil: none is open
@@ -90,16 +96,36 @@ func Open(cfg Config) (*Archive, error) {
 	if err != nil {
 		host = "localhost"
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("warc: %w", err)
+	var own *os.Root
+	if cfg.Root == nil {
+		if own, err = makeRoot(cfg.Dir); err != nil {
+			return nil, fmt.Errorf("warc: %w", err)
+		}
+		cfg.Root = own
 	}
 	if err := recoverAll(cfg); err != nil {
-		return nil, fmt.Errorf("warc: cannot close what a crash left open: %w", err)
+		return nil, errors.Join(fmt.Errorf("warc: cannot close what a crash left open: %w", err), closeRoot(own))
 	}
 	return &Archive{
-		cfg: cfg, host: plain(host),
+		cfg: cfg, host: plain(host), own: own,
 		tail: disk.Tail{What: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
+}
+
+// makeRoot opens a directory, and makes it if there is none.
+func makeRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
+// closeRoot closes a directory, unless it is nil.
+func closeRoot(root *os.Root) error {
+	if root == nil {
+		return nil
+	}
+	return root.Close()
 }
 
 // Write archives a visit, and says what later visits to its URL may refer to;
@@ -150,7 +176,7 @@ func (a *Archive) write(records []byte) error {
 func (a *Archive) newFile(now time.Time) (*file, error) {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
 	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.Prefix, stamp, a.serial, a.host, ending)
-	f, err := createFile(filepath.Join(a.cfg.Dir, name), a.cfg.Info, now)
+	f, err := createFile(a.cfg, name, now)
 	if err == nil {
 		a.serial++
 	}
@@ -188,10 +214,11 @@ func (a *Archive) Close() error {
 		return errClosed
 	}
 	a.closed = true
-	if a.file == nil {
-		return a.tail.Err()
+	err := a.tail.Err()
+	if a.file != nil {
+		err = a.closeFile()
 	}
-	return a.closeFile()
+	return errors.Join(err, closeRoot(a.own))
 }
 
 // errClosed is of an Archive that has been closed.

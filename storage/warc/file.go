@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,28 +18,29 @@ import (
 // as another method.
 type file struct {
 	*os.File
-	name   string // when it is closed
-	opener []byte // the warcinfo record: written with the first of the others
-	size   int64  // of whole records
+	root   *os.Root // of its directory
+	name   string   // when it is closed
+	opener []byte   // the warcinfo record: written with the first of the others
+	size   int64    // of whole records
 }
 
-// createFile makes a new file.
-func createFile(name string, info []Field, now time.Time) (*file, error) {
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}, err)
+// createFile makes a new file in the directory of cfg.
+func createFile(cfg Config, name string, now time.Time) (*file, error) {
+	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(&fs.PathError{Op: "create", Path: filepath.Join(cfg.Dir, name), Err: fs.ErrExist}, err)
 	}
-	opener, err := warcinfo(filepath.Base(name), info, now)
+	opener, err := warcinfo(name, cfg.Info, now)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, cfg.Mode)
 	if err != nil {
 		return nil, err
 	}
-	if err := disk.SyncDir(filepath.Dir(name)); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	if err := disk.SyncRoot(cfg.Root); err != nil {
+		return nil, errors.Join(err, f.Close(), cfg.Root.Remove(name+openEnding))
 	}
-	return &file{File: f, name: name, opener: opener}, nil
+	return &file{File: f, root: cfg.Root, name: filepath.Join(cfg.Dir, name), opener: opener}, nil
 }
 
 // warcinfo returns the record that says of a file by whom it was written, and
@@ -72,38 +74,43 @@ func (f *file) append(records []byte) error {
 // settle gives the file, which has been closed, its final name. One that holds
 // nothing is removed.
 func (f *file) settle() error {
+	name := filepath.Base(f.name)
 	if f.size == 0 {
-		return os.Remove(f.Name())
+		return f.root.Remove(name + openEnding)
 	}
-	return closed(f.name)
+	return closed(f.root, name)
 }
 
 // closed gives a file that was open its final name.
-func closed(name string) error {
-	if err := os.Rename(name+openEnding, name); err != nil {
+func closed(root *os.Root, name string) error {
+	if err := root.Rename(name+openEnding, name); err != nil {
 		return err
 	}
-	return disk.SyncDir(filepath.Dir(name))
+	return disk.SyncRoot(root)
 }
 
 // recoverAll closes the files that a crash left open.
 func recoverAll(cfg Config) error {
-	entries, err := os.ReadDir(cfg.Dir)
+	dir, err := cfg.Root.Open(".")
 	if err != nil {
 		return err
 	}
+	entries, err := dir.ReadDir(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), openEnding)
 		if !ok || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
 			continue
 		}
-		name = filepath.Join(cfg.Dir, name)
-		cut, err := recoverFile(name)
+		cut, err := recoverFile(cfg, name)
 		if err != nil {
 			return err
 		}
 		if cfg.Recovered != nil {
-			cfg.Recovered(name, cut)
+			cfg.Recovered(filepath.Join(cfg.Dir, name), cut)
 		}
 	}
 	return nil
@@ -111,8 +118,8 @@ func recoverAll(cfg Config) error {
 
 // recoverFile cuts an open file back to its last whole record, and closes it.
 // One that has none is removed.
-func recoverFile(name string) (cut int64, err error) {
-	f, err := os.OpenFile(name+openEnding, os.O_RDWR, 0)
+func recoverFile(cfg Config, name string) (cut int64, err error) {
+	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -127,13 +134,14 @@ func recoverFile(name string) (cut int64, err error) {
 	}
 	cut = info.Size() - whole
 	if whole == 0 {
-		return cut, os.Remove(f.Name())
+		return cut, cfg.Root.Remove(name + openEnding)
 	}
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", name, f.Name()), err)
+	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		path := filepath.Join(cfg.Dir, name)
+		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openEnding), err)
 	}
 	if err := errors.Join(f.Truncate(whole), f.Sync()); err != nil {
 		return 0, err
 	}
-	return cut, closed(name)
+	return cut, closed(cfg.Root, name)
 }
