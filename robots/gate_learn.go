@@ -99,6 +99,9 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	recheck := r.Last.compare(&got)
 	switch {
 	case got.answer != nil:
+		if c.hop > 0 {
+			got.answer.At = c.url.String()
+		}
 		if err := g.retire(ctx, c.origin, r.Last, got.answer); err != nil {
 			return Lesson{}, err
 		}

@@ -73,6 +73,7 @@ type answer struct {
 	Expires      time.Time `json:"expires"`
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"modified,omitempty"`
+	At           string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 
 	body []byte // if IsFile
 }

@@ -14,9 +14,10 @@ import (
 
 // A Version is a robots.txt that an origin has, or had.
 type Version struct {
-	SHA256 string    `json:"sha256"` // of its bytes, in hex
-	Bytes  int       `json:"bytes"`  // its length
-	First  time.Time `json:"first"`  // when it came first, as far back as is known
+	SHA256 string    `json:"sha256"`       // of its bytes, in hex
+	Bytes  int       `json:"bytes"`        // its length
+	First  time.Time `json:"first"`        // when it came first, as far back as is known
+	At     string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }
 
 // A retired file is one that an origin had before. Its bytes are in a note of
@@ -55,7 +56,7 @@ func (g *Gate) retire(ctx context.Context, o decorum.Origin, old, now *answer) e
 	}
 	var body []byte
 	if old != nil && find(files, old.SHA256) < 0 {
-		v := Version{SHA256: old.SHA256, Bytes: len(old.body), First: old.first()}
+		v := Version{SHA256: old.SHA256, Bytes: len(old.body), First: old.first(), At: old.At}
 		files = slices.Insert(files, 0, retired{v, free(files)})
 		body = old.body
 	}
@@ -144,7 +145,7 @@ func (g *Gate) Versions(ctx context.Context, o decorum.Origin) (versions []Versi
 		return nil, err
 	}
 	if a := r.Last; a != nil && a.IsFile {
-		versions = append(versions, Version{SHA256: a.SHA256, Bytes: len(a.body), First: a.first()})
+		versions = append(versions, Version{SHA256: a.SHA256, Bytes: len(a.body), First: a.first(), At: a.At})
 	}
 	files, err := g.retired(ctx, o)
 	for _, f := range files {

@@ -45,9 +45,9 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	}
 	versions, err := q.gate.Versions(ctx, o)
 	for _, v := range versions {
-		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, Fetched: v.First})
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, Fetched: v.First, At: v.At})
 		if v.SHA256 == f.SHA256 {
-			f.Bytes = v.Bytes
+			f.Bytes, f.At = v.Bytes, v.At
 		}
 	}
 	return f, err
@@ -69,9 +69,30 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 			return nil, api.NotFound("no robots.txt of %s with the SHA-256 %s is kept", o, version)
 		}
 		old := f.History[i]
-		f = &api.RobotsFile{Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched, SHA256: old.SHA256, Bytes: old.Bytes, History: f.History}
+		f = &api.RobotsFile{Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched, SHA256: old.SHA256, Bytes: old.Bytes, At: old.At, History: f.History}
+	}
+	if f.Withheld = q.withheld(ctx, o, f.At); f.Withheld != "" {
+		return f, nil
 	}
 	body, err := q.gate.Body(ctx, o, f.SHA256)
 	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
 	return f, err
+}
+
+// withheld returns why a caller may not read the text of a robots.txt. Where a project
+// reaches into private networks, a site may redirect its robots.txt to another server
+// there, and what that answers is not for every role.
+func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) string {
+	if api.CallerOf(ctx).Role != api.Read || at == "" || !q.project.reachesPrivate() {
+		return ""
+	}
+	if u, err := decorum.ParseURL(at); err == nil && u.Origin().Host() == o.Host() {
+		return ""
+	}
+	return "it is the answer of another host, and the project may reach into private networks: reading it needs the role operate"
+}
+
+// reachesPrivate reports whether a project may connect to addresses that are not public.
+func (p *Project) reachesPrivate() bool {
+	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectTo) > 0 || p.Fetch.Proxy != ""
 }

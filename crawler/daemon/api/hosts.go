@@ -164,7 +164,9 @@ type RobotsFile struct {
 	Delay    Milliseconds    `json:"crawl_delay_ms"`       // the pause its rules ask of this crawl, Request-rate included; 0: none
 	Sitemaps []string        `json:"sitemaps,omitempty"`   // URLs that it names
 	Host     string          `json:"host,omitempty"`       // the main mirror that the file names; nobody goes there because of it
+	At       string          `json:"at,omitempty"`         // the URL that redirects led to; empty: there were none
 	Text     string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
+	Withheld string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
 	History  []RobotsVersion `json:"history,omitempty"`    // the newest first
 	Diff     *RobotsDiff     `json:"diff,omitempty"`       // to another version, where one was named
 }
@@ -173,5 +175,6 @@ type RobotsFile struct {
 type RobotsVersion struct {
 	SHA256  string    `json:"sha256"` // in hex: what version and against ask for
 	Bytes   int       `json:"bytes"`
-	Fetched time.Time `json:"fetched"` // when it first came
+	Fetched time.Time `json:"fetched"`      // when it first came
+	At      string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }
