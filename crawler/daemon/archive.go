@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 // visit is acked, and on the disk before its ack is (see bolt.Options.Before).
 type archive struct {
 	files    *warc.Archive
+	dir      *os.Root
 	lock     *hold
 	log      *slog.Logger
 	notes    notes // where it is kept what was archived of URLs that come again
@@ -40,23 +40,38 @@ type notes interface {
 // archiveLock is held by the process that writes WARC files to a directory.
 const archiveLock = "warc.lock"
 
-// openArchive opens the archive of a project, nil if it has none.
-func (a *app) openArchive(p Project) (*archive, error) {
+// openArchive opens the archive of a project, nil if it has none. Its directory is
+// opened as c allows.
+func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(p.Output.WARC, 0o755); err != nil {
+	dir, err := openArchiveDir(p.Output.WARC, c)
+	if err != nil {
 		return nil, usage("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := holdFile(filepath.Join(p.Output.WARC, archiveLock), "the directory for WARC files", "--warc")
+	lock, err := holdDirectory(dir, archiveLock, "the directory for WARC files", "--warc", p.Store.Path)
 	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	cfg := p.warcConfig(a.log)
+	cfg.Root = dir
+	files, err := warc.Open(cfg)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close(), dir.Close())
+	}
+	return &archive{files: files, dir: dir, lock: lock, log: a.log}, nil
+}
+
+// openArchiveDir opens a directory for WARC files, and makes it if there is none.
+func openArchiveDir(name string, c *confinement) (*os.Root, error) {
+	if c != nil {
+		return c.directory(name, true)
+	}
+	if err := os.MkdirAll(name, privateDir); err != nil {
 		return nil, err
 	}
-	files, err := warc.Open(p.warcConfig(a.log))
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return &archive{files: files, lock: lock, log: a.log}, nil
+	return os.OpenRoot(name)
 }
 
 // warcConfig returns where and how WARC files are written.
@@ -199,5 +214,5 @@ func (a *archive) Close() error {
 	if a == nil {
 		return nil
 	}
-	return errors.Join(a.files.Close(), a.lock.Close())
+	return errors.Join(a.files.Close(), a.lock.Close(), a.dir.Close())
 }

@@ -199,7 +199,12 @@ func TestArchiveOfRevisits(t *testing.T) {
 // A directory in which another crawl writes is refused.
 func TestArchiveInUse(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := holdFile(filepath.Join(dir, archiveLock), "", "")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	lock, err := holdDirectory(root, archiveLock, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,8 @@ func (s *supervisor) postBrake(ctx context.Context, host, line, was string) (err
 }
 
 // commonsOf returns the commons that a project belongs to, nil if it has none.
-func (s *supervisor) commonsOf(r Redis) *commons {
+func (s *supervisor) commonsOf(ed *edition) *commons {
+	r := ed.project.Store.Redis
 	if !r.isUsed() {
 		return nil
 	}
@@ -158,7 +159,7 @@ func (s *supervisor) commonsOf(r Redis) *commons {
 	key := r.commonsKey()
 	c := s.commons[key]
 	if c == nil {
-		c = startCommons(r, func(board map[string]string, outdated func() bool) (map[string]string, bool) {
+		c = startCommons(r, ed.confined, func(board map[string]string, outdated func() bool) (map[string]string, bool) {
 			return s.heedBoard(key, board, outdated)
 		}, s.app.log)
 		s.commons[key] = c
@@ -180,7 +181,7 @@ func (s *supervisor) allCommons() (all []*commons) {
 func (s *supervisor) tendCommons() {
 	used := map[string]bool{}
 	for _, r := range s.all() {
-		if ed := r.edition(); ed != nil && s.commonsOf(ed.project.Store.Redis) != nil {
+		if ed := r.edition(); ed != nil && s.commonsOf(ed) != nil {
 			used[ed.project.Store.Redis.commonsKey()] = true
 		}
 	}

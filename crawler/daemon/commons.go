@@ -61,10 +61,10 @@ func (r *Redis) commonsKey() string {
 
 // startCommons makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startCommons(r Redis, heed heed, log *slog.Logger) *commons {
+func startCommons(r Redis, in *confinement, heed heed, log *slog.Logger) *commons {
 	c := &commons{key: r.commonsKey(), heed: heed, log: log, opened: make(chan struct{})}
 	c.open = func(ctx context.Context) (boardStore, error) {
-		opts, err := r.options()
+		opts, err := r.options(in)
 		if err != nil {
 			return nil, err
 		}

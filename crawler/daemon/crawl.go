@@ -39,6 +39,7 @@ type start struct {
 	progress      string
 	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRun        dryRun
+	confined      *confinement // of the files that the project names
 	flags         []*pflag.Flag
 }
 

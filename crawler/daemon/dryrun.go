@@ -58,13 +58,13 @@ func (r *dryRun) check(fs *pflag.FlagSet) error {
 // foresee visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
 func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		return err
 	}
 	out := &output{w: discarded{}}
 	if s.dryRun.output != "" {
-		if out, err = openOutput(s.dryRun.output, 0, a.stdout, false); err != nil {
+		if out, err = openOutput(nil, s.dryRun.output, 0, a.stdout, false); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

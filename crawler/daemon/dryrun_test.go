@@ -121,7 +121,7 @@ func foreseen(t *testing.T, p Project) (*prospect, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := county()
 	web := crawltest.New(sites...)
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func crawled(t *testing.T, p Project) []crawltest.Exchange {
 	t.Helper()
 	sites, _ := county()
 	web := crawltest.New(sites...)
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
 package daemon
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
@@ -14,23 +14,26 @@ import (
 
 // An edition is a project file that makes sense, as it was read.
 type edition struct {
-	project Project // with the paths of the daemon
-	roots   []decorum.URL
-	keys    []*botauth.Key // that its requests are signed with, and will be
-	loaded  time.Time
+	project  Project      // with the paths of the daemon
+	confined *confinement // of the files that the project names; nil: the file did not come by the API
+	roots    []decorum.URL
+	keys     []*botauth.Key // that its requests are signed with, and will be
+	loaded   time.Time
 }
 
 // defaultStore is the only store.path that a project of a daemon may have: the
 // daemon says where its state is.
 var defaultStore = DefaultProject().Store.Path
 
-// edit reads the text of a project's file, and says what is wrong with it.
-func (s *supervisor) edit(name string, text []byte) (*edition, error) {
+// edit reads the text of a project's file, and says what is wrong with it. byAPI says
+// that the text came by the API.
+func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error) {
 	d, err := parseDraft(s.projectFile(name), text)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []*fault{s.unfit(name, &d.Project), s.app.handlers.unknown(d.Handler)} {
+	c := s.confinementOf(name, byAPI)
+	for _, f := range []*fault{s.unfit(name, &d.Project), s.tooMuch(name, d.Project, c), s.app.handlers.unknown(d.Handler)} {
 		if f != nil {
 			return nil, d.blame(*f)
 		}
@@ -38,7 +41,7 @@ func (s *supervisor) edit(name string, text []byte) (*edition, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	ed, err := s.publish(name, d.Project)
+	ed, err := s.publish(name, d.Project, c)
 	if err == nil && ed.project.Output.JSONL != "" {
 		if other := s.writer(ed.project.Output.JSONL); other != "" && other != name {
 			return nil, d.blame(*faulty("output.jsonl", "%s is written by project %s: name another file", ed.project.Output.JSONL, other))
@@ -58,18 +61,18 @@ func (s *supervisor) writer(output string) string {
 }
 
 // publish makes an edition of a project that has been checked.
-func (s *supervisor) publish(name string, p Project) (*edition, error) {
+func (s *supervisor) publish(name string, p Project, c *confinement) (*edition, error) {
 	p.Name = name
 	s.settle(&p)
-	roots, err := p.roots()
+	roots, err := p.roots(c)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := p.Agent.Signature.keys()
+	keys, err := p.Agent.Signature.keys(c)
 	if err != nil {
 		return nil, err
 	}
-	return &edition{project: p, roots: roots, keys: keys, loaded: time.Now()}, nil
+	return &edition{project: p, confined: c, roots: roots, keys: keys, loaded: time.Now()}, nil
 }
 
 // unfit returns what a daemon cannot do for a project, and a command could.
@@ -111,30 +114,24 @@ func within(file, dir string) bool {
 // settle makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
 func (s *supervisor) settle(p *Project) {
-	dir := s.home(p.Name)
-	p.Store.Path = string(dir)
-	for _, out := range []*string{&p.Output.JSONL, &p.Output.WARC} {
-		if *out != "" && !filepath.IsAbs(*out) {
-			*out = dir.path(*out)
+	p.Store.Path = string(s.home(p.Name))
+	p.eachPath(func(f pathField, _ string, path *string) *fault {
+		if f.use != stateDirectory {
+			*path = s.pathOf(p.Name, f.use, *path)
 		}
-	}
-	p.SeedFiles, p.Agent.Signature.Keys = s.beside(p.SeedFiles), s.beside(p.Agent.Signature.Keys)
-	for _, name := range []*string{&p.Store.Redis.PasswordFile, &p.Store.Redis.CAFile, &p.Output.LedgerKey} {
-		if *name != "" {
-			*name = s.beside([]string{*name})[0]
-		}
-	}
+		return nil
+	})
 }
 
-// beside returns the paths of files that are beside project files.
-func (s *supervisor) beside(names []string) []string {
-	files := make([]string, len(names))
-	for i, name := range names {
-		if files[i] = name; !filepath.IsAbs(name) {
-			files[i] = filepath.Join(s.folder, name)
-		}
+// pathOf returns the absolute path of what a project names.
+func (s *supervisor) pathOf(project string, use pathUse, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case use == inputFile:
+		return filepath.Join(s.folder, path)
 	}
-	return files
+	return s.home(project).path(path)
 }
 
 // lastGood returns the edition that a project followed last, in this process or
@@ -144,18 +141,22 @@ func (s *supervisor) lastGood(name string) *edition {
 	if err != nil || d.check() != nil || s.app.handlers.unknown(d.Handler) != nil {
 		return nil
 	}
-	ed, err := s.publish(name, d.Project)
+	c := s.confinementOf(name, strings.HasPrefix(d.text, apiMark))
+	if s.tooMuch(name, d.Project, c) != nil {
+		return nil
+	}
+	ed, err := s.publish(name, d.Project, c)
 	if err != nil {
 		return nil
 	}
 	return ed
 }
 
-// stampOf returns what stands for the text of a project's file, and for the files of
-// seeds and keys that it names as they are now: while it stays the same, nothing changed.
-func stampOf(text []byte, ed *edition) string {
-	sum := sha256.Sum256(text)
-	stamp := fmt.Sprintf("%x", sum[:])
+// stampOf returns what stands for the text of a project's file, for whether it came by
+// the API, and for the files of seeds and keys that it names as they are now: while it
+// stays the same, nothing changed.
+func stampOf(text []byte, byAPI bool, ed *edition) string {
+	stamp := fmt.Sprint(sumOf(text), " ", byAPI)
 	if ed == nil {
 		return stamp
 	}

@@ -52,7 +52,7 @@ func (q robotsCheck) draft() *draft {
 // errand returns an errand that fetches as the project says.
 func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	store := storage.NewMemory(storage.Config{})
-	web, err := d.fetcher(store, nil)
+	web, err := d.fetcher(nil, store, nil)
 	if err != nil {
 		return nil, err
 	}

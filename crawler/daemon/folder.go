@@ -127,10 +127,12 @@ func (s *supervisor) update(r *runner) api.Reloaded {
 	case err != nil:
 		return r.refuse(err.Error(), "", r.edition())
 	}
+	byAPI := s.wishes.apiWrote(r.name, text)
+	stampOf := func(text []byte, ed *edition) string { return stampOf(text, byAPI, ed) }
 	if known := r.standing(stampOf(text, r.edition())); known != nil {
 		return *known
 	}
-	ed, err := s.edit(r.name, text)
+	ed, err := s.edit(r.name, text, byAPI)
 	if err != nil {
 		last := r.edition()
 		if last == nil {

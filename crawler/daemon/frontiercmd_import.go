@@ -130,7 +130,7 @@ func (m *importer) into(p Project, do func() error) (err error) {
 		return err
 	}
 	if !holds { // a directory that holds a crawl holds its project
-		if err := dir.save(p); err != nil {
+		if err := dir.save(p, nil); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (m *importer) into(p Project, do func() error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.files.Close()) }()
-	m.save = func() error { return dir.save(p) }
+	m.save = func() error { return dir.save(p, nil) }
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

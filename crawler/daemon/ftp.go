@@ -20,17 +20,28 @@ var errCalledFTP = errors.New("the callbacks of a handler see http and https onl
 
 // checkSeed returns why the crawl cannot begin at s, if so (LOC-18).
 func (p *Project) checkSeed(s string) error {
-	u, err := decorum.ParseURL(s)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a URL the crawl can visit: expected https://host/path", s)
-	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
-		return fmt.Errorf("%q cannot be visited: %w", s, errProxiedFTP)
-	case !u.Origin().IsHTTP() && p.Handler != "":
-		return fmt.Errorf("%q cannot be visited: %w", s, errCalledFTP)
+	if err := p.refusesSeed(s); err != nil {
+		return fmt.Errorf("%q %w", s, err)
 	}
 	return nil
 }
+
+// refusesSeed returns what is wrong with a seed, without its text.
+func (p *Project) refusesSeed(s string) error {
+	u, err := decorum.ParseURL(s)
+	switch {
+	case err != nil:
+		return errNoSeed
+	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
+		return fmt.Errorf("cannot be visited: %w", errProxiedFTP)
+	case !u.Origin().IsHTTP() && p.Handler != "":
+		return fmt.Errorf("cannot be visited: %w", errCalledFTP)
+	}
+	return nil
+}
+
+// errNoSeed is what is wrong with a seed that is no URL.
+var errNoSeed = errors.New("is not a URL the crawl can visit: expected https://host/path")
 
 // withFTP returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is

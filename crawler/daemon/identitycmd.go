@@ -51,7 +51,7 @@ func (a *app) identityKey(name string) error {
 }
 
 func (a *app) identityDirectory(names []string) error {
-	keys, err := (&Signing{Keys: names}).keys()
+	keys, err := (&Signing{Keys: names}).keys(nil)
 	if err != nil {
 		return err
 	}

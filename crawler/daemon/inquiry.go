@@ -39,7 +39,7 @@ func (q *inquiry) withScope() error {
 	if err != nil {
 		return err
 	}
-	roots, err := q.project.roots()
+	roots, err := q.project.roots(nil)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (a *app) verifyLedger(data, key, format string) error {
 	}
 	opts := ledger.VerifyOptions{Open: open}
 	if key != "" {
-		text, err := readSmall(key)
+		text, err := readSmall(nil, key)
 		if err != nil {
 			return usage("--key: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +19,10 @@ import (
 // begun: see closedFiles. Its methods may be called at the same time.
 type lineFile struct {
 	name    string
-	max     int64 // bytes; 0: no limit. A line that is longer alone has a longer file
-	regular bool  // and not a pipe or a device, which have no disk to be on
+	dir     lineDir     // that name is in
+	perm    fs.FileMode // of the next file
+	max     int64       // bytes; 0: no limit. A line that is longer alone has a longer file
+	regular bool        // and not a pipe or a device, which have no disk to be on
 
 	tail   disk.Tail
 	mu     sync.Mutex // of what follows
@@ -32,42 +35,69 @@ type lineFile struct {
 // newLineFile returns a lineFile over a file that is open.
 func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFile {
 	return &lineFile{
-		name: name, max: limit, regular: regular, file: file,
+		name: name, dir: lineDir{path: filepath.Dir(name)}, perm: privateFile, max: limit, regular: regular, file: file,
 		tail: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
 	}
 }
 
-// openLines opens a file of lines, and makes it if there is none. A torn line
-// at its end is cut.
-func openLines(name string, limit int64) (*lineFile, error) {
-	if info, err := os.Lstat(name); limit > 0 && err == nil && !info.Mode().IsRegular() {
-		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
-	}
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+// openLines opens a file of lines, as c allows, and makes it if there is none, with the
+// mode 0600. A torn line at its end is cut.
+func openLines(c *confinement, name string, limit int64) (_ *lineFile, err error) {
+	dir, err := openLineDir(c, name)
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
 	}
-	info, err := file.Stat()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dir.close())
+		}
+	}()
+	if info, err := dir.lstat(filepath.Base(name)); limit > 0 && err == nil && !info.Mode().IsRegular() {
+		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
+	}
+	// What a crash leaves is a file of nobody's, which is empty: so it is known before.
+	if err := c.begin(name, dir); err != nil {
+		return nil, err
+	}
+	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, privateFile)
+	if err != nil {
+		return nil, usage("cannot open the output: %w", err)
+	}
+	f, err := openedLines(c, dir, name, limit, file)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	return f, nil
+}
+
+// openedLines is openLines with the file open: it sees that the file may be written to,
+// and makes its end fit for that.
+func openedLines(c *confinement, dir lineDir, name string, limit int64, file *os.File) (*lineFile, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayContinue(name, file, info.Size()); err != nil {
+		return nil, err
+	}
 	f := newLineFile(name, limit, info.Mode().IsRegular(), file)
+	f.dir, f.perm = dir, info.Mode().Perm()
 	if !f.regular {
 		return f, nil
 	}
 	f.tail.Wrote(file) // by an earlier run, perhaps
 	if err := f.mend(); err != nil {
-		return nil, fmt.Errorf("cannot repair the end of the output: %w", errors.Join(err, file.Close()))
+		return nil, fmt.Errorf("cannot repair the end of the output: %w", err)
 	}
 	return f, nil
 }
 
 // mend makes a file that an earlier run may have left fit to be gone on with.
 func (f *lineFile) mend() error {
-	if err := errors.Join(cutTornLine(f.file), disk.SyncDir(filepath.Dir(f.name))); err != nil {
+	if err := errors.Join(cutTornLine(f.file), f.dir.sync()); err != nil {
 		return err
 	}
-	closed, err := closedFiles(f.name)
+	closed, err := closedFilesIn(f.dir, filepath.Base(f.name))
 	if err != nil {
 		return err
 	}
@@ -116,9 +146,9 @@ func (f *lineFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
-		return nil
+		return f.dir.close()
 	}
-	return f.tail.Close(f.file)
+	return errors.Join(f.tail.Close(f.file), f.dir.close())
 }
 
 // cutTornLine cuts a last line of ours without an end: a full disk or a loss of

@@ -56,11 +56,11 @@ func TestSync(t *testing.T) {
 func TestAcksWaitForLines(t *testing.T) {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openOutput(filepath.Join(p.Store.Path, outputFile), 0, nil, false)
+	out, err := openOutput(nil, filepath.Join(p.Store.Path, outputFile), 0, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

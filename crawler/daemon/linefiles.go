@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A closedFile is a file of lines that was full.
@@ -30,13 +28,17 @@ var closedStamp = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 // closedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
 func closedFiles(name string) ([]closedFile, error) {
-	dir := filepath.Dir(name)
-	entries, err := os.ReadDir(dir)
+	return closedFilesIn(lineDir{path: filepath.Dir(name)}, filepath.Base(name))
+}
+
+// closedFilesIn is closedFiles in a directory that is open.
+func closedFilesIn(dir lineDir, name string) ([]closedFile, error) {
+	entries, err := dir.entries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var files []closedFile
-	stem, ending := parted(filepath.Base(name))
+	stem, ending := parted(name)
 	for _, e := range entries {
 		stamp, ours := strings.CutPrefix(e.Name(), stem)
 		stamp, ours2 := strings.CutSuffix(stamp, ending)
@@ -45,7 +47,7 @@ func closedFiles(name string) ([]closedFile, error) {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		files = append(files, closedFile{filepath.Join(dir, e.Name()), serial})
+		files = append(files, closedFile{filepath.Join(dir.path, e.Name()), serial})
 	}
 	slices.SortFunc(files, func(a, b closedFile) int { return cmp.Compare(a.serial, b.serial) })
 	return files, err
@@ -71,11 +73,11 @@ func (f *lineFile) next() error {
 	if err := f.putAway(time.Now()); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(f.name, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := f.dir.openFile(filepath.Base(f.name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, f.perm)
 	if err != nil {
 		return err
 	}
-	if err := disk.SyncDir(filepath.Dir(f.name)); err != nil {
+	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // umask must not take from what the first had
 		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
 	f.file, f.size = file, 0
@@ -85,12 +87,13 @@ func (f *lineFile) next() error {
 // putAway gives the full file its own name, unless it has gone: an earlier try
 // may have come so far.
 func (f *lineFile) putAway(now time.Time) error {
-	stem, ending := parted(f.name)
+	name := filepath.Base(f.name)
+	stem, ending := parted(name)
 	own := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.serial+1, ending)
-	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(&fs.PathError{Op: "rename", Path: own, Err: fs.ErrExist}, err)
+	if _, err := f.dir.lstat(own); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(&fs.PathError{Op: "rename", Path: filepath.Join(f.dir.path, own), Err: fs.ErrExist}, err)
 	}
-	switch err := os.Rename(f.name, own); {
+	switch err := f.dir.rename(name, own); {
 	case err == nil:
 		f.serial++
 	case !errors.Is(err, fs.ErrNotExist):

@@ -27,15 +27,15 @@ type output struct {
 
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
 // file; one that goes on appends. limit is the size at which another file is
-// begun.
-func openOutput(name string, limit Size, stdout io.Writer, goOn bool) (*output, error) {
+// begun. The file is opened as c allows.
+func openOutput(c *confinement, name string, limit Size, stdout io.Writer, goOn bool) (*output, error) {
 	if name == "-" {
 		return &output{w: stdout}, nil
 	}
 	if err := refuseOverwrite(name, goOn); err != nil {
 		return nil, err
 	}
-	f, err := openLines(name, int64(limit))
+	f, err := openLines(c, name, int64(limit))
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,10 @@ func (a *app) openOutputs(p Project, s start) (o outputs, err error) {
 	if o.out, err = a.openOutput(stateDir(p.Store.Path), p, s); err != nil {
 		return outputs{}, err
 	}
-	if o.archive, err = a.openArchive(p); err != nil {
+	if o.archive, err = a.openArchive(p, s.confined); err != nil {
 		return outputs{}, errors.Join(err, o.out.Close())
 	}
-	if o.proof, err = a.openProof(p); err != nil {
+	if o.proof, err = a.openProof(p, s.confined); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.out.Close())
 	}
 	return o, nil

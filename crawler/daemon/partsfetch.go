@@ -7,8 +7,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// fetchConfig returns how pages are requested, but for cookies.
-func (p *Project) fetchConfig() (collyfetch.Config, error) {
+// fetchConfig returns how pages are requested, but for cookies. Files of keys are opened
+// as c allows.
+func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.userAgent(), From: collyfetch.MailOf(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByte: time.Duration(p.Fetch.FirstByte),
 		MaxHeader: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
@@ -29,7 +30,7 @@ func (p *Project) fetchConfig() (collyfetch.Config, error) {
 		cfg.ConnectTo = append(cfg.ConnectTo, to)
 	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.signer(); err != nil || p.Fetch.Proxy == "" {
+	if cfg.Signer, err = p.Agent.Signature.signer(c); err != nil || p.Fetch.Proxy == "" {
 		return cfg, err
 	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
@@ -38,8 +39,8 @@ func (p *Project) fetchConfig() (collyfetch.Config, error) {
 
 // fetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func (p *Project) fetcher(notes collyfetch.Notes, transport http.RoundTripper) (*collyfetch.Fetcher, error) {
-	cfg, err := p.fetchConfig()
+func (p *Project) fetcher(c *confinement, notes collyfetch.Notes, transport http.RoundTripper) (*collyfetch.Fetcher, error) {
+	cfg, err := p.fetchConfig(c)
 	if err != nil {
 		return nil, err
 	}

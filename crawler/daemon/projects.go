@@ -57,13 +57,21 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if s.closed {
 		return false, errEnding
 	}
-	if _, err := s.edit(name, file); err != nil {
+	if _, err := s.edit(name, file, true); err != nil {
 		return false, api.Invalid("%w", err)
+	}
+	// Where the file came from is on the disk before the file is: after a crash no file
+	// of the API's is taken for the operator's own.
+	if err := s.wishes.addAPIFile(name, sumOf(file)); err != nil {
+		return false, err
 	}
 	_, err = os.Stat(s.projectFile(name))
 	created = errors.Is(err, fs.ErrNotExist)
 	if err := writeWhole(s.projectFile(name), file); err != nil {
 		return false, err
+	}
+	if err := s.wishes.keepAPIFile(name, sumOf(file)); err != nil {
+		s.app.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
 	}
 	s.follow(name)
 	return created, nil
@@ -126,12 +134,12 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 // cannot be written.
 func (s *supervisor) putAway(name string) error {
 	aside := s.data.path(filepath.Join(deletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := os.MkdirAll(filepath.Dir(aside), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(aside), privateDir); err != nil {
 		return err
 	}
 	err := os.Rename(string(s.home(name)), aside)
 	if errors.Is(err, fs.ErrNotExist) { // it never ran
-		err = os.Mkdir(aside, 0o755)
+		err = os.Mkdir(aside, privateDir)
 	}
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type proof struct {
 
 // openProof opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *app) openProof(p Project) (*proof, error) {
+func (a *app) openProof(p Project, c *confinement) (*proof, error) {
 	if !p.Output.Ledger {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func (a *app) openProof(p Project) (*proof, error) {
 	}
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.Key, err = readKey(name, ledger.ParseKey); err != nil {
+		if cfg.Key, err = readKey(c, name, ledger.ParseKey); err != nil {
 			return nil, usage("output.ledger_key: %w", err)
 		}
 	}

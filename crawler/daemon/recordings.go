@@ -14,8 +14,8 @@ type recordings struct {
 }
 
 // open opens the outputs of a project, for its ground.
-func (r *recordings) open(a *app, p Project, g *ground) error {
-	o, err := a.openOutputs(p, start{resume: true})
+func (r *recordings) open(a *app, ed *edition, g *ground) error {
+	o, err := a.openOutputs(ed.project, start{resume: true, confined: ed.confined})
 	if err != nil {
 		return err
 	}

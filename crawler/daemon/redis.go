@@ -87,11 +87,11 @@ func checkRedis(p *Project) *fault {
 	return nil
 }
 
-// options returns what Open needs of the project's Redis.
-func (r *Redis) options() (opts redis.Options, err error) {
+// options returns what Open needs of the project's Redis. Files are opened as c allows.
+func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
-		text, err := readSmall(r.PasswordFile)
+		text, err := readSmall(c, r.PasswordFile)
 		if err != nil {
 			return opts, usage("store.redis.password_file: %w", err)
 		}
@@ -102,7 +102,7 @@ func (r *Redis) options() (opts redis.Options, err error) {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := readSmall(r.CAFile)
+		text, err := readSmall(c, r.CAFile)
 		if err != nil {
 			return opts, usage("store.redis.ca_file: %w", err)
 		}
@@ -119,13 +119,13 @@ const redisPatience = 30 * time.Second
 
 // openRedis opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedis(p Project, as bolt.Options) (s stores, err error) {
+func openRedis(p Project, c *confinement, as bolt.Options) (s stores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
 		return s, usage("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
 			dir.path(storeFile))
 	}
-	opts, err := p.Store.Redis.options()
+	opts, err := p.Store.Redis.options(c)
 	if err != nil {
 		return s, err
 	}

@@ -50,7 +50,7 @@ func (r *remote) client(ctx context.Context) (*api.Client, error) {
 	if file == "" {
 		file = filepath.Join(r.data, "token")
 	}
-	token, err := readSmall(file)
+	token, err := readSmall(nil, file)
 	if err != nil {
 		return nil, usage("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}

@@ -107,7 +107,7 @@ func (a *app) recorded(dir stateDir) (Project, []decorum.URL, error) {
 	if f := a.handlers.unknown(d.Handler); f != nil {
 		return Project{}, nil, d.blame(*f)
 	}
-	roots, err := d.roots()
+	roots, err := d.roots(nil)
 	return d.Project, roots, err
 }
 

@@ -19,7 +19,8 @@ import (
 
 // A ground is what a crawl stands on: what outlives one setting of its project.
 type ground struct {
-	files stores
+	files    stores
+	confined *confinement // of the files that the project names
 	outputs
 	handlers Handlers
 	hooks    crawler.Hooks
@@ -54,6 +55,7 @@ type shared struct {
 type rooms struct {
 	files    stores
 	project  Project
+	confined *confinement // of the files that the project names
 	scope    *frontier.Scope
 	gate     *robots.Gate
 	frontier *frontier.Frontier
@@ -97,7 +99,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 		}
 	}
 	r := &rooms{
-		files: g.files, project: p, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
+		files: g.files, project: p, confined: g.confined, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
 		outside: &outside{log: g.log, told: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
@@ -114,7 +116,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	web, err := p.fetcher(g.files.frontier, g.transport)
+	web, err := p.fetcher(g.confined, g.files.frontier, g.transport)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (r *rooms) reopen(ctx context.Context) error {
 }
 
 // plant discovers the project's seeds.
-func (r *rooms) plant(ctx context.Context) error { return r.project.plant(ctx, r.frontier) }
+func (r *rooms) plant(ctx context.Context) error { return r.project.plant(ctx, r.confined, r.frontier) }
 
 // takeOver makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
@@ -173,5 +175,5 @@ func (r *rooms) takeOver(ctx context.Context, dir stateDir, before *draft) error
 			return err
 		}
 	}
-	return dir.save(r.project)
+	return dir.save(r.project, r.confined)
 }

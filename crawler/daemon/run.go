@@ -79,7 +79,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *jo
 // daemons put on.
 func (j *job) join(r Redis, g *ground) (err error) {
 	g.brakes = &politeness.Brakes{}
-	j.common = startCommons(r, func(board map[string]string, _ func() bool) (map[string]string, bool) {
+	j.common = startCommons(r, nil, func(board map[string]string, _ func() bool) (map[string]string, bool) {
 		if board != nil {
 			replaceBrakes(g.brakes, board, g.log)
 		}
@@ -123,11 +123,11 @@ func (a *app) damaged(err error) {
 // start runs a crawl whose project has been checked, and tells how it ended.
 func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	dir := stateDir(p.Store.Path)
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		return err
 	}
-	if _, err := p.Agent.Signature.keys(); err != nil {
+	if _, err := p.Agent.Signature.keys(nil); err != nil {
 		return err
 	}
 	if _, err := keptText(p); err != nil {
@@ -152,7 +152,7 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
-		if err := dir.save(p); err != nil {
+		if err := dir.save(p, nil); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(name, p.Output.JSONLMaxSize, a.stdout.w, s.resume); err != nil {
+		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, a.stdout.w, s.resume); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +190,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout.w, s.resume)
+		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout.w, s.resume)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

@@ -288,7 +288,7 @@ func TestSeedFiles(t *testing.T) {
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, v.args("-c", project)...).want(t, ExitUsage, `seeds.txt:2: "shop.example" is not a URL the crawl can visit`)
+	call(t, v.args("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
 	if log := v.web.Log(); len(log) > 0 {
 		t.Errorf("%d requests were sent before the seeds were read", len(log))
 	}

@@ -25,7 +25,7 @@ type runner struct {
 	wishes *wishes
 	robots store // of all projects
 	shared
-	commons func(Redis) *commons
+	commons func(*edition) *commons
 	metrics *metrics.Metrics
 	vault   *vault
 
@@ -86,15 +86,15 @@ func (r *runner) openVault() (stores, error) {
 }
 
 func (r *runner) openAnyVault() (s stores, err error) {
-	p := DefaultProject()
+	p, confined := DefaultProject(), (*confinement)(nil)
 	if ed := r.edition(); ed != nil {
-		p = ed.project
+		p, confined = ed.project, ed.confined
 	}
 	r.records.forget()
 	opts := r.app.boltOptions(p, r.records.sync)
 	if p.Store.Redis.isUsed() {
 		opts.Stalled = r.stalled
-		return openRedis(p, opts)
+		return openRedis(p, confined, opts)
 	}
 	if err := r.dir.notInRedis(); err != nil {
 		return stores{}, err
@@ -251,11 +251,11 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, left.duration, errTime)
 		defer cancel()
 	}
-	g, err := r.ground(ctx, ed.project)
+	g, err := r.ground(ctx, ed)
 	if err != nil {
 		return err
 	}
-	if err := r.records.open(r.app, ed.project, &g); err != nil {
+	if err := r.records.open(r.app, ed, &g); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(r.records.close(), err) }() // who could not close them cannot go on, whatever ended the run
@@ -278,17 +278,17 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 }
 
 // ground returns what the project's rooms stand on, while its state is open.
-func (r *runner) ground(ctx context.Context, p Project) (g ground, err error) {
+func (r *runner) ground(ctx context.Context, ed *edition) (g ground, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	counted := hooks.Visited
 	hooks.Visited = func(v *crawler.Visit) { counted(v); r.visited(v) }
 	hooks.Acked = r.acked
 	g = ground{
-		files: *r.vault.files, handlers: r.app.handlers, log: r.app.log,
+		files: *r.vault.files, confined: ed.confined, handlers: r.app.handlers, log: r.app.log,
 		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
 		restarted: r.rests.Restarted, waits: true,
 	}
-	if g.common = r.commons(p.Store.Redis); g.common != nil {
+	if g.common = r.commons(ed); g.common != nil {
 		rests := *r.rests
 		rests.Store, err = g.common.shared(ctx)
 		g.rests = &rests

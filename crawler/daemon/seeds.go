@@ -17,10 +17,10 @@ import (
 // seedBatch is how many seeds are discovered at a time.
 const seedBatch = 1000
 
-// seeds yields the project's seeds, those of its seed files too. It ends with
-// the first that is no URL, or file that cannot be read. Lists may be long:
-// they are read line by line and never held.
-func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
+// seeds yields the project's seeds, those of its seed files too, which are opened as c
+// allows. It ends with the first that is no URL, or file that cannot be read. Lists may
+// be long: they are read line by line and never held.
+func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
 			if u, err := decorum.ParseURL(s); !yield(u, err) || err != nil {
@@ -28,7 +28,7 @@ func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
 			}
 		}
 		for _, name := range p.SeedFiles {
-			switch err := p.readSeeds(name, yield); {
+			switch err := p.readSeeds(c, name, yield); {
 			case errors.Is(err, errEnough):
 				return
 			case err != nil:
@@ -42,12 +42,14 @@ func (p *Project) seeds() iter.Seq2[decorum.URL, error] {
 // errEnough ends the reading of seeds that nobody wants.
 var errEnough = errors.New("enough seeds")
 
-// readSeeds yields the URLs of one file: one a line, # begins a comment.
-func (p *Project) readSeeds(name string, yield func(decorum.URL, error) bool) error {
+// readSeeds yields the URLs of one file: one a line, # begins a comment. Its errors name
+// the line by its number and do not quote it: who may name a file need not be one who
+// may read it.
+func (p *Project) readSeeds(c *confinement, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
-	f, err := os.Open(name)
+	f, err := c.open(name)
 	if err != nil {
 		return usage("cannot read the seeds: %w", err)
 	}
@@ -59,8 +61,8 @@ func (p *Project) readSeeds(name string, yield func(decorum.URL, error) bool) er
 		if text == "" {
 			continue
 		}
-		if err := p.checkSeed(text); err != nil {
-			return usage("%s:%d: %w", name, n, err)
+		if err := p.refusesSeed(text); err != nil {
+			return usage("%s:%d: the line %w", name, n, err)
 		}
 		if u, err := decorum.ParseURL(text); !yield(u, err) {
 			return errEnough
@@ -98,11 +100,12 @@ func seedOf(line string) string {
 }
 
 // roots returns one seed of each origin: all that the scope needs to know. It
-// reads every seed, so a mistake in one is found before anything is sent.
-func (p *Project) roots() ([]decorum.URL, error) {
+// reads every seed, so a mistake in one is found before anything is sent. Seed files are
+// opened as c allows.
+func (p *Project) roots(c *confinement) ([]decorum.URL, error) {
 	var roots []decorum.URL
 	seen := map[decorum.Origin]bool{}
-	for u, err := range p.seeds() {
+	for u, err := range p.seeds(c) {
 		if err != nil {
 			return nil, err
 		}
@@ -118,14 +121,14 @@ func (p *Project) roots() ([]decorum.URL, error) {
 }
 
 // plant discovers all seeds. Those of an earlier start are known already.
-func (p *Project) plant(ctx context.Context, f *frontier.Frontier) error {
+func (p *Project) plant(ctx context.Context, c *confinement, f *frontier.Frontier) error {
 	batch := make([]storage.Entry, 0, seedBatch)
 	sow := func() error {
 		_, err := f.Discover(ctx, batch...)
 		batch = batch[:0]
 		return err
 	}
-	for u, err := range p.seeds() {
+	for u, err := range p.seeds(c) {
 		if err == nil && len(batch) == seedBatch {
 			err = sow()
 		}

@@ -11,7 +11,7 @@ import (
 
 // collect reads at most so many seeds.
 func collect(p Project, most int) (urls []string, err error) {
-	for u, err := range p.seeds() {
+	for u, err := range p.seeds(nil) {
 		if err != nil {
 			return urls, err
 		}
@@ -32,7 +32,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("the first %d: %q, %v; want %q", most, got, err, want)
 		}
 	}
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil || fmt.Sprint(roots) != "[https://b.example/ https://a.example/1]" {
 		t.Errorf("roots %v, %v; want one of each origin", roots, err)
 	}
@@ -40,7 +40,7 @@ func TestSeeds(t *testing.T) {
 
 func TestSeedErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"no URL", "https://a.example/\n\nexample.com\n", `seeds.txt:3: "example.com" is not a URL the crawl can visit`},
+		{"no URL", "https://a.example/\n\nexample.com\n", "seeds.txt:3: the line is not a URL the crawl can visit"},
 		{"too long a line", strings.Repeat("x", 1<<17), "seeds.txt:1: the line is longer than 65536 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,10 @@ robots.txt files, and the pace of each host, they share.
 
 The API, and a page for browsers, are served on --listen. Who calls needs a token:
 the daemon makes one that may do everything (token) and one that may look
-(token-read) at its first start, in the data directory.
+(token-read) at its first start, in the data directory. A project file that comes
+by the API names files below --output-root and --files-root only, and reaches into
+private networks only with --api-private-networks; one that you put into the folder
+by hand may do both.
 
 All state is kept in the data directory (--data). Ctrl-C, or SIGTERM, ends the
 daemon when the visits in hand are over; a second one breaks them off.
@@ -35,6 +38,7 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 type service struct {
 	data, projects string
 	startNew       bool
+	api            apiRules
 	doorway        doorway
 }
 
@@ -47,6 +51,7 @@ func (a *app) serveCommand() *cobra.Command {
 	dataFlag(fs, &s.data)
 	fs.StringVar(&s.projects, "projects", "projects", "the folder `DIR` of project files")
 	fs.BoolVar(&s.startNew, "start-new", false, "start a project when its file is new")
+	s.api.addFlags(fs)
 	s.doorway.addFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
 	return c
@@ -59,7 +64,7 @@ func (a *app) serve(ctx context.Context, s service) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	d, err := openSupervisor(a, s.data, s.projects, s.startNew)
+	d, err := openSupervisor(a, s)
 	if err != nil {
 		return err
 	}

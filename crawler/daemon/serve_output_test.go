@@ -11,8 +11,9 @@ import (
 // project file that comes by the API cannot have lines appended to robots.db.
 func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 	f := farmOf(t, shop())
-	f.start(false)
 	elsewhere := t.TempDir()
+	f.api.outputRoot = elsewhere
+	f.start(false)
 	for _, tt := range []struct {
 		field, place string
 		fits         bool

@@ -28,6 +28,7 @@ type farm struct {
 	visit
 	t   *testing.T
 	end func() error // closes the daemon
+	api apiRules
 }
 
 // farmOf starts a web, and makes the folders of a daemon that is not started.
@@ -39,7 +40,7 @@ func farmOf(t *testing.T, sites ...crawltest.Site) *farm {
 // farmOver is farmOf a web with a plan.
 func farmOver(t *testing.T, web *crawltest.Web) *farm {
 	t.Helper()
-	f := &farm{visit: visit{web, online(t, web), t.TempDir()}, t: t}
+	f := &farm{visit: visit{web, online(t, web), t.TempDir()}, t: t, api: apiRules{private: true}}
 	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func (f *farm) folderName() string { return filepath.Join(f.dir, "projects") }
 func (f *farm) start(startNew bool) {
 	f.t.Helper()
 	a := &app{stdout: newPrinter(io.Discard), log: slog.New(slog.DiscardHandler)}
-	s, err := openSupervisor(a, f.visit.data(), f.folderName(), startNew)
+	s, err := openSupervisor(a, service{data: f.visit.data(), projects: f.folderName(), startNew: startNew, api: f.api})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -58,12 +59,12 @@ func checkSigning(p *Project) *fault {
 	return nil
 }
 
-// keys reads the keys, of which the first signs.
-func (s *Signing) keys() ([]*botauth.Key, error) {
+// keys reads the keys, of which the first signs. Their files are opened as c allows.
+func (s *Signing) keys(c *confinement) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.Keys))
 	known := map[string]string{}
 	for i, name := range s.Keys {
-		k, err := readKey(name, botauth.ReadKey)
+		k, err := readKey(c, name, botauth.ReadKey)
 		if err != nil {
 			return nil, usage("%s: %w", item("agent.signature.keys", i), err)
 		}
@@ -76,11 +77,11 @@ func (s *Signing) keys() ([]*botauth.Key, error) {
 }
 
 // signer returns what signs the project's requests; nil: nothing does.
-func (s *Signing) signer() (*botauth.Signer, error) {
+func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil
 	}
-	keys, err := s.keys()
+	keys, err := s.keys(c)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +91,18 @@ func (s *Signing) signer() (*botauth.Signer, error) {
 // mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.
 const mostKey = 64 << 10
 
-// readKey reads a private key, in a file that nobody else may read.
-func readKey[K any](name string, parse func([]byte) (K, error)) (k K, err error) {
-	info, err := os.Stat(name)
+// readKey reads a private key, in a file that no other user may read. It is opened as c
+// allows.
+func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait
+	}
+	f, err := c.open(name)
+	if err != nil {
+		return k, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return k, err
@@ -101,7 +111,7 @@ func readKey[K any](name string, parse func([]byte) (K, error)) (k K, err error)
 	case readableByOthers(info):
 		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := io.ReadAll(io.LimitReader(f, mostKey))
 	if err != nil {
 		return k, err
 	}

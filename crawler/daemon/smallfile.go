@@ -3,17 +3,16 @@ package daemon
 import (
 	"fmt"
 	"io"
-	"os"
 )
 
 // longestSmall is how many bytes a file may have that holds a key, a token, a
 // password or certificates.
 const longestSmall = 1 << 20
 
-// readSmall reads such a file. What is named by mistake may be much longer, and a
-// device has no end.
-func readSmall(name string) ([]byte, error) {
-	f, err := os.Open(name)
+// readSmall reads such a file, which is opened as c allows. What is named by mistake may
+// be much longer, and a device has no end.
+func readSmall(c *confinement, name string) ([]byte, error) {
+	f, err := c.open(name)
 	if err != nil {
 		return nil, err
 	}

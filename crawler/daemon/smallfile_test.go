@@ -9,12 +9,12 @@ import (
 // to see that.
 func TestSmallFiles(t *testing.T) {
 	fits, long := write(t, "fits", strings.Repeat("x", longestSmall)), write(t, "long", strings.Repeat("x", longestSmall+1))
-	if text, err := readSmall(fits); err != nil || len(text) != longestSmall {
+	if text, err := readSmall(nil, fits); err != nil || len(text) != longestSmall {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	call(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
 	for _, r := range []Redis{{PasswordFile: long}, {TLS: true, CAFile: long}} {
-		if _, err := r.options(); err == nil || !strings.Contains(err.Error(), "is longer than") {
+		if _, err := r.options(nil); err == nil || !strings.Contains(err.Error(), "is longer than") {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

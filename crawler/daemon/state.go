@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -35,67 +32,15 @@ func (d stateDir) path(file string) string { return filepath.Join(string(d), fil
 
 // lock makes the directory, and keeps others from crawling from it.
 func (d stateDir) lock() (*hold, error) {
-	if err := os.MkdirAll(string(d), 0o755); err != nil {
+	if err := os.MkdirAll(string(d), privateDir); err != nil {
 		return nil, usage("cannot make the data directory: %w", err)
 	}
-	return holdFile(d.path(lockFile), "the data directory", "--data")
-}
-
-// A hold keeps others from a directory until it is closed.
-type hold struct{ file *os.File }
-
-// Close gives the directory back. Closing the file would do so only when nobody else has
-// it open any more, and so has, for a moment, each process that is started meanwhile.
-func (h *hold) Close() error { return errors.Join(unlock(h.file), h.file.Close()) }
-
-// holdFile keeps others from a directory by a file in it. what and flag name the
-// directory.
-func holdFile(name, what, flag string) (*hold, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	dir, err := os.OpenRoot(string(d))
 	if err != nil {
-		return nil, usage("cannot use %s: %w", what, err)
+		return nil, usage("cannot use the data directory: %w", err)
 	}
-	switch ours, err := tryLock(f); {
-	case err != nil:
-		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), f.Close())
-	case !ours:
-		return nil, errors.Join(fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s",
-			holder(f), filepath.Dir(name), flag), f.Close())
-	}
-	noteHolder(f)
-	return &hold{f}, nil
-}
-
-// inUse reports whether a process crawls from the directory, as far as can be seen.
-func (d stateDir) inUse() bool {
-	f, err := os.OpenFile(d.path(lockFile), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	free, err := tryLock(f)
-	if free {
-		_ = unlock(f) // it is closed in any case
-	}
-	return err == nil && !free
-}
-
-// noteHolder notes in a lock file who holds it. It is a help, no more: where it
-// cannot be written, on a full disk say, nobody is named.
-func noteHolder(f *os.File) {
-	if f.Truncate(0) == nil {
-		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
-	}
-}
-
-// holder says who holds a lock file, as far as it tells.
-func holder(f *os.File) string {
-	text := make([]byte, 20)
-	n, _ := f.ReadAt(text, 0)
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
-		return fmt.Sprintf("process %d", pid)
-	}
-	return "another process"
+	h, err := holdDirectory(dir, lockFile, "the data directory", "--data", "")
+	return h, errors.Join(err, dir.Close())
 }
 
 // owns reports whether name is one of the crawl's own files of state.
@@ -182,9 +127,13 @@ func (d stateDir) moveAside(now time.Time) error {
 	return nil
 }
 
-// save keeps p for a later --resume.
-func (d stateDir) save(p Project) error {
+// save keeps p for a later --resume. If c is set p came by the API of a daemon, and the
+// text says so.
+func (d stateDir) save(p Project, c *confinement) error {
 	text, err := keptText(p)
+	if c != nil {
+		text = append([]byte(apiMark), text...)
+	}
 	if err == nil {
 		err = writeWhole(d.path(projectFile), text)
 	}
@@ -198,26 +147,11 @@ func (d stateDir) save(p Project) error {
 // of which --resume would read no more than a part is refused.
 func keptText(p Project) ([]byte, error) {
 	var err error
-	abs := func(name string) string {
-		if name == "" || name == "-" {
-			return name
-		}
-		full, e := filepath.Abs(name)
-		err = errors.Join(err, e)
-		return full
-	}
-	p.Store.Path, p.Output.JSONL, p.Output.WARC = abs(p.Store.Path), abs(p.Output.JSONL), abs(p.Output.WARC)
-	p.Output.LedgerKey = abs(p.Output.LedgerKey)
-	files := make([]string, len(p.SeedFiles))
-	for i, name := range p.SeedFiles {
-		files[i] = abs(name)
-	}
-	p.SeedFiles = files
-	p.Agent.Signature.Keys = slices.Clone(p.Agent.Signature.Keys)
-	for i, name := range p.Agent.Signature.Keys {
-		p.Agent.Signature.Keys[i] = abs(name)
-	}
-	p.Store.Redis.PasswordFile, p.Store.Redis.CAFile = abs(p.Store.Redis.PasswordFile), abs(p.Store.Redis.CAFile)
+	p.eachPath(func(_ pathField, _ string, path *string) *fault {
+		full, e := filepath.Abs(*path)
+		*path, err = full, errors.Join(err, e)
+		return nil
+	})
 	text, e := yaml.Marshal(p)
 	if len(text) > maxProjectFile {
 		e = usage("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")

@@ -33,7 +33,7 @@ func openStores(p Project, opts bolt.Options) (stores, error) {
 // openAnyStores opens the files of the crawl's directory, or what it has in Redis.
 func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 	if p.Store.Redis.isUsed() {
-		return openRedis(p, opts)
+		return openRedis(p, nil, opts)
 	}
 	dir := stateDir(p.Store.Path)
 	if err := dir.notInRedis(); err != nil {

@@ -32,6 +32,7 @@ type supervisor struct {
 	data     stateDir
 	folder   string // of project files
 	startNew bool   // projects run as soon as their file is there
+	api      apiRules
 	lock     *hold
 	// hasSocket says that listenSocket has made the socket, which Close removes.
 	hasSocket bool
@@ -55,19 +56,24 @@ type supervisor struct {
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(a *app, data, folder string, startNew bool) (*supervisor, error) {
-	folder, err := filepath.Abs(folder)
-	if err == nil {
-		data, err = filepath.Abs(data)
+func openSupervisor(a *app, sv service) (*supervisor, error) {
+	folder, err := filepath.Abs(sv.projects)
+	if err != nil {
+		return nil, err
 	}
+	data, err := filepath.Abs(sv.data)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, usage("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", folder)
 	}
+	rules, err := sv.api.resolve(data, folder)
+	if err != nil {
+		return nil, err
+	}
 	s := &supervisor{
-		app: a, data: stateDir(data), folder: folder, startNew: startNew, rosters: newRosters(),
+		app: a, data: stateDir(data), folder: folder, startNew: sv.startNew, api: rules, rosters: newRosters(),
 		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}, low: a.pressure()},
 		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
 	}

@@ -50,7 +50,7 @@ func openToken(file string) (string, error) {
 	if readableByOthers(info) {
 		return "", usage("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
-	text, err := readSmall(file)
+	text, err := readSmall(nil, file)
 	if err != nil {
 		return "", err
 	}

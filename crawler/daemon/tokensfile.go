@@ -31,7 +31,7 @@ func readTokens(file string, keys []api.Key) ([]api.Key, error) {
 	case writableByOthers(info):
 		return nil, usage("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
-	text, err := readSmall(file)
+	text, err := readSmall(nil, file)
 	if err != nil {
 		return nil, usage("--tokens: %w", err)
 	}

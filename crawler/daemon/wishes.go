@@ -34,7 +34,9 @@ type told struct {
 	// Shared are the brakes that were on each board when it was seen last: one that is
 	// not there any more was lifted elsewhere.
 	Shared map[string]map[string]string `json:"shared,omitempty"`
-	Ended  time.Time                    `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	// API says of each project that came by the API what that means for its files.
+	API   map[string]apiRecord `json:"api,omitempty"`
+	Ended time.Time            `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openWishes reads what a daemon was told before.
@@ -48,7 +50,7 @@ func openWishes(file string) (*wishes, error) {
 		err = json.Unmarshal(text, &w.told)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then no project runs, and no brake is on", err, file)
+		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then no project runs, no brake is on, and project files that came by the API count as your own", err, file)
 	}
 	if w.told.Projects == nil { // edited by hand
 		w.told.Projects = map[string]wish{}
@@ -76,6 +78,7 @@ func (w *wishes) change(change func(*told)) error {
 	defer w.mu.Unlock()
 	next := w.told
 	next.Projects, next.Brakes, next.Shared = maps.Clone(next.Projects), slices.Clone(next.Brakes), maps.Clone(next.Shared)
+	next.API = maps.Clone(next.API)
 	change(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
@@ -113,7 +116,7 @@ func (w *wishes) want(project string, it wish) error {
 
 // forget forgets a project.
 func (w *wishes) forget(project string) error {
-	return w.change(func(t *told) { delete(t.Projects, project) })
+	return w.change(func(t *told) { delete(t.Projects, project); delete(t.API, project) })
 }
 
 // projects returns the names of all projects of which something is wanted.

@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// apiRules say what projects may do that come by the API.
+type apiRules struct {
+	outputRoot string // they write below it; empty: the daemon's directory
+	filesRoot  string // they read below it; empty: the folder of project files
+	private    bool   // they may reach into private networks
+}
+
+func (r *apiRules) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&r.outputRoot, "output-root", "", "projects that come by the API write below `DIR` only, beside their own directory in --data")
+	fs.StringVar(&r.filesRoot, "files-root", "", "projects that come by the API read files below `DIR` only (default: the folder of project files)")
+	fs.BoolVar(&r.private, "api-private-networks", false,
+		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
+}
+
+// resolve returns the rules with absolute directories, which must be there.
+func (r apiRules) resolve(data, folder string) (apiRules, error) {
+	for _, root := range []struct {
+		flag  string
+		path  *string
+		other string
+	}{{"--output-root", &r.outputRoot, data}, {"--files-root", &r.filesRoot, folder}} {
+		if *root.path == "" {
+			*root.path = root.other
+			continue
+		}
+		full, err := filepath.Abs(*root.path)
+		if err != nil {
+			return r, usage("%s: %w", root.flag, err)
+		}
+		if info, err := os.Stat(full); err != nil || !info.IsDir() {
+			return r, usage("%s: %s is no directory: make it, or name another", root.flag, full)
+		}
+		*root.path = full
+	}
+	return r, nil
+}
+
+// confinementOf returns what confines a project; nil unless it came by the API.
+func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
+	if !byAPI {
+		return nil
+	}
+	return &confinement{
+		output: s.api.outputRoot, files: s.api.filesRoot, home: string(s.home(project)), data: string(s.data), folder: s.folder,
+		private: s.api.private, known: func(path string) bool { return s.wishes.knowsOutput(project, path) },
+		note: func(path string) error { return s.wishes.addOutput(project, path) },
+	}
+}
+
+// tooMuch returns what a project wants that its confinement does not allow.
+func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
+	if c == nil {
+		return nil
+	}
+	if f := p.eachPath(func(f pathField, field string, path *string) *fault {
+		if f.use == stateDirectory || c.admits(f.use, s.pathOf(name, f.use, *path)) {
+			return nil
+		}
+		dir, flag := c.output, "--output-root"
+		if f.use == inputFile {
+			dir, flag = c.files, "--files-root"
+		}
+		return faulty(field, "%q is outside of %s, which projects that come by the API are held to; "+
+			"name a place below it, start the daemon with another %s, or put the project file into %s by hand", *path, dir, flag, c.folder)
+	}); f != nil || c.private {
+		return f
+	}
+	for _, f := range []struct {
+		field string
+		isSet bool
+	}{
+		{"fetch.allow_private", p.Fetch.AllowPrivate},
+		{"fetch.connect_to", len(p.Fetch.ConnectTo) > 0},
+		{"fetch.proxy", p.Fetch.Proxy != ""},
+		{"store.redis.addresses", p.Store.Redis.isUsed()},
+	} {
+		if f.isSet {
+			return faulty(f.field, "may reach into private networks, which a project that comes by the API may not; "+
+				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.folder)
+		}
+	}
+	return nil
+}
+
+// apiMark begins the copy of a project that came by the API, in the project's directory.
+const apiMark = "# This project came by the API of a daemon.\n"
+
+// An apiRecord is what a daemon must not forget of a project that came by the API.
+type apiRecord struct {
+	// Files are the SHA-256 of the project file as the API wrote it last, and, while it is
+	// replaced, of the one before. A file with another text is the operator's own.
+	Files   []string `json:"files"`
+	Outputs []string `json:"outputs,omitempty"` // files of lines that the project has begun
+}
+
+// sumOf returns the SHA-256 of a text, in hexadecimal.
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// apiWrote reports whether the file of a project is as the API wrote it.
+func (w *wishes) apiWrote(project string, text []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.told.API[project].Files, sumOf(text))
+}
+
+// addAPIFile notes that the API is about to write the file of a project.
+func (w *wishes) addAPIFile(project, sum string) error {
+	return w.changeAPI(project, func(r *apiRecord) { r.Files = append(otherThan(r.Files, sum), sum) })
+}
+
+// keepAPIFile notes that the API has written the file of a project, in place of any other.
+func (w *wishes) keepAPIFile(project, sum string) error {
+	return w.changeAPI(project, func(r *apiRecord) { r.Files = []string{sum} })
+}
+
+// knowsOutput reports whether a project that came by the API has begun a file of lines.
+func (w *wishes) knowsOutput(project, path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.told.API[project].Outputs, path)
+}
+
+// addOutput notes that a project that came by the API begins a file of lines.
+// The oldest are forgotten.
+func (w *wishes) addOutput(project, path string) error {
+	return w.changeAPI(project, func(r *apiRecord) {
+		r.Outputs = append(otherThan(r.Outputs, path), path)
+		r.Outputs = r.Outputs[max(0, len(r.Outputs)-maxKnownOutputs):]
+	})
+}
+
+// maxKnownOutputs is how many files of lines are noted of a project. It is a constant: a
+// project has one at a time, and a new one only when its file names another.
+const maxKnownOutputs = 100
+
+func (w *wishes) changeAPI(project string, change func(*apiRecord)) error {
+	return w.change(func(t *told) {
+		if t.API == nil {
+			t.API = map[string]apiRecord{}
+		}
+		r := t.API[project]
+		change(&r)
+		t.API[project] = r
+	})
+}
+
+// otherThan returns a copy of a list that lacks an item.
+func otherThan(list []string, item string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == item })
+}

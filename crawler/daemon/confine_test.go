@@ -1,0 +1,419 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// textFields are the fields of a Project that hold text and name no file.
+var textFields = []string{
+	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory",
+	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
+	"robots.dialect", "robots.purpose", "politeness.window.hours", "politeness.window.zone",
+	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours", "politeness.hosts.*.window.zone",
+	"fetch.content_types", "fetch.headers", "fetch.proxy", "fetch.connect_to", "revisit.mode",
+	"store.redis.addresses", "store.redis.username", "store.redis.prefix", "store.redis.durability",
+}
+
+// TestPathFields: every field of a Project that holds text is either in the table of
+// those that name files, with the value that the table reaches, or known to name none.
+func TestPathFields(t *testing.T) {
+	known := map[string]bool{}
+	for _, name := range textFields {
+		known[name] = true
+	}
+	for _, f := range pathFields {
+		if known[f.name] {
+			t.Errorf("%s is in both lists", f.name)
+		}
+		known[f.name] = true
+		var p Project
+		v := p.field(f.name)
+		if v.Kind() == reflect.Slice {
+			v.Set(reflect.ValueOf([]string{"x"}))
+		} else {
+			v.SetString("x")
+		}
+		found := 0
+		p.eachPath(func(of pathField, _ string, path *string) *fault {
+			if found++; of.name != f.name || *path != "x" {
+				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
+			}
+			return nil
+		})
+		if found != 1 {
+			t.Errorf("%s: the table reaches %d values, want 1", f.name, found)
+		}
+	}
+	for _, name := range textFieldsOf(reflect.TypeFor[Project](), "") {
+		if !known[name] {
+			t.Errorf("%s holds text: add it to pathFields if it names files, or else to textFields of this test", name)
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("there is no field %s that holds text", name)
+	}
+}
+
+// textFieldsOf returns the fields below a type that hold text, by their names in the
+// project file. "*" is any key of a map.
+func textFieldsOf(t reflect.Type, path string) (names []string) {
+	switch t.Kind() {
+	case reflect.String:
+		return []string{path}
+	case reflect.Pointer:
+		return textFieldsOf(t.Elem(), path)
+	case reflect.Slice:
+		return textFieldsOf(t.Elem(), path)
+	case reflect.Map:
+		below := textFieldsOf(t.Elem(), path+".*")
+		return append(slices.DeleteFunc(below, func(s string) bool { return s == path+".*" }), path) // the keys are text
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.IsExported() && fieldName(f) != "" {
+				names = append(names, textFieldsOf(f.Type, strings.TrimPrefix(path+"."+fieldName(f), "."))...)
+			}
+		}
+	}
+	return names
+}
+
+// secret stands in files that no project of the API may read.
+const secret = "xyzzy-the-secret"
+
+// What a project names that comes by the API is in the two directories for that, and
+// private networks are closed to it. The error names the field, and the flag that would
+// allow it. The same file in the folder, put there by hand, is followed.
+func TestAPIProjectsAreHeld(t *testing.T) {
+	f := farmOf(t, shop())
+	f.api = apiRules{}
+	f.start(false)
+	outside := t.TempDir()
+	list := filepath.Join(outside, "list")
+	if err := os.WriteFile(list, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(outside, "key.pem")
+	if _, err := makeKey(key); err != nil {
+		t.Fatal(err)
+	}
+	const redisAt = "store: {redis: {addresses: ['127.0.0.1:7000'], "
+	for _, tt := range []struct{ text, field, flag string }{
+		{fmt.Sprintf("seed_files: [%s]", list), "seed_files[0]", "--files-root"},
+		{"seed_files: [../data/token]", "seed_files[0]", "--files-root"},
+		{fmt.Sprintf("output: {ledger_key: %s}", key), "output.ledger_key", "--files-root"},
+		{redisAt + fmt.Sprintf("password_file: %s}}", list), "store.redis.password_file", "--files-root"},
+		{redisAt + fmt.Sprintf("tls: true, ca_file: %s}}", list), "store.redis.ca_file", "--files-root"},
+		{fmt.Sprintf("output: {jsonl: %s}", filepath.Join(outside, ".bashrc")), "output.jsonl", "--output-root"},
+		{"output: {jsonl: ../../../../.bashrc}", "output.jsonl", "--output-root"},
+		{fmt.Sprintf("output: {warc: %s}", outside), "output.warc", "--output-root"},
+		{"fetch: {allow_private: true}", "fetch.allow_private", "--api-private-networks"},
+		{"fetch: {connect_to: ['::127.0.0.1:1']}", "fetch.connect_to", "--api-private-networks"},
+		{"fetch: {proxy: 'http://10.0.0.1:3128'}", "fetch.proxy", "--api-private-networks"},
+		{redisAt + "}}", "store.redis.addresses", "--api-private-networks"},
+	} {
+		_, err := f.PutProject(t.Context(), "p", []byte(least+tt.text+"\n"))
+		if err == nil || !strings.Contains(err.Error(), tt.field+": ") || !strings.Contains(err.Error(), tt.flag) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v\nwant an error that names %s and %s", tt.text, err, tt.field, tt.flag)
+		}
+	}
+	signed := fmt.Sprintf("agent: {contact: 'mailto:a@b.example', signature: {keys: [%s], directory: 'https://b.example'}}\nseeds: [https://example.com/]\n", key)
+	if _, err := f.PutProject(t.Context(), "p", []byte(signed)); err == nil || !strings.Contains(err.Error(), "agent.signature.keys[0]: ") {
+		t.Errorf("a key elsewhere: %v", err)
+	}
+	own := least + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
+	f.put("own", own)
+	if got := f.reload("own"); got.Change != "new" {
+		t.Errorf("put into the folder by hand: %+v", got)
+	}
+	if _, err := f.PutProject(t.Context(), "own", []byte(own)); err == nil {
+		t.Error("the operator's own file was written by the API, which may not write one like it")
+	}
+}
+
+// No error that the API, the page or the log shows has the text of a line of a file.
+func TestSeedErrorsHideText(t *testing.T) {
+	f := farmOf(t)
+	f.start(false)
+	for name, text := range map[string]string{"seeds.txt": "https://example.com/\n" + secret + "\n", "long.txt": secret + strings.Repeat("x", 1<<17)} {
+		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		project := least + "seed_files: [" + name + "]\n"
+		_, err := f.PutProject(t.Context(), "p", []byte(project))
+		f.put("p", project)
+		told := f.reload("p").Error
+		for _, got := range []string{fmt.Sprint(err), told} {
+			if !strings.Contains(got, name+":") || strings.Contains(got, secret) {
+				t.Errorf("%s: %q; want the number of the line without its text", name, got)
+			}
+		}
+	}
+}
+
+// The files of a project that came by the API are confined whenever they are opened,
+// after a restart too. Its operator frees it by editing the file.
+func TestConfinementOutlivesRestart(t *testing.T) {
+	f := farmOf(t, shop())
+	f.start(false)
+	list := filepath.Join(f.folderName(), "list")
+	outside := write(t, "outside", "http://shop.example/a\n")
+	if err := os.WriteFile(list, []byte("http://shop.example/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := f.file("http://shop.example/", "seed_files: [list]", brisk)
+	if _, err := f.PutProject(t.Context(), "p", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	f.do("p", api.Start)
+	f.becomes("p", api.Done)
+	f.stop()
+	if err := errors.Join(os.Remove(list), os.Symlink(outside, list)); err != nil {
+		t.Fatal(err)
+	}
+	f.start(false)
+	if p := f.project("p"); !strings.Contains(p.FileError, "list") || !strings.Contains(p.FileError, "escapes") {
+		t.Errorf("with a list that leads out of the folder: %q", p.FileError)
+	}
+	f.put("p", text+"# edited by hand\n")
+	if got := f.reload("p"); got.Change != "changed" && got.Change != "new" {
+		t.Errorf("after its operator edited it: %+v", got)
+	}
+	if _, err := f.PutProject(t.Context(), "p", []byte(text+"# edited by hand\n")); err == nil {
+		t.Error("the API took the same text for its own")
+	}
+}
+
+// After a crash between the two writes of a PUT, neither the file before nor the new one
+// counts as the operator's own; a file that the operator wrote before still does.
+func TestPutBrokenOff(t *testing.T) {
+	file := filepath.Join(t.TempDir(), wishesFile)
+	w, err := openWishes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.addAPIFile("p", sumOf([]byte("one"))), w.keepAPIFile("p", sumOf([]byte("one"))), w.addAPIFile("p", sumOf([]byte("two")))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for text, want := range map[string]bool{"one": true, "two": true, "three": false} {
+			if got := w.apiWrote("p", []byte(text)); got != want {
+				t.Errorf("%s came by the API: %v, want %v", text, got, want)
+			}
+		}
+		if w, err = openWishes(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.keepAPIFile("p", sumOf([]byte("two"))); err != nil || w.apiWrote("p", []byte("one")) {
+		t.Errorf("%v; the file before is still noted", err)
+	}
+	if err := w.forget("p"); err != nil || w.apiWrote("p", []byte("two")) {
+		t.Errorf("%v; a deleted project is still noted", err)
+	}
+}
+
+// The copy of an API project in its directory says where it came from.
+func TestLastGoodIsConfined(t *testing.T) {
+	f := farmOf(t, shop())
+	f.start(false)
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk))); err != nil {
+		t.Fatal(err)
+	}
+	f.put("own", f.file("http://shop.example/", brisk))
+	f.reload("own")
+	for name, confined := range map[string]bool{"p": true, "own": false} {
+		f.do(name, api.Start)
+		f.becomes(name, api.Done)
+		if ed := f.lastGood(name); ed == nil || (ed.confined != nil) != confined {
+			t.Errorf("%s: %+v, want confined: %v", name, ed, confined)
+		}
+	}
+}
+
+// Outputs of a project that came by the API do not go where a symbolic link leads.
+func TestOutputsFollowNoLinks(t *testing.T) {
+	for _, tt := range []struct{ name, output, link string }{
+		{"file", "jsonl: pages.out", "pages.out"},
+		{"directory", "jsonl: sub/pages.jsonl", "sub"},
+		{"archive", "warc: archive", "archive"},
+		{"archive in a directory", "warc: sub/archive", "sub"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := farmOf(t, shop())
+			f.start(false)
+			if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {"+tt.output+"}"))); err != nil {
+				t.Fatal(err)
+			}
+			outside := t.TempDir()
+			target := outside
+			if tt.name == "file" {
+				target = filepath.Join(outside, ".bashrc")
+			}
+			link := f.home("p").path(tt.link)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
+				t.Fatal(err)
+			}
+			f.do("p", api.Start)
+			f.becomes("p", api.Failed)
+			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+				t.Errorf("%v, %v were made outside", entries, err)
+			}
+		})
+	}
+}
+
+// A project that came by the API appends to a file that it has begun, or to one of an
+// older daemon in its own directory, and to no other.
+func TestAPIProjectsContinueTheirOwn(t *testing.T) {
+	f := farmOf(t, shop())
+	root := t.TempDir()
+	f.api.outputRoot = root
+	f.start(false)
+	put := func(jsonl string) {
+		t.Helper()
+		if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {jsonl: "+jsonl+"}"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := f.home("p")
+	if err := os.MkdirAll(string(home), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const line = `{"url":"http://shop.example/old"}` + "\n"
+	began := filepath.Join(root, "began.jsonl")
+	for _, tt := range []struct {
+		path, holds string
+		appends     bool
+	}{
+		{filepath.Join(root, "foreign.jsonl"), line, false},
+		{filepath.Join(root, "rc"), "alias ls=ls\n", false},
+		{home.path("rc"), "alias ls=ls\n", false},
+		{home.path("old.jsonl"), line, true},
+		{filepath.Join(root, "empty.jsonl"), "", true},
+		{began, "", true},
+		{began, "a line that is torn, or zeros", true},
+	} {
+		if err := os.WriteFile(tt.path, []byte(tt.holds), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tt.path == began && tt.holds == "" {
+			if err := os.Remove(began); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(tt.path)
+		err := f.openOutputOf("p")
+		text, readErr := os.ReadFile(tt.path)
+		if (err == nil) != tt.appends || readErr != nil || !tt.appends && string(text) != tt.holds {
+			t.Errorf("%s with %q: %v; it holds %q now (%v)", tt.path, tt.holds, err, text, readErr)
+		}
+		if err != nil && !strings.Contains(err.Error(), tt.path) {
+			t.Errorf("%v does not name the file", err)
+		}
+		f.stop() // what was begun is known after a restart
+		f.start(false)
+	}
+}
+
+// openOutputOf opens the output of a project as a run does, and closes it.
+func (f *farm) openOutputOf(name string) error {
+	r, err := f.find(name)
+	if err != nil {
+		return err
+	}
+	ed := r.edition()
+	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, io.Discard, true)
+	if err != nil {
+		return err
+	}
+	return o.Close()
+}
+
+// While somebody swaps a file for a link that leads out, opening it gives the file or an
+// error, and never what is outside.
+func TestConfinementHoldsInRaces(t *testing.T) {
+	root, outside := t.TempDir(), write(t, "outside", secret)
+	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
+	c := &confinement{files: root, output: root, home: filepath.Join(root, "home"), data: t.TempDir(), folder: t.TempDir()}
+	stop := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = errors.Join(os.WriteFile(file, []byte("inside"), 0o600), os.Rename(file, name))
+			_ = errors.Join(os.Symlink(outside, link), os.Rename(link, name))
+		}
+	})
+	opened, dir := 0, lineDir{}
+	defer func() { close(stop); swapping.Wait(); _ = dir.close() }()
+	dir, err := openLineDir(c, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := 0; try < 2000 || opened == 0 && try < 200_000; try++ {
+		for _, open := range []func() (*os.File, error){
+			func() (*os.File, error) { return c.open(name) },
+			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, privateFile) },
+		} {
+			f, err := open()
+			if err != nil {
+				continue
+			}
+			opened++
+			text, err := io.ReadAll(f)
+			if err := errors.Join(err, f.Close()); err != nil || strings.Contains(string(text), secret) {
+				t.Fatalf("%q, %v", text, err)
+			}
+		}
+	}
+	if opened == 0 {
+		t.Error("the file was never opened: the test says nothing")
+	}
+}
+
+// The daemon's own directories are closed, by whatever name they are reached.
+func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
+	base := t.TempDir()
+	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
+	c := &confinement{output: alias, data: filepath.Join(real, "data"), folder: filepath.Join(real, "projects")}
+	c.home = filepath.Join(c.data, projectsDir, "p")
+	for _, dir := range []string{c.home, c.folder, filepath.Join(real, "out")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(real, alias); err != nil {
+		t.Fatal(err)
+	}
+	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
+		root, err := c.directory(filepath.Join(alias, dir), true)
+		if (err == nil) != open {
+			t.Errorf("%s: %v, want it open: %v", dir, err, open)
+		}
+		if err == nil {
+			root.Close()
+		}
+	}
+	root, err := c.directory(filepath.Join(c.home, "sub"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+}

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The modes of what decorum makes: the daemon's user alone can read it. What is there
+// already keeps its mode.
+const (
+	privateDir  fs.FileMode = 0o700
+	privateFile fs.FileMode = 0o600
+)
+
+// A hold keeps other processes from a directory until it is closed.
+type hold struct {
+	file *os.File // the lock file, which names the process
+	dir  *os.File // the directory itself; nil: it is held for another purpose
+}
+
+// Close gives the directory back. Closing the files would do so only when nobody else
+// has them open any more, and so has, for a moment, each process that is started
+// meanwhile.
+func (h *hold) Close() error {
+	err := errors.Join(unlock(h.file), h.file.Close())
+	if h.dir != nil {
+		_ = unlock(h.dir) // where directories cannot be locked, this fails; it is closed in any case
+		err = errors.Join(err, h.dir.Close())
+	}
+	return err
+}
+
+// holdDirectory keeps other processes from a directory. It locks a file of that name in
+// it, and the directory itself: somebody may remove the file. what and flag name the
+// directory in errors. held is a directory that this process holds already: if it is the
+// same one, only the file is locked.
+func holdDirectory(root *os.Root, name, what, flag, held string) (*hold, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFile)
+	if err != nil {
+		return nil, usage("cannot use %s: %w", what, err)
+	}
+	h := &hold{file: f}
+	switch ours, err := tryLock(f); {
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), f.Close())
+	case !ours:
+		return nil, errors.Join(inUseBy(holder(f), root, flag), f.Close())
+	}
+	ours, err := h.lockDir(root, held)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), h.Close())
+	}
+	if !ours {
+		return nil, errors.Join(inUseBy("another process", root, flag), h.Close())
+	}
+	noteHolder(f)
+	return h, nil
+}
+
+func inUseBy(who string, root *os.Root, flag string) error {
+	return fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s", who, root.Name(), flag)
+}
+
+// lockDir locks the directory itself, unless it is held. False says that another process
+// has it. Some file systems, NFS for example, cannot lock a directory: there the lock of
+// the file is all there is.
+func (h *hold) lockDir(root *os.Root, held string) (bool, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return false, err
+	}
+	if held != "" {
+		if same, err := isDirectory(dir, held); same || err != nil {
+			return err == nil, errors.Join(err, dir.Close())
+		}
+	}
+	h.dir = dir
+	ours, err := tryLock(dir)
+	return ours || err != nil, nil
+}
+
+// isDirectory reports whether dir is the directory called name.
+func isDirectory(dir *os.File, name string) (bool, error) {
+	here, err := dir.Stat()
+	there, err2 := os.Stat(name)
+	if err := errors.Join(err, err2); err != nil {
+		return false, err
+	}
+	return os.SameFile(here, there), nil
+}
+
+// inUse reports whether a process crawls from the directory, as far as can be seen.
+func (d stateDir) inUse() bool {
+	return isLocked(d.path(lockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
+}
+
+// isLocked reports whether another process, or another part of this one, has locked a
+// file or directory.
+func isLocked(name string, flag int) bool {
+	f, err := os.OpenFile(name, flag, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := tryLock(f)
+	if free {
+		_ = unlock(f) // it is closed in any case
+	}
+	return err == nil && !free
+}
+
+// noteHolder notes in a lock file which process holds it. It is a help, no more: where it
+// cannot be written, on a full disk for example, no process is named.
+func noteHolder(f *os.File) {
+	if f.Truncate(0) == nil {
+		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
+	}
+}
+
+// holder says which process holds a lock file, as far as it tells.
+func holder(f *os.File) string {
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0)
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return "another process"
+}

@@ -1,0 +1,95 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// A lineDir is the directory of a file of lines and of the full ones beside it. Files in
+// it are named without their directory.
+type lineDir struct {
+	path string
+	root *os.Root // of a project that is confined; nil: names are resolved as the system does
+}
+
+// openLineDir opens the directory of the file called name, as c allows.
+func openLineDir(c *confinement, name string) (lineDir, error) {
+	d := lineDir{path: filepath.Dir(name)}
+	if c == nil {
+		return d, nil
+	}
+	var err error
+	d.root, err = c.directory(d.path, false)
+	return d, err
+}
+
+// openFile is os.OpenFile in the directory. What is there already and is no regular
+// file is not opened in a confinement.
+func (d lineDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	if d.root == nil {
+		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
+	}
+	info, err := d.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if flag&os.O_CREATE != 0 {
+			flag |= os.O_EXCL // a link that appears meanwhile is not followed
+		}
+		return d.root.OpenFile(name, flag, perm)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errors.New("it is no regular file")}
+	}
+	f, err := d.root.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return mustBeSame(f, info)
+}
+
+func (d lineDir) lstat(name string) (fs.FileInfo, error) {
+	if d.root == nil {
+		return os.Lstat(filepath.Join(d.path, name))
+	}
+	return d.root.Lstat(name)
+}
+
+func (d lineDir) rename(from, to string) error {
+	if d.root == nil {
+		return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
+	}
+	return d.root.Rename(from, to)
+}
+
+func (d lineDir) entries() ([]fs.DirEntry, error) {
+	if d.root == nil {
+		return os.ReadDir(d.path)
+	}
+	dir, err := d.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := dir.ReadDir(-1)
+	return entries, errors.Join(err, dir.Close())
+}
+
+// sync makes the names in the directory durable.
+func (d lineDir) sync() error {
+	if d.root == nil {
+		return disk.SyncDir(d.path)
+	}
+	return disk.SyncRoot(d.root)
+}
+
+// close closes the directory. It may be called more than once.
+func (d lineDir) close() error {
+	if d.root == nil {
+		return nil
+	}
+	return d.root.Close()
+}

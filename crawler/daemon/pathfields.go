@@ -1,0 +1,69 @@
+package daemon
+
+import "slices"
+
+// A pathUse says what decorum does with the files that a field of a project names.
+type pathUse int
+
+const (
+	stateDirectory pathUse = iota // keeps the state; a project of a daemon cannot choose it
+	inputFile                     // is read; in a daemon, relative to the folder of project files
+	outputPlace                   // is written; in a daemon, relative to the project's directory
+)
+
+// A pathField is a field of the project file that names a file or a directory.
+type pathField struct {
+	name string
+	use  pathUse
+	// paths returns pointers to the field's values. A list is copied first: other
+	// Projects may share it.
+	paths func(*Project) []*string
+}
+
+// pathFields are all fields of a Project that name files. What a daemon lets a project
+// read and write is decided by this table.
+var pathFields = []pathField{
+	{"seed_files", inputFile, func(p *Project) []*string { return copiedItems(&p.SeedFiles) }},
+	{"agent.signature.keys", inputFile, func(p *Project) []*string { return copiedItems(&p.Agent.Signature.Keys) }},
+	{"store.path", stateDirectory, func(p *Project) []*string { return []*string{&p.Store.Path} }},
+	{"store.redis.password_file", inputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.PasswordFile} }},
+	{"store.redis.ca_file", inputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.CAFile} }},
+	{"output.jsonl", outputPlace, func(p *Project) []*string { return []*string{&p.Output.JSONL} }},
+	{"output.warc", outputPlace, func(p *Project) []*string { return []*string{&p.Output.WARC} }},
+	{"output.ledger_key", inputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKey} }},
+}
+
+// copiedItems copies a list, and returns pointers to the items of the copy.
+func copiedItems(list *[]string) []*string {
+	*list = slices.Clone(*list)
+	items := make([]*string, len(*list))
+	for i := range *list {
+		items[i] = &(*list)[i]
+	}
+	return items
+}
+
+// eachPath calls do with every path that p names, and stops at the first fault. Fields
+// that are empty name nothing. Standard output ("-") is no path.
+func (p *Project) eachPath(do func(f pathField, field string, path *string) *fault) *fault {
+	for _, f := range pathFields {
+		for i, path := range f.paths(p) {
+			if *path == "" || *path == "-" && f.use == outputPlace {
+				continue
+			}
+			field := f.name
+			if f.isList() {
+				field = item(f.name, i)
+			}
+			if fault := do(f, field, path); fault != nil {
+				return fault
+			}
+		}
+	}
+	return nil
+}
+
+// isList reports whether the field is a list of paths.
+func (f pathField) isList() bool {
+	return f.name == "seed_files" || f.name == "agent.signature.keys"
+}

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+)
+
+// What another host answers to a redirect of a robots.txt is shown to who may operate
+// only, where the project may reach into private networks.
+func TestRedirectedRobotsAreWithheld(t *testing.T) {
+	const inside = "User-agent: *\nDisallow: /" + secret + "\n"
+	f := farmOf(t,
+		crawltest.Site{Host: "a.example", Others: crawltest.Always(crawltest.HTML("")),
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
+		crawltest.Site{Host: "b.example", Others: crawltest.Always(crawltest.HTML("")),
+			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "http://b.example/rules")}),
+			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text(inside))}},
+		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.Page{"/status": crawltest.Always(crawltest.Text(inside))}},
+	)
+	f.start(true)
+	f.put("p", f.file("'http://a.example/', 'http://b.example/'", brisk))
+	f.reload("p")
+	f.becomes("p", api.Done)
+	keys := []api.Key{api.NewKey("reader", api.Read, "reader"), api.NewKey("operator", api.Operate, "operator")}
+	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), auditFile), api.AuditConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer audit.Close()
+	server := api.NewServer(f.supervisor, api.Config{Keys: keys, Audit: audit, Page: page.New(f.supervisor, audit), Log: slog.New(slog.DiscardHandler)})
+	get := func(token, path string) string {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	for _, tt := range []struct {
+		token, origin string
+		shown         bool
+	}{
+		{"reader", "http://a.example", false},
+		{"operator", "http://a.example", true},
+		{"reader", "http://b.example", true},
+	} {
+		var file api.RobotsFile
+		text := get(tt.token, "/api/v1/projects/p/robots/"+url.PathEscape(tt.origin))
+		if err := json.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if (file.Text == inside) != tt.shown || (file.Withheld == "") != tt.shown || file.At == "" || file.SHA256 == "" {
+			t.Errorf("%s of %s: %+v; want the text shown: %v", tt.token, tt.origin, file, tt.shown)
+		}
+		raw := get(tt.token, "/projects/p/robots.txt?origin="+url.QueryEscape(tt.origin))
+		if (raw == inside) != tt.shown {
+			t.Errorf("%s of %s by the page: %q; want the text shown: %v", tt.token, tt.origin, raw, tt.shown)
+		}
+	}
+}
