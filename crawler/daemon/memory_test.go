@@ -19,7 +19,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	a := &app{log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
-	roots, err := p.roots()
+	roots, err := p.roots(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
