@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // run is the committer. It writes every FlushEvery, when it is asked, and on
@@ -58,6 +60,7 @@ func (s *Store) commit() (well, more bool) {
 	w, update, err := s.writing, s.update, s.failed
 	s.mu.Unlock()
 	mend := err != nil
+	var files []File
 	switch {
 	case w == nil:
 		err = nil
@@ -72,7 +75,8 @@ func (s *Store) commit() (well, more bool) {
 			if err := s.opts.Before(); err != nil {
 				return &beforeError{err}
 			}
-			return update(w.apply)
+			files = s.changedFiles()
+			return update(func(tx *bbolt.Tx) error { return errors.Join(w.apply(tx), putFiles(tx, files)) })
 		})
 		if err == nil {
 			s.opts.Committed(time.Since(began))
@@ -89,6 +93,7 @@ func (s *Store) commit() (well, more bool) {
 	}
 	if w != nil && err == nil {
 		s.settle(w)
+		s.settleFiles(files)
 	}
 	s.endAttempt()
 	return err == nil, s.presses()

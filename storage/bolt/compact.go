@@ -104,8 +104,8 @@ func isStore(tx *bbolt.Tx) error {
 	if meta == nil {
 		return errors.New("a bbolt file of something else")
 	}
-	found, err := metaNumber(meta, keyFormat)
-	if err == nil && found != format {
+	found, err := formatOf(meta)
+	if err == nil && (found != format || meta.Get([]byte(keySealing)) != nil) {
 		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, format)
 	}
 	return err

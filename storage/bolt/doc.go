@@ -45,9 +45,10 @@
 //
 // Integers in keys are big-endian; values are written in record.go. Each
 // origin has a number, which begins the keys of all that is its own. A host has
-// the number of its first origin.
+// the number of its first origin. Every value ends with a checksum (CRC-32C, 4 bytes)
+// of its key and itself: see "Damage".
 //
-//	meta     "format", "clean", "opened", "floor", "crashed"
+//	meta     "format", "clean", "opened", "floor", "crashed"; "sealing" during a migration
 //	names    = origin, or @ host                    → number 4
 //	origins  number 4                               → name, hold, counts
 //	hosts    number 4                               → clock
@@ -57,10 +58,33 @@
 //	notes    number 4, key                          → value
 //	counted  domain, 0, host                        → empty; without a host: how many there are
 //	log      number of the piece 8                  → changes
+//	files    path of a file, or a directory         → name in it, serial, bytes on the disk
 //
 // Lanes are those of package schedule, and two more: for what is parked, and
 // for records that make no sense. In lanes that are not timed the time is the
 // rank. prints is the seen set; the fingerprint is FNV-1a, of path and query and of
 // what else an entry's request is, if it is no GET. resting is the index for
-// Recall. An older format is migrated by Open: format 3 is 2 with such requests.
+// Recall. The value of a URL in the log has its own checksum, so that nothing has to
+// be computed again when it is folded.
+//
+// Open migrates an older format, a portion at a time, each in a transaction, so that
+// it may be broken off at any moment and the next Open goes on. Format 3 is 2 with
+// requests that are no GET; format 4 is 3 with checksums, and with the bucket files.
+// Older programs refuse a newer format.
+//
+// # Damage
+//
+// A checksum is checked whenever a value is read. A URL whose record is damaged is set
+// aside and reported (Options.Damaged), and never visited. Where a part of the seen
+// set is damaged, GETs that may be in it are visited again, and requests that are not safe
+// are not sent. Any other damaged record, and pages that bbolt cannot read or that
+// the system cannot map in (SIGBUS), are an error that names the record: of Open, or
+// of the call, which ends the crawl.
+//
+// # Files of output
+//
+// Options.Before puts output on the disk before the changes that depend on it, and
+// Options.Files says how much that is. The lengths are written in the transaction of
+// these changes. After a crash, what lies before a length must be there, and
+// what lies behind it may be torn.
 package bolt

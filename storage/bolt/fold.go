@@ -43,6 +43,7 @@ type write struct {
 	hosts  *counting // new ones; nil if there are none
 	trim   uint64    // the log before this piece is all folded; 0 if it is not
 	freed  int       // changes of the log that go with that
+	plain  bool      // without checksums, as formats before 4 are: to migrate
 }
 
 // A fold is what becomes of one origin.
@@ -187,7 +188,7 @@ func (s *Store) settle(w *write) {
 func (w *write) apply(tx *bbolt.Tx) error {
 	steps := []struct {
 		bucket string
-		fold   func(*fold, *bbolt.Bucket) error
+		fold   func(*fold, bucket) error
 	}{
 		{bucketNames, (*fold).putNames},
 		{bucketHosts, (*fold).putHost},
@@ -198,7 +199,7 @@ func (w *write) apply(tx *bbolt.Tx) error {
 		{bucketNotes, (*fold).putNotes},
 	}
 	for _, step := range steps {
-		b := tx.Bucket([]byte(step.bucket))
+		b := bucket{tx.Bucket([]byte(step.bucket)), w.plain}
 		b.FillPercent = fillPercent
 		for i := range w.folds {
 			if err := step.fold(&w.folds[i], b); err != nil {
@@ -217,7 +218,8 @@ func (w *write) log(b *bbolt.Bucket) error {
 	b.FillPercent = 1 // it grows at its end
 	for i, piece := range w.pieces {
 		if number := w.first + uint64(i); number >= w.trim {
-			if err := b.Put(binary.BigEndian.AppendUint64(nil, number), piece); err != nil {
+			key := binary.BigEndian.AppendUint64(nil, number)
+			if err := b.Put(key, withSum(key, piece)); err != nil {
 				return err
 			}
 		}
@@ -237,52 +239,52 @@ func (w *write) log(b *bbolt.Bucket) error {
 	return nil
 }
 
-func (f *fold) putNames(names *bbolt.Bucket) error {
+func (f *fold) putNames(names bucket) error {
 	if !f.born || names.Get(originKey(f.name)) != nil {
 		return nil
 	}
-	if err := names.Put(originKey(f.name), numberKey(f.number)); err != nil {
+	if err := names.set(originKey(f.name), numberKey(f.number)); err != nil {
 		return err
 	}
-	return names.Put(hostKey(f.host.name), numberKey(f.host.number))
+	return names.set(hostKey(f.host.name), numberKey(f.host.number))
 }
 
-func (f *fold) putHost(hosts *bbolt.Bucket) error {
+func (f *fold) putHost(hosts bucket) error {
 	if f.host == nil {
 		return nil
 	}
-	return hosts.Put(numberKey(f.host.number), f.host.record)
+	return hosts.set(numberKey(f.host.number), f.host.record)
 }
 
-func (f *fold) putRecord(origins *bbolt.Bucket) error {
+func (f *fold) putRecord(origins bucket) error {
 	if f.record == nil {
 		return nil
 	}
-	return origins.Put(numberKey(f.number), f.record)
+	return origins.set(numberKey(f.number), f.record)
 }
 
-func (f *fold) putURLs(urls *bbolt.Bucket) error {
+func (f *fold) putURLs(urls bucket) error {
 	key := make([]byte, 0, urlKeyLen)
 	for c := f.urls.seek(change{slot: slot{0, firstPlace}}); ; c.next() {
 		change, ok := c.peek()
 		if !ok {
 			return nil
 		}
-		if err := set(urls, appendURLKey(key, f.number, change.slot), change.value); err != nil {
+		if err := putSealed(urls.Bucket, appendURLKey(key, f.number, change.slot), change.value); err != nil {
 			return err
 		}
 	}
 }
 
-// set puts a value, or deletes it if there is none.
-func set(b *bbolt.Bucket, key, value []byte) error {
+// putSealed puts a value that has its checksum, or deletes it if there is none.
+func putSealed(b *bbolt.Bucket, key, value []byte) error {
 	if value == nil {
 		return b.Delete(key)
 	}
 	return b.Put(key, value)
 }
 
-func (f *fold) putPrints(prints *bbolt.Bucket) error {
+func (f *fold) putPrints(prints bucket) error {
 	fresh := make([]print, 0, f.seen.len())
 	for c := f.seen.seek(0); ; c.next() {
 		p, ok := c.peek()
@@ -293,22 +295,22 @@ func (f *fold) putPrints(prints *bbolt.Bucket) error {
 	}
 }
 
-func (f *fold) putResting(resting *bbolt.Bucket) error {
+func (f *fold) putResting(resting bucket) error {
 	for _, p := range slices.Sorted(maps.Keys(f.rests)) {
 		var value []byte
 		if at := f.rests[p]; at != nowhere {
 			value = appendURLKey(nil, f.number, slot{schedule.Resting, at})
 		}
-		if err := set(resting, appendPrintKey(nil, f.number, p), value); err != nil {
+		if err := resting.set(appendPrintKey(nil, f.number, p), value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fold) putNotes(notes *bbolt.Bucket) error {
+func (f *fold) putNotes(notes bucket) error {
 	for _, key := range slices.Sorted(maps.Keys(f.notes)) {
-		if err := set(notes, appendNoteKey(nil, f.number, key), f.notes[key]); err != nil {
+		if err := notes.set(appendNoteKey(nil, f.number, key), f.notes[key]); err != nil {
 			return err
 		}
 	}

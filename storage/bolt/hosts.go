@@ -101,8 +101,12 @@ func (s *Store) hostCount(tx *bbolt.Tx, h storage.HostAdmission) (storage.HostCo
 			count.OfDomain = n
 		}
 	}
-	bucket := tx.Bucket([]byte(bucketCounted))
-	count.Counted = count.Counted || bucket.Get(key) != nil
+	bucket := bucketOf(tx, bucketCounted)
+	counted, err := bucket.get(key)
+	if err != nil {
+		return count, s.damaged("host %q of %q: %v", h.Host, h.Domain, err)
+	}
+	count.Counted = count.Counted || counted != nil
 	if count.OfDomain >= 0 {
 		return count, nil
 	}
@@ -165,10 +169,10 @@ func (c *counting) put(tx *bbolt.Tx) error {
 		values[string(countedKey(domain, ""))] = number(uint64(n))
 	}
 	values[string(countedKey("", ""))] = number(uint64(c.all))
-	b := tx.Bucket([]byte(bucketCounted))
+	b := bucketOf(tx, bucketCounted)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := b.Put([]byte(key), values[key]); err != nil {
+		if err := b.set([]byte(key), values[key]); err != nil {
 			return err
 		}
 	}
@@ -182,17 +186,17 @@ func (s *Store) loadCounted(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if s.counted.all, err = countedNumber(b, ""); err != nil {
+	if s.counted.all, err = countedNumber(bucket{Bucket: b}, ""); err != nil {
 		return s.damaged("number of hosts: %v", err)
 	}
 	return nil
 }
 
 // countedNumber reads how many hosts a domain has; empty: the whole crawl.
-func countedNumber(b *bbolt.Bucket, domain string) (int, error) {
-	value := b.Get(countedKey(domain, ""))
-	if value == nil {
-		return 0, nil
+func countedNumber(b bucket, domain string) (int, error) {
+	value, err := b.get(countedKey(domain, ""))
+	if value == nil || err != nil {
+		return 0, err
 	}
 	n, size := binary.Uvarint(value)
 	if size != len(value) || n > 1<<53 {

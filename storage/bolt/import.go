@@ -57,7 +57,7 @@ func (s *Store) unpack(tx *bbolt.Tx, p *storage.Parcel) error {
 
 // seeNew puts a fingerprint into the seen set; false if it was there.
 func (s *Store) seeNew(c *bbolt.Cursor, o *origin, p print) bool {
-	if s.isSeen(c, o, p) {
+	if seen, _ := s.isSeen(c, o, p); seen {
 		return false
 	}
 	s.see(o, p)

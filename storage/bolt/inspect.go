@@ -3,6 +3,8 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -132,13 +133,14 @@ func (s *Store) leased(ctx context.Context, name decorum.Origin) (out []storage.
 // are passed by: Lease sets them aside.
 func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	for from := (slot{lane, firstPlace}); ; {
-		items, more, err := s.page(ctx, name, from)
+		number, items, more, err := s.page(ctx, name, from)
 		if err != nil {
 			return false, err
 		}
 		for _, i := range items {
-			e, err := record.ParseEntry(i.value, name)
+			e, err := parseEntry(i.value, number, name, slot{lane, i.place})
 			if err != nil {
+				s.reportDamaged(fmt.Sprintf("url %d %v", number, slot{lane, i.place}), "%v: it is passed by", err)
 				continue
 			}
 			var at time.Time
@@ -157,11 +159,16 @@ func (s *Store) tellLane(ctx context.Context, name decorum.Origin, lane schedule
 	}
 }
 
-// page returns the first URLs of a lane from the slot on, and whether there may be
-// more.
-func (s *Store) page(ctx context.Context, name decorum.Origin, from slot) (items []item, more bool, err error) {
-	err = s.look(ctx, name, func(tx *bbolt.Tx, o *origin) { items, more = s.scan(tx, o, from, portion) })
-	return items, more, err
+// page returns the first URLs of a lane from the slot on, with the number of their
+// origin, and whether there may be more.
+func (s *Store) page(
+	ctx context.Context, name decorum.Origin, from slot,
+) (number uint32, items []item, more bool, err error) {
+	err = s.look(ctx, name, func(tx *bbolt.Tx, o *origin) {
+		number = o.number
+		items, more = s.scan(tx, o, from, portion)
+	})
+	return number, items, more, err
 }
 
 // look calls see with an origin, if it was ever met.
@@ -192,7 +199,7 @@ func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error
 	defer s.end()
 	p := printOf(u)
 	err = s.lookAt(u.Origin(), func(tx *bbolt.Tx, o *origin) {
-		known = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, p)
+		known, _ = s.isSeen(tx.Bucket([]byte(bucketPrints)).Cursor(), o, p)
 	})
 	return known, err
 }
@@ -223,7 +230,11 @@ func (s *Store) Seen(ctx context.Context, name decorum.Origin, yield func(finger
 			return nil
 		}
 	}
-	return s.tellFile(ctx, name, bucketPrints, func(_, value []byte) bool {
+	return s.tellFile(ctx, name, bucketPrints, func(key, value []byte, err error) bool {
+		if err != nil {
+			s.reportDamaged("prints "+string(key), "a part of the seen set of %v: what is left of it is listed", name)
+			value = mergePrints(nil, printsLeft(value))
+		}
 		for i := range len(value) / printLen {
 			p := printOfValue(value, i)
 			if _, told := fresh.get(p); !told && !yield(uint64(p)) {
@@ -250,27 +261,45 @@ func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key s
 			return nil
 		}
 	}
-	return s.tellFile(ctx, name, bucketNotes, func(key, value []byte) bool {
-		_, told := fresh[string(key)]
-		return told || yield(string(key), value)
+	var damage error
+	err = s.tellFile(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
+		key = key[4:]
+		if _, told := fresh[string(key)]; told {
+			return true
+		}
+		if err != nil {
+			damage = s.damaged("note %q of %v: %v", key, name, err)
+			return false
+		}
+		return yield(string(key), value)
 	})
+	return errors.Join(err, damage)
 }
 
-// tellFile tells what a bucket of the file holds of an origin, a value at a
-// time: they may be large.
-func (s *Store) tellFile(ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte) bool) error {
+// tellFile calls yield with what a bucket of the file holds of an origin, a value at
+// a time: they may be large. A damaged value comes as it is, with an error.
+func (s *Store) tellFile(
+	ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte, err error) bool,
+) error {
 	for from := []byte(nil); ; {
 		var key, value []byte
 		err := s.look(ctx, name, func(tx *bbolt.Tx, o *origin) {
 			own := numberKey(o.number)
 			k, v := tx.Bucket([]byte(bucket)).Cursor().Seek(append(own, from...))
-			if rest, ours := bytes.CutPrefix(k, own); ours {
-				key, value = append([]byte{}, rest...), bytes.Clone(v)
+			if bytes.HasPrefix(k, own[:4]) {
+				key, value = bytes.Clone(k), bytes.Clone(v)
 			}
 		})
-		if err != nil || key == nil || !yield(key, value) {
+		if err != nil || key == nil {
 			return err
 		}
-		from = append(key, 0) // the next key there can be
+		checked, damage := checkSum(key, value)
+		if damage == nil {
+			value = checked
+		}
+		if !yield(key, value, damage) {
+			return nil
+		}
+		from = append(key[4:], 0) // the next key there can be
 	}
 }

@@ -25,7 +25,7 @@ func (s *Store) load() error {
 	if err := s.db.Update(create); err != nil {
 		return err
 	}
-	if err := migrate(s.db); err != nil {
+	if err := migrate(s.db, sealBytes); err != nil {
 		return err
 	}
 	if err := s.db.Update(s.takeOver); err != nil {
@@ -37,6 +37,10 @@ func (s *Store) load() error {
 				return fmt.Errorf("bucket %q is missing: restore the file from a backup", name)
 			}
 		}
+		var err error
+		if s.files, err = readFiles(tx); err != nil {
+			return s.damaged("lengths of files: %v", err)
+		}
 		if err := s.replayLog(tx); err != nil {
 			return err
 		}
@@ -47,7 +51,7 @@ func (s *Store) load() error {
 // loadOrigins adds up the origins in the file that are not in memory, and
 // takes those into it that are in play.
 func (s *Store) loadOrigins(tx *bbolt.Tx) error {
-	names := tx.Bucket([]byte(bucketNames))
+	names := bucketOf(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
 		o, err := s.read(tx, key)
 		if err != nil {
@@ -62,7 +66,7 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 		if o.isEmpty() {
 			return nil
 		}
-		if named := names.Get(originKey(o.name.String())); len(named) != 4 || binary.BigEndian.Uint32(named) != o.number {
+		if named, err := names.get(originKey(o.name.String())); err != nil || len(named) != 4 || binary.BigEndian.Uint32(named) != o.number {
 			return s.damaged("origin %v is not to be found by its name", o.name)
 		}
 		if err := s.admit(tx, o); err != nil {
@@ -110,6 +114,10 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 			return s.damaged("log: key %x", key)
 		}
 		s.piece = binary.BigEndian.Uint64(key) + 1
+		piece, err := checkSum(key, piece)
+		if err != nil {
+			return s.damaged("log: piece %x: %v", key, err)
+		}
 		n, err := readPiece(bytes.Clone(piece), &log) // pages move while changes stay
 		s.logged += n
 		if err != nil {

@@ -22,21 +22,23 @@ const (
 	bucketNotes   = "notes"
 	bucketLog     = "log"
 	bucketCounted = "counted" // made by loadCounted: a file of before has none
+	bucketFiles   = "files"   // since format 4
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog}
+	return []string{bucketMeta, bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog, bucketFiles}
 }
 
 // The bucket meta.
 const (
-	format = 3 // of the file
+	format = 4 // of the file
 
 	keyFormat  = "format"
 	keyClean   = "clean"   // 1 if the last one to open the file closed it in order
 	keyOpened  = "opened"  // how often the file was opened: the upper bits of tokens
 	keyFloor   = "floor"   // no host is due before
 	keyCrashed = "crashed" // when the file was last opened and not clean
+	keySealing = "sealing" // while format 3 becomes 4: what has its checksum already
 )
 
 // someone is who has the file, if that is all that is known.
@@ -76,7 +78,8 @@ func (s *Store) takeOver(tx *bbolt.Tx) error {
 		return err
 	}
 	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}
-	if meta.Get([]byte(keyClean)) == nil {
+	clean, err := bucket{Bucket: meta}.get([]byte(keyClean))
+	if err != nil || clean == nil {
 		s.crashed = s.opts.Now()
 		values[keyCrashed] = record.AppendTime(nil, s.crashed)
 		if floor := s.crashed.Add(s.opts.RestartDelay); floor.After(s.floor) {
@@ -95,7 +98,7 @@ func markClean(tx *bbolt.Tx) error {
 // writeMeta sets keys of the bucket meta; nil deletes.
 func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 	for key, value := range values {
-		if err := set(tx.Bucket([]byte(bucketMeta)), []byte(key), value); err != nil {
+		if err := bucketOf(tx, bucketMeta).set([]byte(key), value); err != nil {
 			return err
 		}
 	}
@@ -105,16 +108,30 @@ func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 func number(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 
 func metaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
-	n, size := binary.Uvarint(meta.Get([]byte(key)))
-	if size <= 0 {
+	value, err := bucket{Bucket: meta}.get([]byte(key))
+	n, size := binary.Uvarint(value)
+	if err != nil || size <= 0 {
 		return 0, fmt.Errorf("%s: %w", key, record.ErrDamaged)
 	}
 	return n, nil
 }
 
+// formatOf reads the format of the file. Before format 4 it has no checksum.
+func formatOf(meta *bbolt.Bucket) (uint64, error) {
+	value := meta.Get([]byte(keyFormat))
+	n, size := binary.Uvarint(value)
+	if size > 0 && (n > format || n < 4 && size == len(value)) {
+		return n, nil
+	}
+	return metaNumber(meta, keyFormat)
+}
+
 // metaTime reads a time; the zero Time if there is none.
 func metaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
-	b := meta.Get([]byte(key))
+	b, err := bucket{Bucket: meta}.get([]byte(key))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: %w", key, err)
+	}
 	if b == nil {
 		return time.Time{}, nil
 	}

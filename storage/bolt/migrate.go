@@ -17,34 +17,47 @@ import (
 var steps = []func(*bbolt.Tx) (done bool, err error){
 	migrate1,
 	migrate2,
+	migrate3,
 }
 
-// migrate brings the file to this format.
-func migrate(db *bbolt.DB) error {
-	for {
-		done := false
-		err := db.Update(func(tx *bbolt.Tx) error {
-			from, err := metaNumber(tx.Bucket([]byte(bucketMeta)), keyFormat)
-			switch {
-			case err != nil:
-				return err
-			case from > format:
-				return fmt.Errorf("format %d is newer than this program's, %d: update the program", from, format)
-			case from == 0:
-				return fmt.Errorf("format 0: %w", record.ErrDamaged)
-			case from == format:
-				done = true
-				return nil
-			}
-			if over, err := steps[from-1](tx); err != nil || !over {
-				return err
-			}
-			return writeMeta(tx, map[string][]byte{keyFormat: number(from + 1)})
+// migrate brings the file to this format. A portion of values that get their checksums
+// has about so many bytes.
+func migrate(db *bbolt.DB, portion int) error {
+	for done := false; !done; {
+		err := db.Update(func(tx *bbolt.Tx) (err error) {
+			done, err = migrateOn(tx, portion)
+			return err
 		})
-		if err != nil || done {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// migrateOn does the next portion, and reports whether the file is of this format.
+func migrateOn(tx *bbolt.Tx, portion int) (done bool, err error) {
+	meta := tx.Bucket([]byte(bucketMeta))
+	from, err := formatOf(meta)
+	switch {
+	case err != nil:
+		return false, err
+	case from > format:
+		return false, fmt.Errorf("format %d is newer than this program's, %d: update the program", from, format)
+	case from == 0:
+		return false, fmt.Errorf("format 0: %w", record.ErrDamaged)
+	case from == format && meta.Get([]byte(keySealing)) != nil:
+		return false, sealPortion(tx, portion)
+	case from == format:
+		return true, nil
+	}
+	if over, err := steps[from-1](tx); err != nil || !over {
+		return false, err
+	}
+	if from+1 < 4 {
+		return false, meta.Put([]byte(keyFormat), number(from+1))
+	}
+	return false, writeMeta(tx, map[string][]byte{keyFormat: number(from + 1)})
 }
 
 // In format 2 every URL is asked for by GET, and nothing is marked as sent. What
@@ -102,7 +115,7 @@ func renumber1(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	for _, name := range buckets() {
+	for _, name := range buckets3() {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return err
 		}
@@ -154,13 +167,13 @@ func putOrigin1(tx *bbolt.Tx, o *origin, clocks map[string][]byte) error {
 			f.rest(printOf(e.URL), at.place)
 		}
 	}
-	w := write{folds: []fold{f}}
+	w := write{folds: []fold{f}, plain: true}
 	return w.apply(tx)
 }
 
 // packSeen1 packs some of the fingerprints.
 func packSeen1(tx *bbolt.Tx) (done bool, err error) {
-	seen, prints := tx.Bucket([]byte(bucketSeen1)), tx.Bucket([]byte(bucketPrints))
+	seen, prints := tx.Bucket([]byte(bucketSeen1)), bucket{tx.Bucket([]byte(bucketPrints)), true}
 	var keys [][]byte
 	c := seen.Cursor()
 	for key, _ := c.First(); key != nil && len(keys) < portion1; key, _ = c.Next() {

@@ -18,7 +18,13 @@ import (
 // visited: 5 of each outcome, in turn.
 func format1(t *testing.T) (dir string) {
 	t.Helper()
-	f, err := os.Open("testdata/format1.db.gz")
+	return fixture(t, "testdata/format1.db.gz")
+}
+
+// fixture unpacks a file into a directory.
+func fixture(t testing.TB, name string) (dir string) {
+	t.Helper()
+	f, err := os.Open(name)
 	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -127,31 +133,6 @@ func TestMigrateDamaged(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-}
-
-// A file of format 2 is read as it is: it knows no request but GET. What is
-// written from then on a program of format 2 refuses to read.
-func TestMigrateFormat2(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, Options{noSync: true})
-	add(t, s, entry(t, "https://a.example/1"))
-	must(t, s.Close())
-	edit(t, path(dir), func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: number(2)}) })
-	s = open(t, dir, Options{noSync: true})
-	post := entry(t, "https://a.example/1")
-	post.Request = &storage.Request{Method: "POST"}
-	add(t, s, post)
-	must(t, s.Flush(t.Context()))
-	if c := must1(s.Counts(t.Context())); c.Queued != 2 || c.Seen != 2 {
-		t.Errorf("counts %+v, want 2 queued and seen", c)
-	}
-	must(t, s.db.View(func(tx *bbolt.Tx) error {
-		if n := must1(metaNumber(tx.Bucket([]byte(bucketMeta)), keyFormat)); n != 3 {
-			t.Errorf("format %d, want 3", n)
-		}
-		return nil
-	}))
-	must(t, s.Close())
 }
 
 // TestLongRequestsAreNotAllCached: the heads of queues are bounded by how long

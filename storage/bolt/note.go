@@ -28,7 +28,11 @@ func (s *Store) Note(ctx context.Context, name decorum.Origin, key string) (valu
 				return nil
 			}
 		}
-		value = bytes.Clone(tx.Bucket([]byte(bucketNotes)).Get(appendNoteKey(nil, o.number, key)))
+		v, err := bucketOf(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
+		if err != nil {
+			return s.damaged("note %q of %v: %v", key, name, err)
+		}
+		value = bytes.Clone(v)
 		return nil
 	})
 	return value, err

@@ -42,7 +42,7 @@ var openErrors = []struct {
 		edit(t, path, func(tx *bbolt.Tx) error {
 			return writeMeta(tx, map[string][]byte{keyFormat: number(format + 1)})
 		})
-	}, "format 4 is newer than this program's, 3: update the program"},
+	}, "format 5 is newer than this program's, 4: update the program"},
 	{"no format", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},
@@ -51,13 +51,19 @@ var openErrors = []struct {
 	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error {
-			return tx.Bucket([]byte(bucketHosts)).Put(numberKey(1), []byte{0xff})
+			return bucketOf(tx, bucketHosts).set(numberKey(1), []byte{0xff})
+		})
+	}, `host "a.example": damaged record`},
+	{"a host's record of another host", func(t *testing.T, path string) {
+		edit(t, path, func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(bucketHosts))
+			return b.Put(numberKey(1), bytes.Clone(b.Get(numberKey(2))))
 		})
 	}, `host "a.example": damaged record`},
 	{"an origin of two numbers", func(t *testing.T, path string) {
 		edit(t, path, func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte(bucketOrigins))
-			return b.Put(numberKey(3), b.Get(numberKey(1)))
+			b := bucketOf(tx, bucketOrigins)
+			return b.set(numberKey(3), must1(b.get(numberKey(1))))
 		})
 	}, "origin https://a.example is not to be found by its name"},
 	{"cut short", func(t *testing.T, path string) {

@@ -35,6 +35,12 @@ type Options struct {
 	// is called again later, and after any other error the store has failed for
 	// good. It must not call the store. nil: there is nothing.
 	Before func() error
+	// Files is called after Before, and returns how much of which files Before has
+	// put on the disk: a File for each Path that was written to. Lengths are written
+	// with the changes; Store.Files returns them, after a crash too. A path that is
+	// not returned stays known as it was. It must not call the store. nil: there are
+	// none.
+	Files func() []File
 	// Stalled is called when a write has failed, with the reason and what to do
 	// about it, and with nil when the store can write again: once each time. An
 	// error that wraps storage.ErrFailed is the last. It must not call the store.

@@ -51,7 +51,10 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	if o := s.origins[name]; o != nil {
 		return o, nil
 	}
-	number := tx.Bucket([]byte(bucketNames)).Get(originKey(name.String()))
+	number, err := bucketOf(tx, bucketNames).get(originKey(name.String()))
+	if err != nil {
+		return nil, s.damaged("number of origin %v: %v", name, err)
+	}
 	if number == nil {
 		return nil, nil
 	}
@@ -71,7 +74,10 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 
 // read returns an origin as it is in the file, and without its host.
 func (s *Store) read(tx *bbolt.Tx, number []byte) (*origin, error) {
-	value := tx.Bucket([]byte(bucketOrigins)).Get(number)
+	value, err := bucketOf(tx, bucketOrigins).get(number)
+	if err != nil {
+		return nil, s.damaged("origin %x: %v", number, err)
+	}
 	if len(number) != 4 || value == nil {
 		return nil, s.damaged("origin %x is missing", number)
 	}
@@ -121,15 +127,19 @@ func (s *Store) admit(tx *bbolt.Tx, o *origin) error {
 // the last visit may be what was lost: then it rests.
 func (s *Store) readHost(tx *bbolt.Tx, h *host, first uint32) error {
 	h.number = first
-	number := tx.Bucket([]byte(bucketNames)).Get(hostKey(h.name))
-	if number != nil && len(number) != 4 {
+	number, err := bucketOf(tx, bucketNames).get(hostKey(h.name))
+	if err != nil || number != nil && len(number) != 4 {
 		return s.damaged("host %q: number %x", h.name, number)
 	}
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
 	}
 	h.Rest(s.floor)
-	if value := tx.Bucket([]byte(bucketHosts)).Get(numberKey(h.number)); value != nil {
+	value, err := bucketOf(tx, bucketHosts).get(numberKey(h.number))
+	if err != nil {
+		return s.damaged("host %q: %v", h.name, err)
+	}
+	if value != nil {
 		clock, err := record.ParseHost(value)
 		if err != nil {
 			return s.damaged("host %q: %v", h.name, err)
@@ -176,8 +186,7 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 	if id.Stacked() {
 		p.seq = -o.seq
 	}
-	s.entry = record.AppendEntry(s.entry[:0], e)
-	s.putSlot(o, slot{id, p}, s.entry)
+	s.putSlot(o, slot{id, p}, s.sealEntry(o, slot{id, p}, e))
 	switch id {
 	case parked:
 		o.parked++
@@ -191,6 +200,24 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 	l.put(p, s.entry, s.window())
 	s.cached += l.weight
 	o.Count(id, 1)
+}
+
+// sealEntry returns the record of an entry with its checksum, as it is in a slot of o.
+// It is good until the next call.
+func (s *Store) sealEntry(o *origin, at slot, e *storage.Entry) []byte {
+	s.entry = appendSum(record.AppendEntry(s.entry[:0], e), appendURLKey(s.key[:0], o.number, at))
+	return s.entry
+}
+
+// parseEntry reads the record of a slot of an origin. A record that is not as it was
+// written is an error.
+func parseEntry(sealed []byte, number uint32, name decorum.Origin, at slot) (storage.Entry, error) {
+	var key [urlKeyLen]byte
+	value, err := checkSum(appendURLKey(key[:0], number, at), sealed)
+	if err != nil {
+		return storage.Entry{}, fmt.Errorf("a URL of %v: %w", name, err)
+	}
+	return record.ParseEntry(value, name)
 }
 
 // rest notes in the index where the page of the fingerprint rests.

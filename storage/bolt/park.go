@@ -7,7 +7,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // portion is how many URLs, or origins, one hold of the lock goes through.
@@ -52,7 +51,7 @@ func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge fun
 		}
 		at := slot{parked, i.place}
 		from.place = place{i.at, i.seq + 1}
-		e, err := record.ParseEntry(i.value, o.name)
+		e, err := parseEntry(i.value, o.number, o.name, at)
 		if err != nil {
 			s.unpark(o, at)
 			s.setAside(o, at, i.value, err)

@@ -16,7 +16,7 @@ const (
 
 // What a change in the log is of. Each begins with the number of the origin, or host.
 const (
-	opPut    = iota + 1 // of a URL: slot, value
+	opPut3   = iota + 1 // of a URL, before format 4: slot, value without its checksum
 	opDelete            // of a URL: slot
 	opSee               // fingerprint
 	opNote              // key, value
@@ -24,6 +24,7 @@ const (
 	opRest              // the index of resting pages: fingerprint, place
 	opOrigin            // record
 	opHost              // record
+	opPut               // of a URL: slot, value with its checksum
 )
 
 // A redo is the changes since the last write, one after the other, as they go
@@ -134,6 +135,9 @@ func readPiece(piece []byte, to replay) (n int, err error) {
 		case opPut:
 			s := r.slot()
 			to.change(number).put(s, r.Bytes())
+		case opPut3:
+			s := r.slot()
+			to.change(number).put(s, withSum(appendURLKey(nil, number, s), r.Bytes()))
 		case opDelete:
 			to.change(number).put(r.slot(), nil)
 		case opSee:

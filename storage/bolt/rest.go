@@ -2,13 +2,13 @@ package bolt
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -42,7 +42,7 @@ func (s *Store) recall(tx *bbolt.Tx, o *origin, g storage.Sighting, now time.Tim
 		return false
 	}
 	value := s.get(tx, o, at)
-	e, err := record.ParseEntry(value, o.name)
+	e, err := parseEntry(value, o.number, o.name, at)
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}
@@ -70,7 +70,11 @@ func (s *Store) resting(tx *bbolt.Tx, o *origin, p print) (at slot, ok bool) {
 			return slot{schedule.Resting, where}, where != nowhere
 		}
 	}
-	key := tx.Bucket([]byte(bucketResting)).Get(appendPrintKey(nil, o.number, p))
+	key, err := bucketOf(tx, bucketResting).get(appendPrintKey(nil, o.number, p))
+	if err != nil {
+		s.reportOnce(fmt.Sprintf("resting %d %d", o.number, p), "where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
+		return at, false
+	}
 	_, at, ok = parseURLKey(key)
 	return at, ok
 }

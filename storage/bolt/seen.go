@@ -3,13 +3,11 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
 // The bucket prints holds the seen set, packed: a value is fingerprints of one
@@ -23,16 +21,32 @@ const (
 	lastPrint  = print(math.MaxUint64)
 )
 
-// hasPrint reports whether the bucket prints holds p. key is room for a key.
-func hasPrint(c *bbolt.Cursor, origin uint32, p print, key []byte) bool {
+// hasPrint reports whether the bucket prints holds p. key is room for a key. Where the
+// value that would hold it is damaged, it looks through what is left of that and
+// returns the value's key besides.
+func hasPrint(c *bbolt.Cursor, origin uint32, p print, key []byte) (has bool, damaged []byte) {
 	key = appendPrintKey(key[:0], origin, p)
-	found, value := c.Seek(key)
+	found, sealed := c.Seek(key)
 	if len(found) != len(key) || !bytes.Equal(found[:4], key[:4]) {
-		return false
+		return false, nil
+	}
+	value, err := checkSum(found, sealed)
+	if err != nil {
+		return slices.Contains(printsLeft(sealed), p), found
 	}
 	n := len(value) / printLen
 	at := printAt(value, n, p)
-	return at < n && printOfValue(value, at) == p
+	return at < n && printOfValue(value, at) == p, nil
+}
+
+// printsLeft returns what a damaged value holds, in order: most of it may be right.
+func printsLeft(sealed []byte) []print {
+	left := make([]print, max(0, len(sealed)-sumLen)/printLen)
+	for i := range left {
+		left[i] = printOfValue(sealed, i)
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
 }
 
 func printOfValue(value []byte, i int) print {
@@ -44,19 +58,22 @@ func printAt(value []byte, n int, p print) int {
 	return sort.Search(n, func(i int) bool { return printOfValue(value, i) >= p })
 }
 
-// addPrints adds fingerprints, which are in order, to the bucket prints.
-func addPrints(b *bbolt.Bucket, origin uint32, fresh []print) error {
+// addPrints adds fingerprints, which are in order, to the bucket prints. What is left
+// of a damaged value goes into the new one: who asks for it has reported it.
+func addPrints(b bucket, origin uint32, fresh []print) error {
 	var room [4 + printLen]byte
 	for len(fresh) > 0 {
 		last := lastPrint
 		key, value := b.Cursor().Seek(appendPrintKey(room[:0], origin, fresh[0]))
 		if len(key) == 4+printLen && binary.BigEndian.Uint32(key) == origin {
 			last = print(binary.BigEndian.Uint64(key[4:]))
+			checked, err := b.check(key, value)
+			if err != nil || len(checked)%printLen != 0 {
+				checked = mergePrints(nil, printsLeft(value))
+			}
+			value = checked
 		} else {
 			value = nil
-		}
-		if len(value)%printLen != 0 {
-			return fmt.Errorf("fingerprints of origin %d: %w", origin, record.ErrDamaged)
 		}
 		n := sort.Search(len(fresh), func(i int) bool { return fresh[i] > last })
 		if err := putPrints(b, origin, last, mergePrints(value, fresh[:n])); err != nil {
@@ -68,15 +85,15 @@ func addPrints(b *bbolt.Bucket, origin uint32, fresh []print) error {
 }
 
 // putPrints puts the fingerprints up to last, in one value or several.
-func putPrints(b *bbolt.Bucket, origin uint32, last print, value []byte) error {
+func putPrints(b bucket, origin uint32, last print, value []byte) error {
 	for len(value) > printsMost*printLen {
 		cut := value[:printsCut*printLen]
-		if err := b.Put(appendPrintKey(nil, origin, printOfValue(cut, printsCut-1)), cut); err != nil {
+		if err := b.set(appendPrintKey(nil, origin, printOfValue(cut, printsCut-1)), cut); err != nil {
 			return err
 		}
 		value = value[printsCut*printLen:]
 	}
-	return b.Put(appendPrintKey(nil, origin, last), value)
+	return b.set(appendPrintKey(nil, origin, last), value)
 }
 
 // mergePrints returns the fingerprints of both, once each.
@@ -93,15 +110,21 @@ func mergePrints(value []byte, fresh []print) []byte {
 	return append(merged, value...)
 }
 
-// isSeen reports whether the seen set holds a fingerprint.
-func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) bool {
+// isSeen reports whether the seen set holds a fingerprint, and whether that is sure:
+// it is not where the file is damaged.
+func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) (seen, sure bool) {
 	for _, changes := range [...]*changes{o.fresh, o.folding} {
 		if changes == nil {
 			continue
 		}
 		if _, seen := changes.seen.get(p); seen {
-			return true
+			return true, true
 		}
 	}
-	return hasPrint(c, o.number, p, s.key[:])
+	seen, damaged := hasPrint(c, o.number, p, s.key[:])
+	if damaged != nil {
+		s.reportOnce("prints "+string(damaged),
+			"a part of the seen set of %v: pages in it that are found again are visited again, and no unsafe request in it is sent", o.name)
+	}
+	return seen, damaged == nil
 }

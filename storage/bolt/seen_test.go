@@ -29,14 +29,20 @@ func TestPrints(t *testing.T) {
 			fresh = fresh[:1]
 		}
 		slices.Sort(fresh)
-		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addPrints(tx.Bucket([]byte(bucketPrints)), origin, fresh) }))
+		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addPrints(bucketOf(tx, bucketPrints), origin, fresh) }))
 		for _, p := range fresh {
 			want[key{origin, p}] = true
 		}
 	}
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketPrints))
-		has := func(k key) bool { return hasPrint(b.Cursor(), k.origin, k.print, nil) }
+		has := func(k key) bool {
+			has, damaged := hasPrint(b.Cursor(), k.origin, k.print, nil)
+			if damaged != nil {
+				t.Errorf("value %x is damaged", damaged)
+			}
+			return has
+		}
 		for k := range want {
 			if !has(k) {
 				t.Fatalf("%v is not there", k)

@@ -101,6 +101,30 @@ func (s *Store) rewriteMeta() error {
 	return s.file.Sync()
 }
 
+// reportsMost is how many places of damage are remembered, so that each is reported
+// once.
+const reportsMost = 1000
+
+// reportOnce reports damage in a place of the file, unless it has been reported. It
+// requires the lock.
+func (s *Store) reportOnce(place, format string, args ...any) {
+	if s.reported[place] {
+		return
+	}
+	if s.reported == nil || len(s.reported) >= reportsMost {
+		s.reported = make(map[string]bool)
+	}
+	s.reported[place] = true
+	s.opts.Damaged(fmt.Errorf("%s is damaged: %s", s.path, fmt.Sprintf(format, args...)))
+}
+
+// reportDamaged is reportOnce for callers that do not hold the lock.
+func (s *Store) reportDamaged(place, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportOnce(place, format, args...)
+}
+
 // damaged returns an error that says what is wrong in the file.
 func (s *Store) damaged(format string, args ...any) error {
 	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to begin anew",

@@ -54,6 +54,9 @@ type state struct {
 	guests []*origin       // looked at, and kept for a while though they may hold nothing
 	key    [urlKeyLen]byte // room for a key
 	entry  []byte          // room for an entry
+
+	reported map[string]bool // places of damage that Options.Damaged knows of
+	files    map[string]File // as the file holds them, by path
 }
 
 // backlog is what is not in its place in the file.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
-	"github.com/decorum-crawler/decorum/storage/internal/record"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -50,7 +49,8 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 	}
 	if e.For.IsZero() {
 		p := printOfEntry(e)
-		if s.isSeen(c, o, p) {
+		seen, sure := s.isSeen(c, o, p)
+		if seen || !sure && !e.Request.IsSafe() { // which may have been sent
 			return storage.Known, nil
 		}
 		if most > 0 && o.seen >= most {
@@ -133,7 +133,7 @@ func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.
 	s.cached -= sizeOf(i.value)
 	at := slot{l.lane, i.place}
 	o.Count(l.lane, -1)
-	e, err := record.ParseEntry(i.value, o.name)
+	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
 		s.setAside(o, at, i.value, err)
 		s.turns.Update(&o.Origin)
@@ -155,7 +155,8 @@ func (s *Store) lease(tx *bbolt.Tx, o *origin, now, expires time.Time) (storage.
 func (s *Store) setAside(o *origin, at slot, value []byte, why error) {
 	s.clearSlot(o, at)
 	o.seq++
-	s.putSlot(o, slot{damaged, place{seq: o.seq}}, value)
+	aside := slot{damaged, place{seq: o.seq}}
+	s.putSlot(o, aside, withSum(appendURLKey(s.key[:0], o.number, aside), value))
 	s.opts.Damaged(fmt.Errorf("%s: one URL is set aside: %w", s.path, why))
 }
 
@@ -257,8 +258,7 @@ func (s *Store) Mark(ctx context.Context, given storage.Lease, sent bool) error 
 		return fmt.Errorf("mark %v: %w", given.URL, storage.ErrStale)
 	}
 	l.entry.Sent = sent
-	s.entry = record.AppendEntry(s.entry[:0], &l.entry)
-	s.putSlot(l.Origin.Queue, l.slot, s.entry)
+	s.putSlot(l.Origin.Queue, l.slot, s.sealEntry(l.Origin.Queue, l.slot, &l.entry))
 	return nil
 }
 

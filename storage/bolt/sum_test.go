@@ -1,0 +1,417 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// format3 is a file that a program of format 3 left when it was killed: a tenth of it is in the
+// log. What that program read of it is in testdata/format3.txt, as dumpWhole writes it.
+func format3(t testing.TB) (dir string, want []string) {
+	t.Helper()
+	text := must1(os.ReadFile("testdata/format3.txt"))
+	return fixture(t, "testdata/format3.db.gz"), strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+var migrateOpts = Options{FlushEvery: time.Hour, noSync: true, Now: func() time.Time { return faultNow }}
+
+// TestMigrateFormat3: everything is there as it was, and every value has a checksum.
+func TestMigrateFormat3(t *testing.T) {
+	dir, want := format3(t)
+	s := openStill(t, dir, migrateOpts)
+	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	s.calm, s.opts.Held = true, 1
+	foldAll(s)
+	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+		t.Errorf("folded: -before +after:\n%s", diff)
+	}
+	checkSums(t, s)
+	must(t, s.db.Close())
+}
+
+// checkSums checks the checksum of every value in the file.
+func checkSums(t *testing.T, s *Store) {
+	t.Helper()
+	must(t, s.db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(key, value []byte) error {
+				if _, err := checkSum(key, value); err != nil {
+					t.Errorf("%s %x: %v", name, key, err)
+				}
+				return nil
+			})
+		})
+	}))
+}
+
+// TestMigrateFormat3InParts: a migration that ends after any of its transactions
+// goes on, and until then a program of format 3 refuses the file. Portions are small.
+func TestMigrateFormat3InParts(t *testing.T) {
+	dir, want := format3(t)
+	parts := 0
+	for done := false; !done; parts++ {
+		edit(t, path(dir), func(tx *bbolt.Tx) (err error) {
+			done, err = migrateOn(tx, 1500)
+			return err
+		})
+		edit(t, path(dir), func(tx *bbolt.Tx) error {
+			if n, size := numberOf(tx.Bucket([]byte(bucketMeta)).Get([]byte(keyFormat))); n != format || size <= 0 {
+				t.Errorf("after part %d the format is %d", parts, n)
+			}
+			return nil
+		})
+		if parts%5 != 0 && !done {
+			continue
+		}
+		copied := t.TempDir()
+		must(t, os.WriteFile(path(copied), must1(os.ReadFile(path(dir))), 0o600))
+		if err := Compact(path(copied)); parts == 0 && err == nil {
+			t.Error("a file was compacted of which only a part has checksums")
+		}
+		s := openStill(t, copied, migrateOpts)
+		if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+			t.Fatalf("after part %d: -before +after:\n%s", parts, diff)
+		}
+		checkSums(t, s)
+		must(t, s.db.Close())
+	}
+	if parts < 15 {
+		t.Errorf("%d parts: the test sees too little", parts)
+	}
+}
+
+// numberOf reads a number as programs of all formats do.
+func numberOf(value []byte) (n uint64, size int) {
+	for i, c := range value {
+		n |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return n, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// TestMigrateFormat2: format 3 is format 2 with other requests than GET.
+func TestMigrateFormat2(t *testing.T) {
+	dir, want := format3(t)
+	edit(t, path(dir), func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), number(2))
+	})
+	s := openStill(t, dir, migrateOpts)
+	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	must(t, s.db.Close())
+}
+
+// A damage is done to one record of a file. It returns false if it changes nothing.
+type damage func(r *rand.Rand, key, value []byte) (newKey, newValue []byte)
+
+var damages = map[string]damage{
+	"a bit": func(r *rand.Rand, key, value []byte) ([]byte, []byte) {
+		value[r.IntN(len(value))] ^= 1 << r.IntN(8)
+		return key, value
+	},
+	"a byte": func(r *rand.Rand, key, value []byte) ([]byte, []byte) {
+		value[r.IntN(len(value))] += byte(1 + r.IntN(255))
+		return key, value
+	},
+	"cut": func(r *rand.Rand, key, value []byte) ([]byte, []byte) { return key, value[:r.IntN(len(value))] },
+	"zeros": func(r *rand.Rand, key, value []byte) ([]byte, []byte) {
+		clear(value[r.IntN(len(value)):])
+		return key, value
+	},
+	"the key": func(r *rand.Rand, key, value []byte) ([]byte, []byte) {
+		key[r.IntN(len(key))] ^= 1 << r.IntN(8)
+		return key, value
+	},
+}
+
+// damageOne damages a record of a random bucket, and returns which.
+func damageOne(t *testing.T, r *rand.Rand, file string) (what string) {
+	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog, bucketPrints, bucketNames, bucketHosts,
+		bucketOrigins, bucketResting, bucketNotes, bucketMeta, bucketFiles}
+	kinds := []string{"a bit", "a byte", "cut", "zeros", "the key"}
+	db := must1(bbolt.Open(file, 0o600, &bbolt.Options{NoSync: true}))
+	defer db.Close()
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		for {
+			name, kind := names[r.IntN(len(names))], kinds[r.IntN(len(kinds))]
+			b := tx.Bucket([]byte(name))
+			n := b.Stats().KeyN
+			if n == 0 {
+				continue
+			}
+			c := b.Cursor()
+			key, value := c.First()
+			for range r.IntN(n) {
+				key, value = c.Next()
+			}
+			key, value = bytes.Clone(key), bytes.Clone(value)
+			newKey, newValue := damages[kind](r, bytes.Clone(key), bytes.Clone(value))
+			if bytes.Equal(key, newKey) && bytes.Equal(value, newValue) {
+				continue // there were zeros
+			}
+			what = fmt.Sprintf("%s of %s %x", kind, name, key)
+			if err := b.Delete(key); err != nil {
+				return err
+			}
+			return b.Put(newKey, newValue)
+		}
+	}))
+	return what
+}
+
+// TestDamagedRecordsChangeNoURL: whatever record of a file is damaged, no URL is leased that
+// was not in it, none is missing without a report or an error, and nothing that
+// is not safe is sent again.
+func TestDamagedRecordsChangeNoURL(t *testing.T) {
+	const rounds = 200
+	dir := t.TempDir()
+	want := damageable(t, dir)
+	whole := must1(os.ReadFile(path(dir)))
+	refused, reports := 0, 0
+	for seed := range uint64(rounds) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		must(t, os.WriteFile(path(dir), whole, 0o600))
+		what := damageOne(t, r, path(dir))
+		got, reported, err := drain(t, dir)
+		missing := 0
+		for url := range want {
+			if !got[url] {
+				missing++
+			}
+		}
+		for url := range got {
+			if !want[url] {
+				t.Errorf("round %d, %s: %s was leased, which is not in the file", seed, what, url)
+			}
+		}
+		if missing > 0 && reported == 0 && err == nil {
+			t.Errorf("round %d, %s: %d URLs are missing, and nobody has heard of it", seed, what, missing)
+		}
+		if err != nil {
+			refused++
+		}
+		if reported > 0 {
+			reports++
+		}
+	}
+	t.Logf("%d damages: %d refused, %d reported", rounds, refused, reports)
+	if refused == 0 || reports == 0 {
+		t.Error("the test sees too little")
+	}
+}
+
+// damageable writes a file with URLs in every lane, folded and in the log, and returns what Lease
+// can give of it.
+func damageable(t *testing.T, dir string) (urls map[string]bool) {
+	t.Helper()
+	s := openStill(t, dir, Options{noSync: true, Now: func() time.Time { return faultNow },
+		Files: func() []File { return []File{{Path: "pages.jsonl", Size: 1000}} }})
+	urls = make(map[string]bool)
+	now := faultNow.AddDate(1, 0, 0)
+	for i := range 300 {
+		e := entry(t, "https://h%d.example/path/%d?q=%d", i%6, i, i)
+		if i%7 == 0 {
+			e.Request = &storage.Request{Method: "POST", Body: []byte("x=1")}
+		}
+		add(t, s, e)
+		must(t, s.SetNote(t.Context(), e.URL.Origin(), fmt.Sprint("key", i%5), []byte("value")))
+		urls[e.URL.String()] = true
+		if i%30 == 29 {
+			for _, l := range leaseAll(t, s, now, 4) {
+				outcome := []storage.Outcome{storage.Later, storage.Rest, storage.Again}[i/30%3]
+				if outcome == storage.Rest && l.Request != nil {
+					outcome = storage.Later
+				}
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(time.Hour)}}))
+			}
+		}
+		if i == 200 {
+			foldAll(s)
+		}
+		s.commit()
+	}
+	must(t, s.db.Close())
+	must(t, Compact(path(dir))) // what is copied often is small
+	return urls
+}
+
+// drain leases all that there is in a file.
+func drain(t *testing.T, dir string) (urls map[string]bool, reported int, err error) {
+	s, err := Open(path(dir), Options{noSync: true, FlushEvery: time.Hour, Damaged: func(error) { reported++ },
+		Now: func() time.Time { return faultNow }})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer s.Close()
+	urls = make(map[string]bool)
+	now := faultNow.AddDate(2, 0, 0)
+	for idle := 0; idle < 3; now = now.AddDate(0, 1, 0) {
+		leases, _, err := s.Lease(t.Context(), now, time.Hour, 100)
+		if err != nil {
+			return urls, reported, err
+		}
+		if idle++; len(leases) > 0 {
+			idle = 0
+		}
+		for _, l := range leases {
+			urls[l.URL.String()] = true
+			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil {
+				return urls, reported, err
+			}
+		}
+	}
+	for h := range 6 { // what is damaged beside is found when it is read
+		o := entry(t, "https://h%d.example/", h).URL.Origin()
+		if err := s.Notes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
+			return urls, reported, err
+		}
+		if err := s.Seen(t.Context(), o, func(uint64) bool { return true }); err != nil {
+			return urls, reported, err
+		}
+	}
+	if c := must1(s.Counts(t.Context())); c.Queued+c.Resting > 0 {
+		return urls, reported, fmt.Errorf("%+v is left", c)
+	}
+	return urls, reported, s.Flush(t.Context())
+}
+
+// TestDamagedSeenSet: a page that a damaged part of the seen set may hold is queued again,
+// a request that is not safe is not; the damage is reported once, and mended when
+// that part is written.
+func TestDamagedSeenSet(t *testing.T) {
+	dir := t.TempDir()
+	fillStore(t, dir)
+	edit(t, path(dir), func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketPrints))
+		var keys [][]byte
+		must(t, b.ForEach(func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
+		for _, key := range keys {
+			value := bytes.Clone(b.Get(key))
+			value[3] ^= 0x10
+			must(t, b.Put(key, value))
+		}
+		return nil
+	})
+	reports := 0
+	s := openStill(t, dir, Options{noSync: true, Damaged: func(error) { reports++ }})
+	again := 0
+	for i := range 2000 {
+		e := entry(t, "https://%c.example/%d", 'a'+rune(i%2), i)
+		again += storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{e}, 0)))
+	}
+	parts := reports
+	if parts == 0 || again == 0 || again > parts {
+		t.Errorf("%d of 2000 URLs were queued again, %d reports of damage: want one fingerprint of each part", again, parts)
+	}
+	post := entry(t, "https://a.example/new")
+	post.Request = &storage.Request{Method: "POST"}
+	if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
+		t.Error("a request was queued that may have been sent")
+	}
+	add(t, s, entry(t, "https://a.example/new"))
+	if reports != parts {
+		t.Errorf("%d reports, want %d: each once", reports, parts)
+	}
+	for i := range 4000 {
+		add(t, s, entry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
+	}
+	s.calm, s.opts.Held = true, 1
+	foldAll(s)
+	checkSums(t, s)
+	must(t, s.db.Close())
+}
+
+// TestFiles: lengths are written with the changes, and are there after a crash.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	files := []File{{Path: "pages.jsonl", Size: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", Size: 7}}
+	synced := 0
+	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true, Before: func() error { synced++; return nil },
+		Files: func() []File {
+			if synced == 0 {
+				t.Error("Files is called before Before")
+			}
+			return files
+		}})
+	add(t, s, entry(t, "https://a.example/1"))
+	must(t, s.Flush(t.Context()))
+	files = []File{{Path: "pages.jsonl", Size: 250, Serial: 3}}
+	add(t, s, entry(t, "https://a.example/2"))
+	must(t, s.Flush(t.Context()))
+	want := []File{{Path: "/data/warc", Name: "a.warc.gz", Size: 7}, {Path: "pages.jsonl", Size: 250, Serial: 3}}
+	if got := must1(s.Files(t.Context())); !slices.Equal(got, want) {
+		t.Errorf("files %+v, want %+v", got, want)
+	}
+	files = []File{{Path: "pages.jsonl", Size: 1000}} // which no change follows
+	crash(t, s, true)
+	got, clean, err := ReadFiles(path(dir))
+	if err != nil || clean || !slices.Equal(got, want) {
+		t.Errorf("read %+v, clean: %t (%v), want %+v", got, clean, err, want)
+	}
+	s = open(t, dir, Options{noSync: true})
+	if got := must1(s.Files(t.Context())); !slices.Equal(got, want) {
+		t.Errorf("after a crash %+v, want %+v", got, want)
+	}
+	if _, _, err := ReadFiles(path(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("read while it is open: %v", err)
+	}
+	must(t, s.Close())
+	if got, clean, err := ReadFiles(path(dir)); err != nil || !clean || !slices.Equal(got, want) {
+		t.Errorf("after Close %+v, clean: %t (%v)", got, clean, err)
+	}
+	old, _ := format3(t)
+	if got, clean, err := ReadFiles(path(old)); err != nil || clean || len(got) != 0 {
+		t.Errorf("of format 3: %+v, clean: %t (%v)", got, clean, err)
+	}
+	if got, _, err := ReadFiles(path(t.TempDir())); err != nil || len(got) != 0 {
+		t.Errorf("of no file: %+v (%v)", got, err)
+	}
+}
+
+// dumpWhole returns all that a store holds, with each URL's request and mark, what was
+// seen and the notes.
+func dumpWhole(t *testing.T, s *Store) []string {
+	t.Helper()
+	all := dump(t, s)
+	var origins []decorum.Origin
+	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool { origins = append(origins, i.Origin); return true }))
+	for _, o := range append(origins, decorum.Origin{}) {
+		var lines []string
+		for _, in := range []storage.State{storage.InQueue, storage.InRest, storage.InParking} {
+			must(t, s.URLs(t.Context(), o, in, func(e storage.Entry, at time.Time) bool {
+				var body int
+				if e.Request != nil {
+					body = len(e.Request.Body)
+				}
+				lines = append(lines, fmt.Sprint("entry ", in, e.URL, e.Request.Name(), body, e.Sent, e.Source, e.Depth, at.Unix()))
+				return true
+			}))
+		}
+		must(t, s.Seen(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
+		must(t, s.Notes(t.Context(), o, func(key string, value []byte) bool {
+			lines = append(lines, fmt.Sprintf("note %v %s %x", o, key, value))
+			return true
+		}))
+		slices.Sort(lines)
+		all = append(all, lines...)
+	}
+	return all
+}
