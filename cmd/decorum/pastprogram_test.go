@@ -33,6 +33,7 @@ func TestPastProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
 	}
+	t.Parallel()
 	for name, damage := range map[string]func(*testing.T, past){
 		"as it was left":          func(*testing.T, past) {},
 		"with half written lines": tearPast,
@@ -136,6 +137,7 @@ func TestPastImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
 	}
+	t.Parallel()
 	export := readPast(t, "export.jsonl.zst")
 	before := readExport(t, export)
 	for _, name := range []string{"new", "broken off"} {

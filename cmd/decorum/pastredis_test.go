@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon"
+	"github.com/decorum-crawler/decorum/storage/redis/redistest"
+)
+
+// TestPastRedis: what a killed crawl left in Redis is restored into a server of today,
+// and the program goes on with it. Leases of the dead process run out first.
+func TestPastRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the program and Redis are processes of their own")
+	}
+	t.Parallel()
+	cluster := redistest.Start(t, 1, 0)
+	p := unpackPast(t, "redis")
+	restorePast(t, p, cluster.Nodes()[0])
+	project := p.pointToRedis(t, cluster.Addrs()[0])
+	web := pastWebAt(t, p.killed)
+	s := servePast(t, web)
+	restart := time.Now()
+	// Until the leases of the dead process have run out nothing is visited, and the
+	// state cannot be exported.
+	args := append(s.goOnArgs(p), "-c", project)
+	call(t, s, daemon.ExitStopped, append(args, "--max-time=3s")...) // the last one counts
+	before := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
+	checkRedisPast(t, before)
+	call(t, s, daemon.ExitStopped, append(args, "--max-time=15s")...)
+	log := web.Log()
+	judgePast(t, web, p.log, log, restart)
+	checkFrozen(t, log)
+	after := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
+	checkNothingLost(t, before, after, requests(log))
+	checkWholeLines(t, p)
+	call(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
+}
+
+// restorePast restores the keys that the crawl had.
+func restorePast(t *testing.T, p past, n *redistest.Node) {
+	t.Helper()
+	var keys map[string][]byte
+	if err := json.Unmarshal(readFile(t, p.path("dump.json")), &keys); err != nil || len(keys) == 0 {
+		t.Fatalf("%d keys, %v", len(keys), err)
+	}
+	for name, value := range keys {
+		if _, err := n.Do(t.Context(), "RESTORE", name, "0", string(value)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// pointToRedis writes the project with the address of today's server, both as the file
+// that is returned and into the data directory, as an operator does who has moved it.
+func (p past) pointToRedis(t *testing.T, addr string) string {
+	t.Helper()
+	text := string(readFile(t, "testdata/past/project.yaml")) +
+		fmt.Sprintf("store: {redis: {addresses: ['%s'], partitions: 4, durability: none, lease: 2s}}\n", addr)
+	file := p.path("project.yaml")
+	for _, name := range []string{file, p.path("data", "crawl.yaml")} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// checkRedisPast checks that what is restored holds what it is to prove.
+func checkRedisPast(t *testing.T, x pastExport) {
+	t.Helper()
+	states := map[string]int{}
+	for _, u := range x.urls {
+		states[u.State]++
+		if u.Sent {
+			states["sent"]++
+		}
+	}
+	for _, want := range []string{"queued", "resting", "parked", "sent"} {
+		if states[want] == 0 {
+			t.Errorf("no URL is %s", want)
+		}
+	}
+}
