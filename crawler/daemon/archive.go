@@ -26,8 +26,9 @@ type archive struct {
 	dir      *os.Root
 	lock     *hold
 	log      *slog.Logger
-	notes    notes // where it is kept what was archived of URLs that come again
-	revisits bool  // pages come again
+	paused   func(error) // see whenPossible
+	notes    notes       // where it is kept what was archived of URLs that come again
+	revisits bool        // pages come again
 	waiting  sync.Mutex
 }
 
@@ -60,7 +61,7 @@ func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &archive{files: files, dir: dir, lock: lock, log: a.log}, nil
+	return &archive{files: files, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
 }
 
 // openArchiveDir opens a directory for WARC files, and makes it if there is none.
@@ -112,7 +113,7 @@ func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err = write(); passing(err) {
 		a.waiting.Lock()
 		defer a.waiting.Unlock()
-		err = whenPossible(ctx, a.log, write)
+		err = whenPossible(ctx, a.log, a.paused, write)
 	}
 	if errors.Is(err, warc.ErrNoAnswer) {
 		a.log.Debug("not archived", "url", v.URL(), "why", err)

@@ -74,6 +74,7 @@ type app struct {
 	signals  <-chan os.Signal
 	handlers Handlers
 	log      *slog.Logger
+	paused   func(error) // of outputs that wait for room on the disk, see whenPossible; nil: nobody is interested
 }
 
 // main runs the command line args and returns the exit code.

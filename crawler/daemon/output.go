@@ -22,6 +22,7 @@ type output struct {
 	token  string
 	bodies bodies       // empty: bodies are not kept
 	log    *slog.Logger // nil: slog.Default
+	paused func(error)  // see whenPossible
 	err    error        // of the first write that failed: nothing is written after it
 }
 
@@ -73,7 +74,7 @@ func (o *output) Record(ctx context.Context, v *crawler.Visit) error {
 	}
 	if o.bodies != "" && r.SHA256 != "" {
 		keep := func() error { return o.bodies.keep(r.SHA256, v.Response.Body) }
-		if err := whenPossible(ctx, o.logger(), keep); err != nil {
+		if err := whenPossible(ctx, o.logger(), o.paused, keep); err != nil {
 			return err
 		}
 	}
@@ -87,7 +88,7 @@ func (o *output) write(ctx context.Context, line []byte) error {
 	if o.err != nil {
 		return o.err
 	}
-	left, err := writeWhenPossible(ctx, o.w, line, o.logger())
+	left, err := writeWhenPossible(ctx, o.w, line, o.logger(), o.paused)
 	if err != nil && left < len(line) {
 		o.err = err // a torn line stands there
 	}

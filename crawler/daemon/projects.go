@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -206,16 +207,36 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 	return s.hub.listen(ctx, name), nil
 }
 
-// Ready returns why not all projects run that should, nil if they do.
+// Ready returns why not all projects run that should, nil if they do: an error for
+// each reason, joined.
 func (s *supervisor) Ready(context.Context) error {
+	var reasons []error
+	if short := s.shortage.why(); short != nil {
+		reasons = append(reasons, fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrNoRoom, short))
+	}
 	for _, r := range s.all() {
-		state, why := r.standingNow()
-		if state == api.Failed {
-			return api.Conflict("project %s has failed: %s", r.name, why)
+		if err := r.ready(); err != nil {
+			reasons = append(reasons, err)
 		}
-		if r.lost() != nil && state != api.Stopped {
-			return r.unavailable(nil)
-		}
+	}
+	return errors.Join(reasons...)
+}
+
+// ready returns why the project does not run though it should, nil if it does.
+func (r *runner) ready() error {
+	state, why := r.standingNow()
+	lost, short := r.lost(), r.shortage.why()
+	switch {
+	case state == api.Failed:
+		return api.Conflict("project %s has failed: %s", r.name, why)
+	case state == api.Stopped:
+		return nil
+	case short != nil:
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrNoRoom, r.name, short)
+	case lost != nil && passing(lost):
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrNoRoom, r.name, lost)
+	case lost != nil:
+		return r.unavailable(nil)
 	}
 	return nil
 }

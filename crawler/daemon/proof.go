@@ -16,6 +16,7 @@ import (
 type proof struct {
 	ledger  *ledger.Ledger
 	log     *slog.Logger
+	paused  func(error) // see whenPossible
 	waiting sync.Mutex
 }
 
@@ -42,7 +43,7 @@ func (a *app) openProof(p Project, c *confinement) (*proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &proof{ledger: l, log: a.log}, nil
+	return &proof{ledger: l, log: a.log, paused: a.paused}, nil
 }
 
 // ledgerRun returns what the project's records are made by.
@@ -78,7 +79,7 @@ func (p *proof) whenPossible(ctx context.Context, write func() error) error {
 	}
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
-	return whenPossible(ctx, p.log, write)
+	return whenPossible(ctx, p.log, p.paused, write)
 }
 
 // Sync returns when all records that were written before are on the disk.

@@ -27,8 +27,8 @@ func passing(err error) bool {
 // writeWhenPossible writes b to w, and while that fails for lack of room waits
 // and goes on from where it came to, until ctx is done. It returns how much of
 // b is left, with the reason.
-func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Logger) (left int, err error) {
-	err = whenPossible(ctx, log, func() error {
+func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Logger, paused func(error)) (left int, err error) {
+	err = whenPossible(ctx, log, paused, func() error {
 		n, err := w.Write(b)
 		b = b[n:]
 		return err
@@ -37,18 +37,26 @@ func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Log
 }
 
 // whenPossible calls write, and while that fails for lack of room waits and
-// calls it again, until ctx is done.
-func whenPossible(ctx context.Context, log *slog.Logger, write func() error) error {
-	for paused := false; ; paused = true {
+// calls it again, until ctx is done. It calls paused, unless that is nil, with the
+// error when it begins to wait, and with nil when it has ended to wait.
+func whenPossible(ctx context.Context, log *slog.Logger, paused func(error), write func() error) error {
+	if paused == nil {
+		paused = func(error) {}
+	}
+	for waits := false; ; waits = true {
 		err := write()
 		if err == nil || !passing(err) || ctx.Err() != nil {
-			if paused && err == nil {
+			if waits {
+				paused(nil)
+			}
+			if waits && err == nil {
 				log.Info("the crawl goes on: the output can be written again")
 			}
 			return err
 		}
-		if !paused {
+		if !waits {
 			log.Error("the crawl pauses: the output cannot be written; it goes on by itself when there is room", "error", err)
+			paused(err)
 		}
 		select {
 		case <-time.After(roomCheck):

@@ -198,7 +198,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 	if out == nil {
 		return nil, err
 	}
-	out.token, out.log = p.Agent.Product, a.log
+	out.token, out.log, out.paused = p.Agent.Product, a.log, a.paused
 	if p.Output.Bodies {
 		if out.bodies, err = openBodies(dir.path(bodiesDir)); err != nil {
 			return nil, errors.Join(err, out.Close())

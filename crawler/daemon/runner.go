@@ -45,6 +45,7 @@ type runner struct {
 	rooms     *rooms   // see consult; nil: there are none
 	roomsOf   *edition // that they are of
 	reach     reach
+	shortage  roomWait
 	renews    bool // limits of all processes that are reached are to count anew, of which these do not know yet
 	meter     meter
 	ended     chan struct{} // closed when live has returned
@@ -59,6 +60,7 @@ func (s *supervisor) newRunner(name string) *runner {
 		state: api.Stopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
+	a.paused = r.shortage.ofOutput
 	r.vault = newVault(r.dir, r.place, r.openVault)
 	r.vault.shuts = r.vacate
 	r.orders.wish, r.orders.gone = s.wishes.of(name), true
@@ -100,6 +102,8 @@ func (r *runner) openAnyVault() (s stores, err error) {
 		return stores{}, err
 	}
 	opts.Committed, opts.Share = r.metrics.Committed, r.memory
+	r.shortage.ofState(nil)
+	opts.Stalled = func(err error) { r.app.stalled(err); r.shortage.ofState(err) }
 	s.robots = r.robots
 	s.frontier, err = openFrontier(r.dir.path(storeFile), opts, r.robots)
 	return s, err
@@ -130,7 +134,7 @@ func (r *runner) live() {
 			}
 		}
 		if running {
-			if r.run(o); r.failed() { // its state is read anew the next time
+			if again := r.run(o); again || r.failed() { // its state is read anew the next time
 				inside = r.stepOut()
 			}
 			continue
@@ -150,12 +154,17 @@ func (r *runner) live() {
 
 // stepIn enters the vault, or says why it cannot.
 func (r *runner) stepIn() (inside bool) {
-	_, err := r.vault.enter()
+	// Before the first visit the disk must say that the daemon runs: else a crash would
+	// look like an orderly end, and hosts would not have their full rest after it.
+	err := r.wishes.begun()
+	if err == nil {
+		_, err = r.vault.enter()
+	}
 	switch {
 	case err == nil:
 		r.stalled(nil)
 		return true
-	case errors.Is(err, storage.ErrStalled):
+	case errors.Is(err, storage.ErrStalled), passing(err):
 		r.tryAgain(err)
 	default:
 		r.fail(err)
@@ -193,12 +202,13 @@ func (r *runner) failed() bool {
 	return r.state == api.Failed
 }
 
-// run crawls until there is nothing left, a limit or new orders.
-func (r *runner) run(o orders) {
+// run crawls until there is nothing left, a limit or new orders. It reports whether
+// the state must be opened again before the project goes on.
+func (r *runner) run(o orders) (reopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	if !r.begin(o.version, stop) {
-		return
+		return false
 	}
 	defer r.end()
 	switch end := r.crawl(ctx, o.edition); {
@@ -209,9 +219,13 @@ func (r *runner) run(o orders) {
 	case errors.Is(end, errOrders), errors.Is(end, crawler.ErrHalted):
 	case errors.Is(end, storage.ErrStalled):
 		r.tryAgain(end)
+	case passing(end): // an output could not be opened, or closed, on a full disk
+		r.tryAgain(end)
+		return true
 	default:
 		r.fail(end)
 	}
+	return false
 }
 
 // fail says that the project cannot go on. Others do.

@@ -64,6 +64,9 @@ func (r *runner) show(ctx context.Context) api.Project {
 	if lost := r.lost(); lost != nil && p.Why == "" {
 		p.Why = lost.Error()
 	}
+	if short := r.shortage.why(); short != nil && p.Why == "" {
+		p.Why = short.Error()
+	}
 	c := r.vault.latest()
 	if !r.isRemote() { // else sample asks, so that nobody waits for servers
 		var err error

@@ -38,10 +38,11 @@ type supervisor struct {
 	hasSocket bool
 	robots    store // what is known of robots.txt files, by all projects
 	shared
-	metrics *metrics.Metrics
-	rosters *rosters
-	wishes  *wishes
-	hub     hub
+	metrics  *metrics.Metrics
+	rosters  *rosters
+	shortage roomWait // of robots
+	wishes   *wishes
+	hub      hub
 
 	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
@@ -96,7 +97,8 @@ func (s *supervisor) openState() (err error) {
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	opts := bolt.Options{Stalled: s.app.stalled, Damaged: s.app.damaged, Committed: s.metrics.Committed}
+	stalled := func(err error) { s.app.stalled(err); s.shortage.ofState(err) }
+	opts := bolt.Options{Stalled: stalled, Damaged: s.app.damaged, Committed: s.metrics.Committed}
 	if s.robots, err = openStore(s.data.path(robotsFile), opts); err != nil {
 		return err
 	}

@@ -23,8 +23,10 @@ type wish struct {
 // Wishes are what a daemon was told and must not forget, whenever it is killed.
 type wishes struct {
 	file string
-	mu   sync.Mutex
+
+	mu   sync.Mutex // guards the fields below
 	told told
+	due  bool // the disk does not say yet that the daemon runs: see begin
 }
 
 // told is the content of the file.
@@ -59,7 +61,8 @@ func openWishes(file string) (*wishes, error) {
 }
 
 // begin notes that the daemon runs, and returns when an earlier one ended, as far
-// as that is known: now at the latest; zero if there was none.
+// as that is known: now at the latest; zero if there was none. On a full disk it leaves
+// the note to begun, so that the daemon can start and say why its projects wait.
 func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	switch _, err := os.Stat(w.file); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -68,7 +71,32 @@ func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	default:
 		before = w.told.Ended
 	}
-	return before, w.change(func(t *told) { t.Ended = time.Time{} })
+	err = w.change(func(t *told) { t.Ended = time.Time{} })
+	if !before.IsZero() && passing(err) {
+		w.mu.Lock()
+		w.due = true
+		w.mu.Unlock()
+		err = nil
+	}
+	return before, err
+}
+
+// begun makes the note that begin had no room for. No visit may begin until it
+// returns nil.
+func (w *wishes) begun() error {
+	w.mu.Lock()
+	due := w.due
+	w.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := w.change(func(t *told) { t.Ended = time.Time{} }); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = false
+	return nil
 }
 
 // change makes a change that is on the disk when it returns; or, if it returns an

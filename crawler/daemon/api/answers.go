@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -154,16 +155,35 @@ func (s *Server) keys(_ http.ResponseWriter, r *http.Request) (reply, error) {
 }
 
 func (s *Server) health(http.ResponseWriter, *http.Request) (reply, error) {
-	return reply{body: Health{"ok"}}, nil
+	return reply{body: Health{Status: "ok"}}, nil
 }
 
-// ready answers 503 while a project does not run that should. Anybody may ask, so
-// it says no more than that.
+// ready answers 503 while a project does not run that should. Anybody may call it, so
+// the status names no project; a caller who may read gets each reason.
 func (s *Server) ready(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	if err := s.d.Ready(r.Context()); err != nil {
-		return reply{status: http.StatusServiceUnavailable, body: Health{"a project does not run that should"}}, nil
+	err := s.d.Ready(r.Context())
+	if err == nil {
+		return reply{body: Health{Status: "ok"}}, nil
 	}
-	return reply{body: Health{"ok"}}, nil
+	reasons := joined(err)
+	h := Health{Status: "a project does not run that should"}
+	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrNoRoom) }) {
+		h.Status = "a project waits for room on the disk"
+	}
+	if c, err := s.caller(r); err == nil && c.Role.May(Read) {
+		for _, reason := range reasons {
+			h.Reasons = append(h.Reasons, reason.Error())
+		}
+	}
+	return reply{status: http.StatusServiceUnavailable, body: h}, nil
+}
+
+// joined returns the errors that errors.Join made err of; err itself if it did not.
+func joined(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return []error{err}
 }
 
 func (s *Server) metrics(_ http.ResponseWriter, r *http.Request) (reply, error) {

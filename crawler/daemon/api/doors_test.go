@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -507,5 +508,27 @@ func TestReady(t *testing.T) {
 	w := call{method: "GET", path: "/readyz"}.to(s)
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("not ready: %d %s", w.Code, w.Body)
+	}
+}
+
+// A caller who may read gets every reason, others what kind of trouble it is.
+func TestReadyReasons(t *testing.T) {
+	full := fmt.Errorf("%w: project books waits", ErrNoRoom)
+	failed := errors.New("project news has failed")
+	for _, tt := range []struct {
+		status, reasons string
+		ready           error
+	}{
+		{status: "a project waits for room on the disk", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(full)},
+		{status: "a project does not run that should", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(full, failed)},
+	} {
+		s := newServer(t, &script{ready: tt.ready})
+		get := call{method: "GET", path: "/readyz"}
+		if got, want := strings.TrimSpace(get.to(s).Body.String()), `{"status":"`+tt.status+`"}`; got != want {
+			t.Errorf("a stranger reads %s, want %s", got, want)
+		}
+		if got, want := strings.TrimSpace(get.by(readToken).to(s).Body.String()), `{"status":"`+tt.status+`","reasons":`+tt.reasons+`}`; got != want {
+			t.Errorf("a reader reads %s, want %s", got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -41,6 +42,9 @@ func Conflict(format string, args ...any) *Problem {
 func Unavailable(format string, args ...any) *Problem {
 	return problem(http.StatusServiceUnavailable, format, args...)
 }
+
+// ErrNoRoom says that a project waits for room on the disk.
+var ErrNoRoom = errors.New("no room on the disk")
 
 // Invalid is the problem of input that makes no sense.
 func Invalid(format string, args ...any) *Problem {

@@ -129,7 +129,8 @@ var routes = []route{
 		limit: noBody, types: formTypes, handle: (*Server).login},
 	{method: "POST", path: "/logout", name: "logout", role: Open, summary: "End the session", limit: noBody, types: formTypes, handle: (*Server).logout},
 	{method: "GET", path: healthPath, name: "health", role: Open, summary: "Is the process alive?", gives: Health{}, handle: (*Server).health},
-	{method: "GET", path: readyPath, name: "ready", role: Open, summary: "Does every project run that should?", gives: Health{}, handle: (*Server).ready},
+	{method: "GET", path: readyPath, name: "ready", role: Open, summary: "Does every project run that should?",
+		about: "503 if not: a project has failed, waits for room on the disk, or waits for the servers that keep its state. A caller with a token gets the reasons.", gives: Health{}, handle: (*Server).ready},
 	{method: "GET", path: metricsPath, name: "metrics", role: Read, summary: "Numbers for Prometheus", gives: "", as: "text/plain", handle: (*Server).metrics},
 	{method: "GET", path: "/openapi.json", name: "openapi", role: Read, summary: "This document", gives: map[string]any(nil), handle: (*Server).openapi},
 }
@@ -141,5 +142,6 @@ var (
 
 // Health is how the daemon is.
 type Health struct {
-	Status string `json:"status"` // ok, or why not
+	Status  string   `json:"status"`            // ok, or why not
+	Reasons []string `json:"reasons,omitempty"` // each reason, for callers who may read
 }

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// TestServeOnAFullDisk: while the disk is full, a daemon is not ready and its project
+// says why; it can be started then, too; and when there is room, the project goes on by
+// itself.
+func TestServeOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	f := farmOf(t, chain("a.example", 100_000))
+	f.visit.dir = smallFileSystem(t)
+	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.put("books", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+	ballast := filepath.Join(f.dir, "ballast")
+	notReady := func(what string) {
+		t.Helper()
+		var err error
+		await(t, what+", the daemon is not ready for want of room", func() bool {
+			err = f.Ready(t.Context())
+			return errors.Is(err, api.ErrNoRoom)
+		})
+		if p := f.project("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.Why, "no space left on device") {
+			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.Why)
+		}
+	}
+	goesOn := func(what string) {
+		t.Helper()
+		pages := f.project("books").Stats.Pages
+		await(t, what+", the project goes on", func() bool {
+			return f.Ready(t.Context()) == nil && f.project("books").Stats.Pages > pages+2
+		})
+	}
+	f.start(true)
+	goesOn("at first")
+	fill(t, ballast)
+	notReady("while it runs")
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	goesOn("when there is room")
+
+	f.stop()
+	fill(t, ballast)
+	f.start(false)
+	notReady("after a start")
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	goesOn("when there is room again")
+}
