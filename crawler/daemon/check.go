@@ -39,6 +39,7 @@ func impossible(p *Project) *fault {
 }
 
 // faulty returns a fault with a formatted problem.
+// Values of the file, and texts that repeat them, are formatted with %q.
 func faulty(field, format string, args ...any) *fault {
 	return &fault{field, ": " + fmt.Sprintf(format, args...)}
 }
@@ -139,7 +140,7 @@ func faultyPattern(field, pattern string, err error) *fault {
 // without effect.
 func checkDiscover(p *Project) *fault {
 	if p.Discover.Images && p.Handler != "" {
-		return faulty("discover.images", "the callbacks of handler %s say what leads on from a page; leave one of the two out", p.Handler)
+		return faulty("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ import (
 func (d *draft) decode() error {
 	tokens, over := tokenize(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if over != nil {
-		return d.refuse(over.at, over.problem)
+		return d.refuse(over.at, "", over.problem)
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return d.syntax(err)
 	}
 	if len(file.Docs) > 1 {
-		return d.refuse(placeOf(file.Docs[1].Start), "a project file holds one document; here a second begins")
+		return d.refuse(placeOf(file.Docs[1].Start), "", "a project file holds one document; here a second begins")
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // nothing but comments: all defaults
@@ -49,9 +49,9 @@ func tokenize(text, aliases string) (token.Tokens, *excess) {
 func (d *draft) syntax(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		return d.refuse(placeOf(at.GetToken()), at.GetMessage())
+		return d.refuse(placeOf(at.GetToken()), "", at.GetMessage())
 	}
-	return usage("%s: %w", d.file, err)
+	return d.refuse(place{}, "", "it is not YAML")
 }
 
 func placeOf(tk *token.Token) place {
@@ -66,12 +66,12 @@ func (d *draft) value(node ast.Node, v reflect.Value, path string) error {
 	at := placeOf(node.GetToken())
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		return d.refuse(at, "anchors, aliases and tags have no place in a project file; write the value itself")
+		return d.refuse(at, "", "anchors, aliases and tags have no place in a project file; write the value itself")
 	case *ast.NullNode:
 		if key, ok := d.at[path]; ok {
 			at = key
 		}
-		return d.refuse(at, fmt.Sprintf("%s has no value: give it one, or delete the line", path))
+		return d.refuse(at, path, " has no value: give it one, or delete the line")
 	}
 	if v.Kind() == reflect.Pointer { // a field that may be left unsaid
 		v.Set(reflect.New(v.Type().Elem()))
@@ -88,7 +88,7 @@ func (d *draft) value(node ast.Node, v reflect.Value, path string) error {
 		return d.mismatch(node, v, path)
 	}
 	if err := setScalar(v, scalarText(node)); err != nil {
-		return d.refuse(at, path+": "+err.Error())
+		return d.refuse(at, path, ": "+err.Error())
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (d *draft) mapping(n ast.MapNode, v reflect.Value, path string) error {
 		}
 		field, ok := fieldOf(v, name)
 		if !ok {
-			return d.refuse(d.at[sub], fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(fieldNames(v.Type()), ", ")))
+			return d.refuse(d.at[sub], "", fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(fieldNames(v.Type()), ", ")))
 		}
 		if err := d.value(it.Value(), field, sub); err != nil {
 			return err
@@ -189,5 +189,5 @@ func (d *draft) mismatch(node ast.Node, v reflect.Value, path string) error {
 	if path == "" {
 		path = "a project file"
 	}
-	return d.refuse(at, fmt.Sprintf("%s: expected %s, %s", path, expected(v.Type()), found))
+	return d.refuse(at, path, fmt.Sprintf(": expected %s, %s", expected(v.Type()), found))
 }

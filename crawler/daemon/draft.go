@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -24,7 +23,7 @@ type draft struct {
 type place struct{ line, column int }
 
 // A fault is a field that cannot stand as it is, and why: what reads well after
-// the field's name.
+// the field's name. It has the values of the file in quotes only, as %q writes them.
 type fault struct{ field, problem string }
 
 // maxProjectFile bounds a project file. Longer lists of seeds belong in files
@@ -96,40 +95,9 @@ func (d *draft) check() error {
 	return nil
 }
 
-// blame says where the value of a faulty field came from, and what is wrong
-// with it.
-func (d *draft) blame(f fault) error {
-	for path := f.field; path != ""; path = parent(path) {
-		if by, ok := d.flags[path]; ok {
-			return usage("%s%s", by, f.problem)
-		}
-		if at, ok := d.at[path]; ok {
-			return d.refuse(at, f.field+f.problem)
-		}
-	}
-	if d.file != "" {
-		return usage("%s: %s%s", d.file, f.field, f.problem)
-	}
-	return usage("%s", strings.TrimPrefix(f.problem, ": "))
-}
-
 // parent returns the path of the room that a field is in, "" for the outermost.
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
-}
-
-// refuse returns an error at a place of the file, which it shows. The file may be of
-// others: its control characters are not for the terminal.
-func (d *draft) refuse(at place, problem string) error {
-	message := fmt.Sprintf("%s:%d:%d: %s", d.file, at.line, at.column, plain(problem))
-	lines := strings.Split(d.text, "\n")
-	if at.line < 1 || at.line > len(lines) {
-		return usage("%s", message)
-	}
-	line := credentials.ReplaceAllStringFunc(strings.TrimSuffix(lines[at.line-1], "\r"), stars)
-	line, column := excerpt(line, at.column)
-	number := fmt.Sprint(at.line)
-	return usage("%s\n  %s | %s\n  %*s | %s^", message, number, line, len(number), "", indent(line, column))
 }
 
 // widest is how many characters of a line an error shows.

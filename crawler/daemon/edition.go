@@ -44,7 +44,7 @@ func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error
 	ed, err := s.publish(name, d.Project, c)
 	if err == nil && ed.project.Output.JSONL != "" {
 		if other := s.writer(ed.project.Output.JSONL); other != "" && other != name {
-			return nil, d.blame(*faulty("output.jsonl", "%s is written by project %s: name another file", ed.project.Output.JSONL, other))
+			return nil, d.blame(*faulty("output.jsonl", "%q is written by project %s: name another file", ed.project.Output.JSONL, other))
 		}
 	}
 	return ed, err

@@ -40,7 +40,7 @@ func report(w io.Writer, err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	if text := err.Error(); text != "" {
+	if text := detailOf(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
 	var e *exit

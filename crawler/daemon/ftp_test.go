@@ -162,8 +162,8 @@ func TestFTPAndProxy(t *testing.T) {
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
 		_, err := ReadProject(write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
-		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, err, tt.says)
+		if err == nil || !strings.Contains(detailOf(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, detailOf(err), tt.says)
 		}
 	}
 	p := Project{SeedFiles: []string{list}, Fetch: Fetch{Proxy: "http://proxy.example:3128"}}

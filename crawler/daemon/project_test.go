@@ -252,7 +252,7 @@ p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}
     |                          ^`},
 		{"images beside callbacks", least + "handler: books\ndiscover: {images: true}\n", `
-p.yaml:4:20: discover.images: the callbacks of handler books say what leads on from a page; leave one of the two out
+p.yaml:4:20: discover.images: the callbacks of handler "books" say what leads on from a page; leave one of the two out
   4 | discover: {images: true}
     |                    ^`},
 		{"zero", least + "fetch: {timeout: 0s}\n", `
@@ -349,7 +349,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 			_, err := ReadProject(file)
 			got := ""
 			if err != nil {
-				got = strings.ReplaceAll(err.Error(), filepath.Dir(file)+"/", "")
+				got = strings.ReplaceAll(detailOf(err), filepath.Dir(file)+"/", "")
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

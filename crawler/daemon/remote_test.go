@@ -157,7 +157,7 @@ func TestTopOfABadFile(t *testing.T) {
 	f := farmOf(t, chain("b.example", 1000))
 	f.put("a", "project: a\nwhither: there\n")
 	f.put("b", f.file("http://b.example/0"))
-	f.speak().call("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "whither"`, "no brake is on")
+	f.speak().call("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
 }
 
 // TestTopShows pins what is shown of a daemon, and that what strangers wrote does

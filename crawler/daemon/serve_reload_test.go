@@ -28,14 +28,14 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	web := killWeb(delay, 150, nil)
 	f := farmOver(t, web)
 	nonsense := []struct{ line, says string }{
-		{"limits: {workers: none}", `limits.workers: "none" is not a whole number`},
+		{"limits: {workers: none}", `limits.workers: "…" is not a whole number`},
 		{"seeds: [", "p.yaml:"},
-		{"project: other", `project: "other" is not the name of its file: expected p`},
-		{"store: {path: /elsewhere}", `store.path: "/elsewhere" cannot be set in a daemon`},
-		{"handler: books", `handler: "books" names Go callbacks`},
-		{"output: {jsonl: '-'}", `output.jsonl: "-" cannot be used in a daemon`},
+		{"project: other", `project: "…" is not the name of its file: expected p`},
+		{"store: {path: /elsewhere}", `store.path: "…" cannot be set in a daemon`},
+		{"handler: books", `handler: "…" names Go callbacks`},
+		{"output: {jsonl: '-'}", `output.jsonl: "…" cannot be used in a daemon`},
 		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.folderName(), "nowhere.txt")},
-		{"politness: {delay: 1s}", "politness"},
+		{"politness: {delay: 1s}", "unknown field"},
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+

@@ -27,6 +27,7 @@ type farm struct {
 	*supervisor
 	visit
 	t   *testing.T
+	log slog.Handler // of the daemon; nil: nothing is logged
 	end func() error // closes the daemon
 	api apiRules
 }
@@ -52,7 +53,10 @@ func (f *farm) folderName() string { return filepath.Join(f.dir, "projects") }
 // start starts the daemon. It ends with the test, or by stop.
 func (f *farm) start(startNew bool) {
 	f.t.Helper()
-	a := &app{stdout: newPrinter(io.Discard), log: slog.New(slog.DiscardHandler)}
+	if f.log == nil {
+		f.log = slog.DiscardHandler
+	}
+	a := &app{stdout: newPrinter(io.Discard), log: slog.New(f.log)}
 	s, err := openSupervisor(a, service{data: f.visit.data(), projects: f.folderName(), startNew: startNew, api: f.api})
 	if err != nil {
 		f.t.Fatal(err)
@@ -336,7 +340,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 	}
 	f.put("limited", f.file("http://a.example/0", brisk, "limits: {pages: 5}"))
 	f.start(true)
-	if p := f.project("bad"); p.State != api.Stopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "none" is not a whole number`) {
+	if p := f.project("bad"); p.State != api.Stopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
 		t.Errorf("the bad one: %+v", p)
 	}
 	if err := f.Do(t.Context(), "bad", api.Start); err == nil || !strings.Contains(err.Error(), "limits.workers") {

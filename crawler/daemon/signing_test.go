@@ -30,8 +30,8 @@ func TestSigningRefused(t *testing.T) {
 		{"{key: bot.pem}", `unknown field "agent.signature.key"; expected one of keys, directory, valid`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
-		if _, err := ReadProject(write(t, "p.yaml", text)); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, err, tt.says)
+		if _, err := ReadProject(write(t, "p.yaml", text)); err == nil || !strings.Contains(detailOf(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, detailOf(err), tt.says)
 		}
 	}
 }

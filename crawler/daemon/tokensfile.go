@@ -40,7 +40,7 @@ func readTokens(file string, keys []api.Key) ([]api.Key, error) {
 		return nil, usage("--tokens: %s:%d:%d: %s", file, over.at.line, over.at.column, over.problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usage("--tokens: %s: %s", file, yaml.FormatError(err, false, true))
+		return nil, usage("--tokens: %s: %s", file, shortenQuoted(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
 		key, err := e.key(keys)

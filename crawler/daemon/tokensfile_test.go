@@ -34,12 +34,17 @@ func TestTokensFile(t *testing.T) {
 		{"- {name: ada, role: read, sha: 1}\n", "unknown field"},
 		{"name: ada\n", "tokens.yaml"},
 		{"- [\n", "tokens.yaml"},
+		{"- {name: ada, role: read, " + strings.Repeat("s", 900) + ": 1}\n", "unknown"},
+		{entry(strings.Repeat("a", 60_000), "read", hash("x")), "name is"},
 		{"a:\n  " + strings.Repeat("- [\n", 200_000), "values and marks"},
 		{"- " + strings.Repeat("[", 40), "tokens.yaml:1:34: lists and mappings are nested more than 32 deep"},
 		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
 		{strings.Repeat("#\n", longestSmall), "is longer than"},
 	} {
 		keys, err := readTokens(write(t, "tokens.yaml", tt.text), ours)
+		if err != nil && len(detailOf(err)) > 1000 {
+			t.Errorf("%.80q: the error has %d bytes", tt.text, len(detailOf(err)))
+		}
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)
 		}
