@@ -1,14 +1,18 @@
 // A site that lets nobody in but who proves to be the crawler: it checks each request
 // with http-message-signatures, and the key directory that it takes the keys from.
+// With "string" as the third argument it expects the form of Signature-Agent of early
+// drafts, and checks each request with web-bot-auth 0.1.3, which knows no other.
 // It is stopped by SIGINT, and then says what it saw.
 //
-// Usage: node signature-check.mjs PORT DIRECTORY, where DIRECTORY is the URL at which
+// Usage: node signature-check.mjs PORT DIRECTORY [string], where DIRECTORY is the URL at which
 // the directory of https://bot.example.com can be had.
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { request, createServer } from "node:http";
 import { httpbis } from "http-message-signatures";
+import { verify as verifyBot } from "web-bot-auth";
+import { verifierFromJWK } from "web-bot-auth/crypto";
 
-const [port, directory] = process.argv.slice(2);
+const [port, directory, form] = process.argv.slice(2);
 const agent = "https://bot.example.com";
 const counts = { good: 0, bad: 0 };
 const nonces = new Set();
@@ -62,15 +66,34 @@ async function admit(req, keys) {
     { method: req.method, url: `http://${req.headers.host}${req.url}`, headers: req.headers },
   );
   if (good !== true) throw new Error("the signature is false");
+  once(input);
+}
+
+// once throws if the nonce of a signature was there before.
+function once(input) {
   const nonce = /;nonce="([^"]+)"/.exec(input)[1];
   if (nonces.has(nonce)) throw new Error("the nonce was there before");
   nonces.add(nonce);
 }
 
+// admitOlder is admit for the older form.
+async function admitOlder(req, keys) {
+  const input = req.headers["signature-input"] ?? "";
+  if (!input.startsWith('sig1=("@authority" "signature-agent");')) throw new Error(`Signature-Input: ${input}`);
+  if (req.headers["signature-agent"] !== `"${agent}"`) throw new Error(`Signature-Agent: ${req.headers["signature-agent"]}`);
+  const message = { method: req.method, url: `http://${req.headers.host}${req.url}`, headers: req.headers };
+  await verifyBot(message, async (data, signature, params) => {
+    const jwk = keys.get(params.keyid);
+    if (!jwk) throw new Error("no key of the directory has signed");
+    await (await verifierFromJWK(jwk))(data, signature, params);
+  });
+  once(input);
+}
+
 const keys = await keysOf(await fetchDirectory());
 const site = createServer(async (req, res) => {
   try {
-    await admit(req, keys);
+    await (form === "string" ? admitOlder : admit)(req, keys);
     counts.good++;
   } catch (why) {
     counts.bad++;

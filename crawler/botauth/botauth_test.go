@@ -82,6 +82,33 @@ func TestSign(t *testing.T) {
 	})
 }
 
+// TestSignForm: the older form names the directory by a string, which the signature
+// covers; the form is not a matter of chance.
+func TestSignForm(t *testing.T) {
+	k := newKey(t)
+	for form, want := range map[botauth.AgentForm]string{botauth.Dictionary: `sig1="` + directory + `"`, botauth.String: `"` + directory + `"`} {
+		s, err := newSigner(t, k, 0).WithForm(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "https://site.test/", nil)
+		s.Sign(r.Header, "site.test")
+		if got := r.Header.Get("Signature-Agent"); got != want {
+			t.Errorf("%s: Signature-Agent is %s, want %s", form, got, want)
+		}
+		if got, err := authtest.Verify(r, x(t, k), time.Now()); err != nil || got.Agent != directory {
+			t.Errorf("%s: %+v, %v", form, got, err)
+		}
+		r.Header.Set("Signature-Agent", strings.Replace(want, "bot.", "evil.", 1))
+		if _, err := authtest.Verify(r, x(t, k), time.Now()); err == nil {
+			t.Errorf("%s: the signature does not cover the directory", form)
+		}
+	}
+	if _, err := newSigner(t, k, 0).WithForm("token"); err == nil {
+		t.Error("a form that is not there is taken")
+	}
+}
+
 func edit(r *http.Request, header, from, to string) {
 	r.Header.Set(header, strings.Replace(r.Header.Get(header), from, to, 1))
 }

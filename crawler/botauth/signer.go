@@ -32,6 +32,30 @@ type Signer struct {
 	key   *Key
 	agent string // the origin of the key directory, as structured fields write strings
 	valid time.Duration
+	form  AgentForm
+}
+
+// An AgentForm is how the header Signature-Agent is written.
+type AgentForm string
+
+// The forms of Signature-Agent.
+const (
+	// Dictionary is the form of the profile: a dictionary whose member has the label of
+	// the signature.
+	Dictionary AgentForm = "dictionary"
+	// String is the form of earlier drafts: a string. Verifiers that have not been
+	// renewed since, as web-bot-auth 0.1.3 for node, check only this one.
+	String AgentForm = "string"
+)
+
+// WithForm returns a Signer that differs from s in the form of Signature-Agent.
+func (s *Signer) WithForm(f AgentForm) (*Signer, error) {
+	if f != Dictionary && f != String {
+		return nil, fmt.Errorf("%q is not a form of Signature-Agent: expected %s or %s", f, Dictionary, String)
+	}
+	other := *s
+	other.form = f
+	return &other, nil
 }
 
 // NewSigner returns a Signer with a key that a site finds in the directory at an
@@ -46,7 +70,7 @@ func NewSigner(k *Key, directory string, valid time.Duration) (*Signer, error) {
 	if valid < LeastValid || valid > MostValid {
 		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v", valid, LeastValid, MostValid)
 	}
-	return &Signer{key: k, agent: `"` + origin + `"`, valid: valid}, nil
+	return &Signer{key: k, agent: `"` + origin + `"`, valid: valid, form: Dictionary}, nil
 }
 
 // ParseOrigin returns the origin that a key directory is at, as requests name it.
@@ -72,12 +96,16 @@ const label = "sig1"
 // leaves alone, and is for one request: a site may refuse a nonce that it knows.
 func (s *Signer) Sign(h http.Header, authority string) {
 	now := time.Now()
+	id, value := `"signature-agent";key="`+label+`"`, label+"="+s.agent
+	if s.form == String {
+		id, value = `"signature-agent"`, s.agent
+	}
 	input, signature := s.key.sign([]component{
 		{`"@authority"`, authority},
-		{`"signature-agent";key="` + label + `"`, s.agent},
+		{id, s.agent},
 	}, params("").moment("created", now).text("keyid", s.key.ID()).text("alg", "ed25519").
 		moment("expires", now.Add(s.valid)).text("nonce", nonce()).text("tag", "web-bot-auth"))
-	h[AgentHeader] = []string{label + "=" + s.agent}
+	h[AgentHeader] = []string{value}
 	h[InputHeader] = []string{label + "=" + input}
 	h[SignatureHeader] = []string{label + "=" + signature}
 }

@@ -204,7 +204,7 @@ func (p *Project) judgesAs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultValid)}},
+		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultValid), AgentForm: string(botauth.Dictionary)}},
 		Scope: Scope{
 			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,

@@ -16,6 +16,8 @@ type Signing struct {
 	Keys      []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
 	Directory string   `yaml:"directory"` // the origin that the key directory is at
 	Valid     Duration `yaml:"valid"`     // for so long from when the request is sent
+	// how Signature-Agent is written: dictionary, or string, for sites whose verifiers know only the early drafts of Web Bot Auth
+	AgentForm string `yaml:"agent_form"`
 }
 
 // isUsed reports whether requests are signed.
@@ -44,6 +46,9 @@ func checkSigning(p *Project) *fault {
 	}
 	if d := time.Duration(s.Valid); d < botauth.LeastValid || d > botauth.MostValid {
 		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.LeastValid), Duration(botauth.MostValid))
+	}
+	if f := botauth.AgentForm(s.AgentForm); f != botauth.Dictionary && f != botauth.String {
+		return faulty("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.AgentForm, botauth.Dictionary, botauth.String)
 	}
 	switch {
 	case s.Directory == "" && !s.isUsed():
@@ -85,7 +90,11 @@ func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return botauth.NewSigner(keys[0], s.Directory, time.Duration(s.Valid))
+	signer, err := botauth.NewSigner(keys[0], s.Directory, time.Duration(s.Valid))
+	if err != nil {
+		return nil, err
+	}
+	return signer.WithForm(botauth.AgentForm(s.AgentForm))
 }
 
 // mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.

@@ -27,7 +27,8 @@ func TestSigningRefused(t *testing.T) {
 		{"{keys: [bot.pem], directory: 'http://bot.example.com'}", `p.yaml:3:43: agent.signature.directory: "http://bot.example.com": expected an origin on https`},
 		{"{keys: [bot.pem], directory: 'https://bot.example.com', valid: 2s}", "agent.signature.valid: 2s is out of range: expected 10s to 24h"},
 		{"{valid: 2d}", "agent.signature.valid: 48h is out of range: expected 10s to 24h"},
-		{"{key: bot.pem}", `unknown field "agent.signature.key"; expected one of keys, directory, valid`},
+		{"{key: bot.pem}", `unknown field "agent.signature.key"; expected one of keys, directory, valid, agent_form`},
+		{"{agent_form: token}", `agent.signature.agent_form: "token" is not a form: expected dictionary or string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
 		if _, err := ReadProject(write(t, "p.yaml", text)); err == nil || !strings.Contains(detailOf(err), tt.says) {

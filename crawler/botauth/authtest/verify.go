@@ -23,7 +23,7 @@ type Signature struct {
 }
 
 var (
-	oneAgent     = regexp.MustCompile(`^([a-z0-9]+)=("[^"\\]*")$`)
+	oneAgent     = regexp.MustCompile(`^(?:([a-z0-9]+)=)?("[^"\\]*")$`) // a string alone in early drafts
 	oneInput     = regexp.MustCompile(`^([a-z0-9]+)=(\(([^()]*)\)(.*))$`)
 	oneSignature = regexp.MustCompile(`^([a-z0-9]+)=:([A-Za-z0-9+/]+=*):$`)
 )
@@ -33,7 +33,7 @@ var (
 func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
 	agent, input, value := oneAgent.FindStringSubmatch(single(r.Header, "Signature-Agent")),
 		oneInput.FindStringSubmatch(single(r.Header, "Signature-Input")), oneSignature.FindStringSubmatch(single(r.Header, "Signature"))
-	if agent == nil || input == nil || value == nil || agent[1] != input[1] || value[1] != input[1] {
+	if agent == nil || input == nil || value == nil || agent[1] != "" && agent[1] != input[1] || value[1] != input[1] {
 		return s, fmt.Errorf("no signature of one label: %q", r.Header)
 	}
 	if s, err = read(input[4]); err != nil {
@@ -42,6 +42,10 @@ func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
 	s.Agent, s.Covered = strings.Trim(agent[2], `"`), input[3]
 	base := ""
 	for id := range strings.SplitSeq(s.Covered, " ") {
+		if agent[1] == "" && id == `"signature-agent"` {
+			base += id + ": " + agent[2] + "\n"
+			continue
+		}
 		switch id {
 		case `"@authority"`:
 			base += id + ": " + strings.ToLower(r.Host) + "\n"
