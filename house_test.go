@@ -132,7 +132,7 @@ func checkFile(t *testing.T, file string, docs map[string]int) error {
 // inWorkshop reports whether the package is a program beside the house that
 // may use all of it.
 func inWorkshop(pkg string) bool {
-	return pkg == "bench" || strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "examples/")
+	return pkg == "bench" || strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "tools/")
 }
 
 func checkNoInit(t *testing.T, file string, f *ast.File) {

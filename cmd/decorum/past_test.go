@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon"
+	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
 // asCommand in the environment makes the test binary the decorum command.
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		daemon.Main(daemon.Handlers{"past": pastCallbacks})
 	}
+	testwait.Together(8)
 	m.Run()
 }
 

@@ -1,0 +1,146 @@
+package powercut
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/tools/powercut/disk"
+)
+
+// TestDamages: a file is damaged while the crawl is stopped. The crawl ends with an
+// error, or goes on; what it loses it says. No URL is requested that the web does not
+// have, and a ledger that was damaged is not right.
+func TestDamages(t *testing.T) {
+	for i := range *damages {
+		seed := *seed + uint64(i)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			damageFile(t, seed)
+		})
+	}
+}
+
+// damaged are the files of which one is damaged. Those of the state are chosen most
+// often: in them a damage may change what the crawl does.
+var damaged = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl", "crawl.yaml"}
+
+func damageFile(t *testing.T, seed uint64) {
+	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, 11))
+	defer m.sayHowToRepeat(fmt.Sprintf("-run TestDamages -damages 1 -seed %d", seed))
+	m.crawl(time.Duration(1000+chance.IntN(2500)) * time.Millisecond)
+	m.powerOff()
+	name, n := m.choose(damaged[chance.IntN(len(damaged))], chance)
+	if n == nil {
+		t.Skip("the crawl was killed before it had the file")
+	}
+	kind := ""
+	m.disk.Damage(n, func(b []byte) []byte { b, kind = damage(b, chance); return b })
+	if err := m.powerOn(); err != nil {
+		t.Fatal(err)
+	}
+	r := m.crawl(0)
+	t.Logf("%s of %s: exit code %d: %s", kind, name, r.code, r.lastLine())
+	r.checkEnd(t)
+	m.checkDamaged(name, r)
+}
+
+// choose returns a file whose name begins so.
+func (m *machine) choose(prefix string, chance *rand.Rand) (string, *disk.Node) {
+	files := map[string]*disk.Node{}
+	m.disk.Walk(func(name string, n *disk.Node) {
+		if strings.HasPrefix(path.Base(name), prefix) && m.disk.Size(n) > 0 {
+			files[name] = n
+		}
+	})
+	if len(files) == 0 {
+		return "", nil
+	}
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	name := names[chance.IntN(len(names))]
+	return name, files[name]
+}
+
+// damage changes some bytes of content that are not zero, or a block with such bytes.
+func damage(b []byte, chance *rand.Rand) (damaged []byte, kind string) {
+	var full []int // blocks with content
+	for i := 0; i < len(b); i += disk.BlockSize {
+		if slices.ContainsFunc(b[i:min(i+disk.BlockSize, len(b))], func(c byte) bool { return c != 0 }) {
+			full = append(full, i)
+		}
+	}
+	at := full[chance.IntN(len(full))]
+	block := b[at:min(at+disk.BlockSize, len(b))]
+	switch chance.IntN(5) {
+	case 0:
+		clear(block)
+		return b, "a block of zeros"
+	case 1:
+		for i := range block {
+			block[i] = byte(chance.Uint32())
+		}
+		return b, "a block of random bytes"
+	case 2:
+		other := full[chance.IntN(len(full))]
+		copy(block, b[other:min(other+disk.BlockSize, len(b))])
+		return b, "a block in the place of another"
+	case 3:
+		return b[:at+len(block)/2], "the loss of the end"
+	}
+	for range 1 + chance.IntN(3) {
+		i := chance.IntN(len(block))
+		for range len(block) { // a byte that means something
+			if block[i] != 0 {
+				break
+			}
+			i = (i + 1) % len(block)
+		}
+		block[i] ^= 1 << chance.IntN(8)
+	}
+	return b, "some bits"
+}
+
+// checkDamaged checks what a crawl made of a damaged file.
+func (m *machine) checkDamaged(name string, r run) {
+	m.t.Helper()
+	m.checkKnownURLs()
+	if r.code != 0 {
+		return
+	}
+	switch file := path.Base(name); {
+	case strings.HasPrefix(file, "ledger-"):
+		if v := m.decorum(0, "ledger", "verify", "--data", m.data()); v.code == 0 {
+			m.t.Error("the ledger was damaged, and is right")
+		}
+	case file == "pages.jsonl":
+		// What was written is not read again, but the crawl went on.
+	default:
+		if missing := m.missing(); len(missing) > 0 && strings.TrimSpace(r.stderr) == "" {
+			m.t.Errorf("%d pages are lost without a word: %q", len(missing), missing)
+		}
+	}
+}
+
+// checkKnownURLs checks that no URL was requested that is neither reachable nor asked
+// for by a crawl of itself: it would be one that a damage has made.
+func (m *machine) checkKnownURLs() {
+	m.t.Helper()
+	known := map[string]bool{}
+	for _, url := range m.web.Reachable() {
+		known[url] = true
+	}
+	for _, x := range m.web.Log() {
+		own := strings.HasSuffix(x.URL, ".txt") || strings.HasSuffix(x.URL, "/sitemap.xml")
+		if !own && !known[x.URL] {
+			m.t.Errorf("%s was requested, and is on no page", x.URL)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+// Package disk models what a disk holds after a power cut.
+//
+// A Disk is a file system in memory. Each file has two contents: the current one,
+// which processes see, and the stable one, which is on the disk for certain. Sync
+// makes the current content stable. Cut ends the power: it decides by chance what
+// becomes of everything that is not stable yet.
+//
+// # What a cut may do
+//
+// The model is that of ext4 with data=writeback, which promises little:
+//
+//   - Of the blocks of 4 KiB that were written since the last Sync of their file any
+//     subset is on the disk. A block is written whole or not at all.
+//   - The size of a file is any that it has had since its last Sync, whatever became
+//     of its blocks: where a block is missing below the size there are zeros, or what
+//     was there before.
+//   - Directory operations (create, remove, rename, make a directory) go through a
+//     journal: those that are not stable are lost from some point on, in all
+//     directories at once. A Sync of a file or of a directory writes the journal.
+//     With Strict, each directory has a journal of its own, which only a Sync of that
+//     directory writes, as POSIX has it.
+//
+// A Sync that fails leaves its blocks as they are for processes, and off the disk for
+// good: a later Sync that succeeds does not write them, as on Linux.
+package disk
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// BlockSize is the number of bytes that reach the disk together.
+const BlockSize = 4096
+
+// A Disk is a file system in memory whose power can be cut. Its methods may be called
+// at the same time.
+type Disk struct {
+	Strict bool // set before use: see the package comment
+
+	mu      sync.Mutex // guards everything below, and all nodes
+	root    *Node
+	journal []change
+	faults  []*Fault
+	next    uint64 // number of the next node
+}
+
+// New returns an empty disk.
+func New() *Disk {
+	d := &Disk{}
+	d.root = d.newNode(true)
+	return d
+}
+
+// Root returns the root directory.
+func (d *Disk) Root() *Node { return d.root }
+
+// A Node is a file or a directory.
+type Node struct {
+	Number uint64
+	Dir    bool
+
+	// A directory: its current names, and those that are on the disk.
+	names, stableNames map[string]*Node
+
+	// A file: its current content, and what is on the disk of it.
+	data, stable []byte
+	dirty        map[int]bool // blocks that were written since the last Sync
+	sizes        []int        // that the file has had since the last Sync
+}
+
+func (d *Disk) newNode(dir bool) *Node {
+	d.next++
+	n := &Node{Number: d.next, Dir: dir}
+	if dir {
+		n.names, n.stableNames = map[string]*Node{}, map[string]*Node{}
+	} else {
+		n.dirty = map[int]bool{}
+	}
+	return n
+}
+
+// A change is one directory operation: what names of a directory stand for from then on.
+type change struct {
+	dir   *Node
+	names map[string]*Node // nil: the name is gone
+}
+
+// change makes a directory operation, which the journal holds until it is stable.
+func (d *Disk) change(dir *Node, names map[string]*Node) {
+	setNames(dir.names, names)
+	d.journal = append(d.journal, change{dir, names})
+}
+
+func setNames(to, names map[string]*Node) {
+	for name, n := range names {
+		if n == nil {
+			delete(to, name)
+		} else {
+			to[name] = n
+		}
+	}
+}
+
+// writeJournal makes directory operations stable: all, or, if the disk is Strict, those
+// of one directory.
+func (d *Disk) writeJournal(of *Node) {
+	var kept []change
+	for _, c := range d.journal {
+		if d.Strict && c.dir != of {
+			kept = append(kept, c)
+			continue
+		}
+		setNames(c.dir.stableNames, c.names)
+	}
+	d.journal = kept
+}
+
+// Lookup returns what a name in a directory stands for, nil if nothing.
+func (d *Disk) Lookup(dir *Node, name string) *Node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return dir.names[name]
+}
+
+// Names returns what the names in a directory stand for.
+func (d *Disk) Names(dir *Node) map[string]*Node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := make(map[string]*Node, len(dir.names))
+	setNames(names, dir.names)
+	return names
+}
+
+// Create makes an empty file or directory.
+func (d *Disk) Create(parent *Node, name string, dir bool) (*Node, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if parent.names[name] != nil {
+		return nil, syscall.EEXIST
+	}
+	n := d.newNode(dir)
+	d.change(parent, map[string]*Node{name: n})
+	return n, nil
+}
+
+// Remove removes a name. A directory must be empty.
+func (d *Disk) Remove(parent *Node, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := parent.names[name]
+	switch {
+	case n == nil:
+		return syscall.ENOENT
+	case len(n.names) > 0:
+		return syscall.ENOTEMPTY
+	}
+	d.change(parent, map[string]*Node{name: nil})
+	return nil
+}
+
+// Rename renames, and replaces what has the new name. A rename from one directory to
+// another is stable at once, with all that was done to directories before it.
+func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := from.names[name]
+	if n == nil {
+		return syscall.ENOENT
+	}
+	if err := d.fail(Rename, name); err != nil {
+		return err
+	}
+	if from == to {
+		d.change(from, map[string]*Node{name: nil, newName: n})
+		return nil
+	}
+	d.change(from, map[string]*Node{name: nil})
+	d.change(to, map[string]*Node{newName: n})
+	d.writeJournal(from)
+	d.writeJournal(to)
+	return nil
+}
+
+// Find returns what a path from the root, with slashes, stands for.
+func (d *Disk) Find(path string) (*Node, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.root
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" {
+			continue
+		}
+		if n = n.names[part]; n == nil {
+			return nil, &fs.PathError{Op: "find", Path: path, Err: fs.ErrNotExist}
+		}
+	}
+	return n, nil
+}
+
+// Walk calls f for each file, with its path from the root.
+func (d *Disk) Walk(f func(path string, n *Node)) {
+	d.mu.Lock()
+	files := map[string]*Node{}
+	collect(d.root, "", files)
+	d.mu.Unlock()
+	for path, n := range files {
+		f(path, n)
+	}
+}
+
+func collect(dir *Node, path string, files map[string]*Node) {
+	for name, n := range dir.names {
+		if n.Dir {
+			collect(n, path+name+"/", files)
+		} else {
+			files[path+name] = n
+		}
+	}
+}
+
+// Cut ends the power, and leaves what the disk may hold then, by chance. No process may
+// use the disk meanwhile: nodes that were open are not those of the disk any more.
+func (d *Disk) Cut(chance *rand.Rand) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cutJournal(chance)
+	d.journal, d.faults = nil, nil
+	// How likely it is that what is not stable was written: all, nothing and half of it
+	// are as likely as all that is in between.
+	likely := [...]float64{0, 0.5, 1, chance.Float64()}[chance.IntN(4)]
+	cutNode(d.root, chance, likely, map[*Node]bool{})
+}
+
+// cutJournal makes stable what was written of the journal: each directory's own, if the
+// disk is Strict.
+func (d *Disk) cutJournal(chance *rand.Rand) {
+	if !d.Strict {
+		for _, c := range d.journal[:chance.IntN(len(d.journal)+1)] {
+			setNames(c.dir.stableNames, c.names)
+		}
+		return
+	}
+	ended := map[*Node]bool{}
+	for _, c := range d.journal {
+		if ended[c.dir] = ended[c.dir] || chance.IntN(3) == 0; !ended[c.dir] {
+			setNames(c.dir.stableNames, c.names)
+		}
+	}
+}
+
+// cutNode leaves of a node, and what is in it, what the disk holds.
+func cutNode(n *Node, chance *rand.Rand, likely float64, done map[*Node]bool) {
+	if done[n] {
+		return
+	}
+	done[n] = true
+	if !n.Dir {
+		n.cut(chance, likely)
+		return
+	}
+	n.names = map[string]*Node{}
+	setNames(n.names, n.stableNames)
+	for _, name := range sortedNames(n.names) { // so that the same chance does the same
+		cutNode(n.names[name], chance, likely, done)
+	}
+}

@@ -1,0 +1,147 @@
+package disk
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+func sortedNames(names map[string]*Node) []string { return slices.Sorted(maps.Keys(names)) }
+
+// Size returns the number of bytes of a file.
+func (d *Disk) Size(n *Node) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(n.data)
+}
+
+// Read fills b from an offset of a file, and returns how many bytes there were.
+func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fail(Read, name); err != nil {
+		return 0, err
+	}
+	if offset >= int64(len(n.data)) {
+		return 0, nil
+	}
+	return copy(b, n.data[offset:]), nil
+}
+
+// Write writes b to a file at an offset.
+func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fail(Write, name); err != nil {
+		return err
+	}
+	end := int(offset) + len(b)
+	if end > len(n.data) {
+		n.resize(end)
+	}
+	copy(n.data[offset:], b)
+	for block := int(offset) / BlockSize; block*BlockSize < end; block++ {
+		n.dirty[block] = true
+	}
+	return nil
+}
+
+// Truncate sets the size of a file.
+func (d *Disk) Truncate(n *Node, name string, size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fail(Truncate, name); err != nil {
+		return err
+	}
+	n.resize(int(size))
+	return nil
+}
+
+// resize sets the size of a file. What lay behind it is zeros if the file grows again.
+func (n *Node) resize(size int) {
+	n.sizes = append(n.sizes, len(n.data))
+	if size <= len(n.data) {
+		if size%BlockSize != 0 {
+			n.dirty[size/BlockSize] = true
+		}
+		for block := (size + BlockSize - 1) / BlockSize; block*BlockSize < len(n.data); block++ {
+			n.dirty[block] = true
+		}
+		clear(n.data[size:])
+		n.data = n.data[:size]
+		return
+	}
+	n.data = append(n.data, make([]byte, size-len(n.data))...)
+}
+
+// Sync makes the content of a file stable, or the names in a directory.
+func (d *Disk) Sync(n *Node, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fail(Sync, name); err != nil {
+		n.dirty, n.sizes = map[int]bool{}, nil // never written, if they are not written again
+		return err
+	}
+	d.writeJournal(n)
+	if n.Dir {
+		return nil
+	}
+	n.stable = resized(n.stable, len(n.data))
+	for block := range n.dirty {
+		n.copyBlock(block, n.data)
+	}
+	n.dirty, n.sizes = map[int]bool{}, nil
+	return nil
+}
+
+// copyBlock makes a block of the stable content that of another.
+func (n *Node) copyBlock(block int, from []byte) {
+	begin := block * BlockSize
+	if begin >= len(n.stable) {
+		return
+	}
+	to := n.stable[begin:min(begin+BlockSize, len(n.stable))]
+	clear(to)
+	if begin < len(from) {
+		copy(to, from[begin:])
+	}
+}
+
+// resized returns b with a size, with zeros behind what there was.
+func resized(b []byte, size int) []byte {
+	if size <= len(b) {
+		clear(b[size:])
+		return b[:size]
+	}
+	return append(b, make([]byte, size-len(b))...)
+}
+
+// cut leaves of a file what the disk holds: a size that it has had, and some of the
+// blocks that were written.
+func (n *Node) cut(chance *rand.Rand, likely float64) {
+	if len(n.dirty) > 0 || len(n.sizes) > 0 {
+		sizes := append(n.sizes, len(n.data))
+		n.stable = resized(n.stable, sizes[chance.IntN(len(sizes))])
+		for _, block := range slices.Sorted(maps.Keys(n.dirty)) {
+			if chance.Float64() < likely {
+				n.copyBlock(block, n.data)
+			}
+		}
+	}
+	n.data, n.dirty, n.sizes = slices.Clone(n.stable), map[int]bool{}, nil
+}
+
+// Content returns the current content of a file.
+func (d *Disk) Content(n *Node) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(n.data)
+}
+
+// Damage changes the content of a file, as a bad disk does: it is stable at once.
+func (d *Disk) Damage(n *Node, damage func([]byte) []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n.data = damage(n.data)
+	n.stable, n.dirty, n.sizes = slices.Clone(n.data), map[int]bool{}, nil
+}

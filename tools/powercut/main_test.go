@@ -1,0 +1,192 @@
+package powercut
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/tools/powercut/disk"
+	"github.com/decorum-crawler/decorum/tools/powercut/fusefs"
+)
+
+// How much is tested, more in .ci/proofs.
+var (
+	cuts    = flag.Int("cuts", 3, "how often the power is cut")
+	damages = flag.Int("damages", 3, "how many files are damaged")
+	faults  = flag.Int("faults", 2, "after how many operations each kind of them fails: so many moments are tried")
+	seed    = flag.Uint64("seed", 1, "seed of what is left to chance")
+	strict  = flag.Bool("strict", false, "names are on the disk only when their directory was synced")
+)
+
+// build builds the decorum command once.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "decorum")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "decorum")
+	c := exec.Command("go", "build", "-o", program, "./cmd/decorum")
+	c.Dir = filepath.Join("..", "..")
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if program, err := build(); err == nil {
+		os.RemoveAll(filepath.Dir(program))
+	}
+	os.Exit(code)
+}
+
+// A machine is a disk, what is mounted of it, and a web that is crawled.
+type machine struct {
+	t      *testing.T
+	disk   *disk.Disk
+	mount  string
+	server *fuse.Server // nil: the power is off
+	web    *crawltest.Web
+	addr   string
+	starts []time.Time
+}
+
+// newMachine returns a machine whose power is on. The test is skipped where there is no
+// FUSE.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skipf("no FUSE: %v", err)
+	}
+	m := &machine{t: t, disk: disk.New(), mount: t.TempDir(), web: newWeb()}
+	m.disk.Strict = *strict
+	s, err := m.web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.addr = s.Addr
+	t.Cleanup(func() { s.Close() })
+	if err := m.powerOn(); err != nil {
+		t.Skipf("no FUSE: %v", err)
+	}
+	t.Cleanup(m.powerOff)
+	return m
+}
+
+func (m *machine) powerOn() (err error) {
+	m.server, err = fusefs.Mount(m.mount, m.disk)
+	return err
+}
+
+// powerOff unmounts the disk. What the kernel has cached of it is gone then.
+func (m *machine) powerOff() {
+	if m.server == nil {
+		return
+	}
+	if err := m.server.Unmount(); err != nil { // somebody uses it
+		m.t.Errorf("unmount: %v", err)
+		_ = syscall.Unmount(m.mount, syscall.MNT_DETACH)
+	}
+	m.server = nil
+}
+
+// cutPower cuts the power, and has it come back.
+func (m *machine) cutPower(chance *rand.Rand) {
+	m.t.Helper()
+	m.powerOff()
+	m.disk.Cut(chance)
+	if err := m.powerOn(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// sayHowToRepeat names the flags of a test that has failed.
+func (m *machine) sayHowToRepeat(flags string) {
+	if m.t.Failed() {
+		m.t.Logf("%s repeats it", flags)
+	}
+}
+
+// data returns the data directory of the crawl.
+func (m *machine) data() string { return filepath.Join(m.mount, "data") }
+
+// A run is a process that has ended.
+type run struct {
+	code   int // -1: it was killed
+	stderr string
+	hung   bool // it had to be killed, being idle for longer than it may be
+}
+
+// hangs is for how long a process may run that is not killed. A crawl takes seconds.
+const hangs = 45 * time.Second
+
+// crawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
+func (m *machine) crawl(life time.Duration) run {
+	args := []string{"--data", m.data(), "--warc", filepath.Join(m.mount, "warc"), "--contact=mailto:bot@example.com", "--allow-private",
+		"--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+	switch _, err := m.disk.Find("data/frontier.db"); {
+	case err == nil:
+		args = append(args, "--resume")
+	case m.lasted() > unflushed:
+		m.t.Fatalf("the crawl is gone %v after its first request", m.lasted())
+	default: // its first moment was lost as a whole
+		args = append(append(args, "--fresh"), m.web.Plan.Seeds...)
+	}
+	m.starts = append(m.starts, time.Now())
+	return m.decorum(life, append([]string{"crawl"}, args...)...)
+}
+
+// lasted returns how long ago the first request of the crawl was; 0 if there was none.
+func (m *machine) lasted() time.Duration {
+	if log := m.web.Log(); len(log) > 0 {
+		return time.Since(log[0].Start)
+	}
+	return 0
+}
+
+// decorum runs the command, and kills it after a time, 0: never.
+func (m *machine) decorum(life time.Duration, args ...string) run {
+	m.t.Helper()
+	program, err := build()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	c := exec.Command(program, args...)
+	c.Stderr, c.WaitDelay = &stderr, 10*time.Second
+	if err := c.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	limit := life
+	if life == 0 {
+		limit = hangs
+	}
+	kill := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+	err = c.Wait()
+	ended := !kill.Stop()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		m.t.Fatal(err)
+	}
+	return run{code: c.ProcessState.ExitCode(), stderr: stderr.String(), hung: ended && life == 0}
+}
+
+// lastLine returns what a process said last.
+func (r run) lastLine() string {
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,60 @@
+package powercut
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+)
+
+// What the web is like: it takes some seconds to crawl.
+const (
+	delay = 100 * time.Millisecond // the rest of a host
+	hosts = 6
+	pages = 12 // of a host
+)
+
+func hostName(i int) string { return fmt.Sprintf("h%d.example", i%hosts) }
+
+// newWeb returns a web in which each page leads to the next ones, so that a URL that is
+// lost loses the rest: with a Crawl-delay, a robots.txt behind a redirect, closed pages,
+// redirects and sitemaps.
+func newWeb() *crawltest.Web {
+	var sites []crawltest.Site
+	var seeds []string
+	for i := range hosts {
+		sites = append(sites, newSite(i))
+		seeds = append(seeds, "http://"+hostName(i)+"/")
+	}
+	web := crawltest.New(sites...)
+	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 100}
+	return web
+}
+
+func newSite(i int) crawltest.Site {
+	host, site := hostName(i), map[string]crawltest.Page{}
+	text, rest := "User-agent: *\nDisallow: /closed\n", time.Duration(0)
+	if i == 0 {
+		text, rest = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
+	}
+	robots := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
+	if i == 1 {
+		site["/rules.txt"] = crawltest.Always(crawltest.Text(text))
+		robots = crawltest.Redirect(http.StatusFound, "/rules.txt")
+	}
+	for p := range pages {
+		site[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+			`<title>Page %d of %s</title><a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
+			p, host, p+1, p+2, p, hostName(i+1), p)))
+	}
+	site[fmt.Sprintf("/%d", pages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://"+hostName(i+3)+"/moved"))
+	site["/moved"] = crawltest.Always(crawltest.HTML("moved"))
+	site["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, "/0"))
+	site["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
+	site["/listed"] = crawltest.Always(crawltest.HTML("listed"))
+	return crawltest.Site{Host: host, Pages: site, Robots: crawltest.Lasting(crawltest.Robots{
+		Answer: robots, Delay: rest, Disallow: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+}
