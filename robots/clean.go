@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -11,8 +12,15 @@ import (
 // do not change what a page shows (CLEAN-01). It is immutable and safe for
 // concurrent use. A nil Cleaner takes off nothing.
 type Cleaner struct {
-	places []pattern        // of each line: the paths that it is about
-	lines  map[string][]int // of each parameter: the lines that name it
+	places []cleanPlace
+	lines  map[string]*cleanLines // of each parameter: the lines that name it
+	wild   int                    // places with wildcards
+}
+
+// A cleanPlace is what the path of a Clean-param line matches.
+type cleanPlace struct {
+	pattern pattern
+	pairs   pairs // of its literals, if it has wildcards
 }
 
 const (
@@ -22,21 +30,36 @@ const (
 	// mostClean is how many such lines of a file are heeded. It bounds the work
 	// that a file can make of every URL; what is not taken off does no harm.
 	mostClean = 1024
+	// maxCleanWild is how many of them may have wildcards: a line with wildcards may
+	// have to look at the whole path.
+	maxCleanWild = 128
+	// maxCleanWildcards is how many wildcards the path of a line may have, one at its
+	// end not counted. A line with more is ignored.
+	maxCleanWildcards = 16
 )
 
 // Cleaner returns what the file's Clean-param lines say. They hold for every
 // agent, wherever they stand (CLEAN-07, GRP-18). It is nil if there are none.
 func (f *File) Cleaner() *Cleaner {
-	c := &Cleaner{lines: make(map[string][]int)}
-	for _, l := range f.lines {
-		if l.field == cleanParam && len(c.places) < mostClean {
-			c.add(l.value)
-		}
-	}
-	if len(c.places) == 0 {
+	c, heeded := f.cleaner()
+	if len(heeded) == 0 {
 		return nil
 	}
 	return c
+}
+
+// cleaner returns a Cleaner, which may be without lines, and its lines.
+func (f *File) cleaner() (c *Cleaner, heeded []line) {
+	c = &Cleaner{lines: make(map[string]*cleanLines)}
+	for _, l := range f.lines {
+		if l.field == cleanParam && len(c.places) < mostClean {
+			c.add(l.value)
+			if len(c.places) > len(heeded) {
+				heeded = append(heeded, l)
+			}
+		}
+	}
+	return c, heeded
 }
 
 // add heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
@@ -52,13 +75,24 @@ func (c *Cleaner) add(value string) {
 	case len(words) != 2 || !validPlace(words[1]):
 		return
 	}
-	number := len(c.places)
+	place := compilePattern(words[1])
+	if len(place.tail) > maxCleanWildcards || len(place.tail) > 0 && c.wild == maxCleanWild {
+		return
+	}
 	for name := range strings.SplitSeq(words[0], "&") {
 		if name = inURL(name); name != "" {
-			c.lines[name] = append(c.lines[name], number)
+			if c.lines[name] == nil {
+				c.lines[name] = &cleanLines{}
+			}
+			c.lines[name].add(len(c.places))
 		}
 	}
-	c.places = append(c.places, compilePattern(words[1]))
+	p := cleanPlace{pattern: place}
+	if len(place.tail) > 0 {
+		c.wild++
+		p.pairs = place.pairs()
+	}
+	c.places = append(c.places, p)
 }
 
 // validPlace reports whether s is fit for the second field (CLEAN-10,
@@ -94,8 +128,11 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 	if !ok {
 		return u
 	}
-	about := c.about(path)
-	if about == (lineSet{}) || !c.takesAny(query, &about) {
+	about := c.named(query)
+	if about == (lineSet{}) {
+		return u
+	}
+	if c.keepMatching(&about, path); about == (lineSet{}) {
 		return u
 	}
 	before := len(u.String()) - len(query) - len("?")
@@ -109,35 +146,95 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 // A lineSet is a set of Clean-param lines.
 type lineSet [mostClean / 64]uint64
 
-// about returns the lines whose place path is in. Each is asked once, however
-// many parameters there are.
-func (c *Cleaner) about(path string) (set lineSet) {
-	for i := range c.places {
-		if c.places[i].match(path) {
-			set[i/64] |= 1 << (i % 64)
+// fewLines is how many lines are kept as a list: as many as a lineSet has words.
+const fewLines = mostClean / 64
+
+// cleanLines are the lines that name a parameter: a list while it is short, and a set
+// when it is not. So a file that names a parameter everywhere makes no URL costlier.
+type cleanLines struct {
+	few  []uint16 // ascending
+	many *lineSet // nil: they are in few
+}
+
+// add adds a line; they come in order.
+func (l *cleanLines) add(line int) {
+	switch n := len(l.few); {
+	case l.many != nil:
+		l.many[line/64] |= 1 << (line % 64)
+	case n > 0 && int(l.few[n-1]) == line: // named twice
+	case n < fewLines:
+		l.few = append(l.few, uint16(line))
+	default:
+		l.many = &lineSet{}
+		l.addTo(l.many)
+		l.many[line/64] |= 1 << (line % 64)
+		l.few = nil
+	}
+}
+
+// addTo adds the lines to a set.
+func (l *cleanLines) addTo(set *lineSet) {
+	for _, line := range l.few {
+		set[line/64] |= 1 << (line % 64)
+	}
+	if l.many != nil {
+		for i := range set {
+			set[i] |= l.many[i]
+		}
+	}
+}
+
+// intersects reports whether a line is in a set.
+func (l *cleanLines) intersects(set *lineSet) bool {
+	for _, line := range l.few {
+		if set[line/64]&(1<<(line%64)) != 0 {
+			return true
+		}
+	}
+	if l.many != nil {
+		for i := range set {
+			if set[i]&l.many[i] != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// named returns the lines that name a parameter of query.
+func (c *Cleaner) named(query string) (set lineSet) {
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if l := c.lines[name]; l != nil {
+			l.addTo(&set)
 		}
 	}
 	return set
 }
 
+// keepMatching removes the lines from set whose place path is not in. Each place is
+// matched once, however many parameters there are.
+func (c *Cleaner) keepMatching(set *lineSet, path string) {
+	here, known := pairs(0), false
+	for i, word := range set {
+		for ; word != 0; word &= word - 1 {
+			bit := bits.TrailingZeros64(word)
+			p := &c.places[i*64+bit]
+			if p.pairs != 0 && !known {
+				here, known = pairsOf(path), true
+			}
+			if p.pairs&^here != 0 || !p.pattern.match(path) {
+				set[i] &^= 1 << bit
+			}
+		}
+	}
+}
+
 // takes reports whether one of the lines takes a parameter off.
 func (c *Cleaner) takes(parameter string, about *lineSet) bool {
 	name, _, _ := strings.Cut(parameter, "=")
-	for _, i := range c.lines[name] {
-		if about[i/64]&(1<<(i%64)) != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Cleaner) takesAny(query string, about *lineSet) bool {
-	for parameter := range strings.SplitSeq(query, "&") {
-		if c.takes(parameter, about) {
-			return true
-		}
-	}
-	return false
+	l := c.lines[name]
+	return l != nil && l.intersects(about)
 }
 
 // without returns page and what is left of its query.

@@ -2,6 +2,7 @@ package robots
 
 import (
 	"context"
+	"math/bits"
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
@@ -15,33 +16,35 @@ type Taking struct {
 }
 
 // ExplainClean returns u as Cleaner.Clean does, and which line took what off.
-// Where several lines take the same parameter off, the first is named. It is for
-// people: it reads every line anew.
+// Where several lines take the same parameter off, the first is named.
 func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, taken []Taking) {
+	c, heeded := f.cleaner()
 	path, query, _ := strings.Cut(u.Path(), "?")
+	about := c.named(query)
+	c.keepMatching(&about, path)
 	for parameter := range strings.SplitSeq(query, "&") {
-		if l, ok := f.taker(path, parameter); ok {
+		name, _, _ := strings.Cut(parameter, "=")
+		if i, ok := c.lines[name].first(&about); ok {
+			l := heeded[i]
 			taken = append(taken, Taking{parameter, l.field.String() + ": " + l.value, int(l.number)})
 		}
 	}
-	return f.Cleaner().Clean(u), taken
+	return c.Clean(u), taken
 }
 
-// taker returns the first line that takes a parameter off URLs of the path.
-func (f *File) taker(path, parameter string) (line, bool) {
-	heeded := 0
-	for _, l := range f.lines {
-		if l.field != cleanParam || heeded == mostClean {
-			continue
-		}
-		one := Cleaner{lines: map[string][]int{}}
-		one.add(l.value)
-		heeded += len(one.places)
-		if about := one.about(path); one.takes(parameter, &about) {
-			return l, true
+// first returns the first of the lines that is in a set.
+func (l *cleanLines) first(set *lineSet) (line int, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	var both lineSet
+	l.addTo(&both)
+	for i := range both {
+		if word := both[i] & set[i]; word != 0 {
+			return i*64 + bits.TrailingZeros64(word), true
 		}
 	}
-	return line{}, false
+	return 0, false
 }
 
 // ExplainClean returns u as Clean does when the origin's file is in mind, and

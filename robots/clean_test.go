@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -68,22 +67,91 @@ func TestCleanAllocates(t *testing.T) {
 	}
 }
 
-// TestCleanManyLines pins that a file cannot make the work grow without bound
-// (CLEAN-08, MATCH-26).
-func TestCleanManyLines(t *testing.T) {
+// TestCleanLimits pins how many lines are heeded, and how many wildcards one may have.
+func TestCleanLimits(t *testing.T) {
 	var b strings.Builder
 	for i := range 10 * mostClean {
-		fmt.Fprintf(&b, "Clean-param: p%d&s /*a*a*a*a*a*b%d\n", i, i)
+		fmt.Fprintf(&b, "Clean-param: w%d /*a*b%d\nClean-param: p%d /p\n", i, i, i)
 	}
 	c := Parse([]byte(b.String()), Google).Cleaner()
-	if len(c.places) != mostClean {
-		t.Errorf("%d lines are heeded, want %d", len(c.places), mostClean)
+	if len(c.places) != mostClean || c.wild != maxCleanWild {
+		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.places), c.wild, mostClean, maxCleanWild)
 	}
-	u := mustURL(t, "https://example.com/"+strings.Repeat("a", 4000)+"?"+strings.Repeat("s&", 4000))
-	start := time.Now()
-	c.Clean(u)
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("took %v", took)
+	for stars, heeded := range map[int]bool{maxCleanWildcards: true, maxCleanWildcards + 1: false} {
+		line := "s " + strings.Repeat("*a", stars) + "*"
+		c := Parse([]byte("Clean-param: "+line), Google).Cleaner()
+		if (c != nil) != heeded {
+			t.Errorf("%d wildcards: heeded %v, want %v", stars, c != nil, heeded)
+		}
+		if fault := cleanFault(line); (fault == "") != heeded {
+			t.Errorf("%d wildcards: lint says %q", stars, fault)
+		}
+	}
+}
+
+// TestCleanHostile counts what a hostile file makes of a URL: the parts of places that
+// are looked for in its path, and the numbers of lines that are looked at. A file does
+// neither with names that the URL lacks, and none allocates.
+func TestCleanHostile(t *testing.T) {
+	for _, h := range hostileClean {
+		c := Parse([]byte(h.file), Google).Cleaner()
+		u := mustURL(t, "https://example.com"+h.path)
+		literals, numbers := cleanWork(c, u)
+		if most := mostClean + maxCleanWild*maxCleanWildcards; literals > most || strings.Contains(h.name, "other names") && literals > 0 {
+			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, most)
+		}
+		if most := fewLines * (1 + strings.Count(h.path, "&")); numbers > most {
+			t.Errorf("%s: %d numbers of lines are looked at, want at most %d", h.name, numbers, most)
+		}
+		if clean := c.Clean(u); clean != u {
+			continue // a URL was made
+		}
+		if n := testing.AllocsPerRun(10, func() { c.Clean(u) }); n > 0 {
+			t.Errorf("%s: %v allocations", h.name, n)
+		}
+	}
+}
+
+// cleanWork returns how many literals Clean looks for in the path of u, and how many
+// numbers of lines, or words of a set, it looks at for the parameters.
+func cleanWork(c *Cleaner, u decorum.URL) (literals, numbers int) {
+	if c == nil {
+		return 0, 0
+	}
+	_, query, _ := strings.Cut(u.Path(), "?")
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if l := c.lines[name]; l != nil && l.many != nil {
+			numbers += len(l.many)
+		} else if l != nil {
+			numbers += len(l.few)
+		}
+	}
+	about := c.named(query)
+	for i, p := range c.places {
+		if about[i/64]&(1<<(i%64)) != 0 {
+			literals += 1 + len(p.pattern.tail)
+		}
+	}
+	return literals, numbers
+}
+
+// TestCleanManyNames pins that a name in more lines than a list holds is found in each.
+func TestCleanManyNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "Clean-param: s&t%d /p%d/\n", i, i)
+	}
+	file := Parse([]byte(b.String()), Google)
+	for i := range 201 {
+		page := fmt.Sprintf("https://example.com/p%d/", i)
+		clean, taken := file.ExplainClean(mustURL(t, page+"?s=1&u=2"))
+		switch want := page + "?u=2"; {
+		case i < 200 && (clean.String() != want || len(taken) != 1 || taken[0].Line != i+1):
+			t.Errorf("%v, %v; want %s by line %d", clean, taken, want, i+1)
+		case i == 200 && len(taken) > 0:
+			t.Errorf("%v, %v; want nothing", clean, taken)
+		}
 	}
 }
 
@@ -209,6 +277,9 @@ func plainlyAbout(place, path string) bool {
 		return false
 	}
 	parts := strings.Split(place, "*")
+	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > maxCleanWildcards {
+		return false
+	}
 	rest, ok := strings.CutPrefix(path, parts[0])
 	for _, part := range parts[1:] {
 		var found bool
@@ -227,6 +298,45 @@ func BenchmarkClean(b *testing.B) {
 	} {
 		u := mustURL(b, "https://example.com"+path)
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Clean(u)
+			}
+		})
+	}
+}
+
+// hostileClean are files of about 500 KB whose lines are as costly as they may be, and
+// pages that they are costly for.
+var hostileClean = []struct{ name, file, path string }{
+	{"wildcards, other names", costlyLines(func(i int) string {
+		return fmt.Sprintf("p%d /%sb", i, strings.Repeat("*a", 200))
+	}), "/" + strings.Repeat("a", 1900) + "?page=2&sort=price"},
+	{"wildcards, the same name", costlyLines(func(i int) string {
+		return fmt.Sprintf("s /%sb%d", strings.Repeat("*a", 200), i)
+	}), "/" + strings.Repeat("a", 1900) + "?s=1&sort=price"},
+	{"a few wildcards, the same name", costlyLines(func(i int) string {
+		return fmt.Sprintf("s /*%sb*a%d", strings.Repeat("a", 200), i)
+	}), "/" + strings.Repeat("a", 1900) + "?s=1&sort=price"},
+	{"a name many times", costlyLines(func(i int) string {
+		return strings.Repeat("t&", 200) + " /"
+	}), "/p?" + strings.Repeat("t&", 900)},
+}
+
+// costlyLines returns 1100 lines.
+func costlyLines(line func(i int) string) string {
+	var b strings.Builder
+	for i := range 1100 {
+		b.WriteString("Clean-param: " + line(i) + "\n")
+	}
+	return b.String()
+}
+
+func BenchmarkCleanHostile(b *testing.B) {
+	for _, h := range hostileClean {
+		c := Parse([]byte(h.file), Google).Cleaner()
+		u := mustURL(b, "https://example.com"+h.path)
+		b.Run(h.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.Clean(u)

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -64,6 +65,8 @@ func cleanFault(value string) string {
 		return "the path does not begin with /"
 	case strings.Trim(path, letters+digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
+	case path != "" && len(compilePattern(path).tail) > maxCleanWildcards:
+		return fmt.Sprintf("more than %d wildcards in the path", maxCleanWildcards)
 	}
 	return ""
 }
