@@ -73,7 +73,7 @@ func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
 	lookup := errors.As(err, &dns)
 	for _, n := range errnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
-			if n.evidence == politeness.Probable && isFamily(err) {
+			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && isFamily(err) {
 				return politeness.Possible, whyManyFail, true
 			}
 			return n.evidence, n.why, true
@@ -136,6 +136,7 @@ func (c *Crawler) blame(ctx context.Context, v *Visit) {
 		return
 	case v.Response != nil || spoke(v.Err):
 		c.Limits.Breaker().Answered(v.host(), v.Start)
+		c.memos.answered(v.Lease)
 		if !c.lag.late(v) {
 			c.Limits.Load().Answered()
 		}
@@ -144,7 +145,7 @@ func (c *Crawler) blame(ctx context.Context, v *Visit) {
 	default:
 		c.blameFailure(ctx, v)
 	}
-	c.logBreaker()
+	c.logBreaker(v)
 }
 
 // spoke reports whether err shows that the server was reached.
@@ -161,8 +162,10 @@ func (c *Crawler) blameFailure(ctx context.Context, v *Visit) {
 	}
 	if isTimeout(v.Err) && c.lag.late(v) {
 		c.Limits.Load().Overloaded(v.End, v.Start)
-		v.setLocal("this machine is too busy")
-		return
+		if c.memos.excuse(v.Lease) {
+			v.setLocal("this machine is too busy")
+			return
+		}
 	}
 	if evidence == politeness.Certain {
 		c.Limits.Load().Overloaded(v.End, v.Start)
@@ -227,12 +230,12 @@ func (v *Visit) setLocal(why string) {
 	v.brokenOff = true
 }
 
-// logBreaker logs that the crawl pauses, or goes on, because of this machine.
-func (c *Crawler) logBreaker() {
+// logBreaker logs that, with v, visits pause, or go on, because of this machine.
+func (c *Crawler) logBreaker(v *Visit) {
 	switch s, changed := c.Limits.Breaker().Changed(); {
 	case !changed:
 	case s.Open:
-		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Why)
+		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Why, "error", v.Err)
 	case s.GaveUp:
 		c.Log.Warn("visits go on, and hosts are charged again: none has answered for too long",
 			"why", s.Why, "paused", time.Since(s.Since).Round(time.Second))

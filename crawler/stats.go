@@ -29,6 +29,12 @@ type Stats struct {
 	Renamed    int64 // that name another URL as their canonical one
 	Duplicates int64 // whose body is that of a page visited lately, of 50,000 at least
 
+	// Of the process: why no visit begins for now, except for one that tries whether this
+	// machine has a network again (empty: visits begin), and how many are made at a time
+	// because the machine is too busy for more (0: there is no such limit).
+	Paused     string
+	VisitLimit int
+
 	Folded int64 // sightings of URLs on http that were taken for their twins on https
 }
 
@@ -77,6 +83,12 @@ func (c *Crawler) Stats() Stats {
 		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
 		Withheld: t.withheld.Load(), TDMReps: t.reservations.Load(),
 		Renamed: t.renamed.Load(), Duplicates: t.duplicates.Load(),
+	}
+	if c.Limits != nil {
+		if b := c.Limits.Breaker().State(); b.Open {
+			s.Paused = b.Why
+		}
+		s.VisitLimit = c.Limits.Load().Limit()
 	}
 	if c.Frontier != nil {
 		s.Folded = c.Frontier.Folded()

@@ -1,0 +1,135 @@
+//go:build unix
+
+package crawler_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// withoutDescriptors is the variable that makes the test of this process the crawl of
+// TestNoDescriptors, and holds the address of its server.
+const withoutDescriptors = "CRAWLER_TEST_DESCRIPTORS"
+
+// A starved is what a crawl that had no descriptors says of itself.
+type starved struct {
+	Stats  crawler.Stats
+	Closed []string // origins whose robots.txt could not be had
+	Error  string   // of the run
+}
+
+// TestNoDescriptors: while a process has no file descriptors left, no host is closed and
+// no page is lost; when it has some again, all pages are visited.
+func TestNoDescriptors(t *testing.T) {
+	const hosts, pages = 12, 1
+	if server := os.Getenv(withoutDescriptors); server != "" {
+		if err := json.NewEncoder(os.Stdout).Encode(starve(t, server, hosts, pages)); err != nil {
+			t.Fatal(err)
+		}
+		os.Exit(0)
+	}
+	web, seeds := manyHosts(hosts, pages)
+	server, err := web.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, self, "-test.run=^TestNoDescriptors$")
+	c.Env, c.Stderr = append(os.Environ(), withoutDescriptors+"="+server.Addr), os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var got starved
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wereVisited(t, web, seeds)
+	st := got.Stats
+	if got.Error != "" || st.Pages != hosts*pages || st.Errors != 0 || st.Retries != 0 || st.Local == 0 || len(got.Closed) > 0 {
+		t.Errorf("the crawl ended with %q, %d pages, %d errors, %d retries, %d local failures, and closed %v; want %d pages and local failures alone",
+			got.Error, st.Pages, st.Errors, st.Retries, st.Local, got.Closed, hosts*pages)
+	}
+}
+
+// starve crawls, and takes all descriptors of the process from the beginning on until
+// the crawl has paused for that.
+func starve(t *testing.T, server string, hosts, pages int) (got starved) {
+	to, err := collyfetch.ParseConnectTo("::" + server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seeds []string
+	for host := range hosts {
+		for page := range pages {
+			seeds = append(seeds, fmt.Sprintf("http://site%d.test/%d", host, page))
+		}
+	}
+	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.Config{}), seeds...)
+	c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Fetcher = fetcher
+	var mu sync.Mutex // guards got.Closed
+	c.Hooks.Learnt = func(l robots.Lesson) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !l.Open {
+			got.Closed = append(got.Closed, l.Origin.String())
+		}
+	}
+	taken := takeDescriptors(t)
+	over := make(chan error)
+	go func() { over <- c.Run(t.Context()) }()
+	for c.Stats().Paused == "" && c.Stats().Errors == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for _, f := range taken {
+		f.Close()
+	}
+	if err := <-over; err != nil {
+		got.Error = err.Error()
+	}
+	got.Stats = c.Stats()
+	return got
+}
+
+// takeDescriptors opens files until the process may open no more.
+func takeDescriptors(t *testing.T) (taken []*os.File) {
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		f, err := os.Open(os.DevNull)
+		if errors.Is(err, syscall.EMFILE) {
+			return taken
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, f)
+	}
+}

@@ -1,0 +1,145 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum/politeness"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// A timeoutError is a time-out as fetchers have it.
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "no whole answer within 30s" }
+func (timeoutError) Timeout() bool { return true }
+
+// TestEvidence: which errors speak of this machine.
+func TestEvidence(t *testing.T) {
+	connect := func(addr string, errno syscall.Errno) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, addr)), Err: os.NewSyscallError("connect", errno)}
+	}
+	dns := func(text string, notFound bool) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: text, Name: "a.test", IsNotFound: notFound}}
+	}
+	const possible, probable, certain, none = politeness.Possible, politeness.Probable, politeness.Certain, politeness.Evidence(99)
+	tests := []struct {
+		name string
+		err  error
+		want politeness.Evidence
+	}{
+		{"no descriptor for a socket", connect("192.0.2.1:80", syscall.EMFILE), certain},
+		{"no descriptor for a look-up", dns("dial udp 10.0.0.1:53: socket: too many open files", false), certain},
+		{"no descriptor in the system", connect("192.0.2.1:80", syscall.ENFILE), certain},
+		{"no buffers", connect("192.0.2.1:80", syscall.ENOBUFS), certain},
+		{"no local port", connect("192.0.2.1:80", syscall.EADDRINUSE), probable},
+		{"network down", connect("192.0.2.1:80", syscall.ENETDOWN), probable},
+		{"firewall", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EPERM)}, probable},
+		{"no route to the name server", dns("dial udp 10.0.0.1:53: connect: network is unreachable", false), probable},
+		{"name server refuses", dns("read udp 127.0.0.1:4000->127.0.0.1:53: read: connection refused", false), probable},
+		{"proxy", &NetworkFault{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
+		{"name server fails for a name", dns("server misbehaving", false), possible},
+		{"host refuses", connect("192.0.2.1:80", syscall.ECONNREFUSED), possible},
+		{"host unreachable", connect("192.0.2.1:80", syscall.EHOSTUNREACH), possible},
+		{"time-out", fmt.Errorf("fetch: %w", timeoutError{}), possible},
+		{"no such name", dns("no such host", true), none},
+		{"reset", os.NewSyscallError("read", syscall.ECONNRESET), none},
+		{"cut", io.ErrUnexpectedEOF, none},
+	}
+	for _, tt := range tests {
+		got, why, ok := evidenceOf(tt.err)
+		if !ok {
+			got = none
+		}
+		if got != tt.want || ok && why == "" {
+			t.Errorf("%s: evidence %d (%q), want %d", tt.name, got, why, tt.want)
+		}
+	}
+}
+
+// TestEvidenceOfOneFamily: a host of which all addresses are of the version of IP that
+// this machine has no route for is not taken for an outage.
+func TestEvidenceOfOneFamily(t *testing.T) {
+	conn, err := net.Dial("udp4", "192.0.2.1:9")
+	if err != nil {
+		t.Skip("this machine has no route for IPv4:", err)
+	}
+	conn.Close()
+	err = &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, "[2001:db8::2]:80")),
+		Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+	if got, _, _ := evidenceOf(err); got != politeness.Possible {
+		t.Errorf("evidence %d, want Possible", got)
+	}
+}
+
+// TestTimeoutsOfABusyMachine: a time-out while timers are late is not charged to the
+// host, thrice in a row at most, and lowers the number of visits at a time; one while
+// they are in time is charged.
+func TestTimeoutsOfABusyMachine(t *testing.T) {
+	c := &Crawler{Limits: politeness.NewLimits(politeness.LimitsConfig{}), Log: slog.New(slog.DiscardHandler)}
+	lease := storage.Lease{Token: 1}
+	c.memos.take(lease)
+	start := time.Now()
+	visit := func(lag time.Duration) *Visit {
+		start = start.Add(time.Minute)
+		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{}, lag: lag, slots: 1}
+		c.blame(context.Background(), v)
+		return v
+	}
+	for range 8 {
+		if _, err := c.Limits.Request(start, fmt.Sprint(start), politeness.Wish{}); err != nil {
+			t.Fatal(err)
+		}
+		start = start.Add(time.Second)
+	}
+	if v := visit(2 * time.Second); isLocal(v) || c.Limits.Load().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limits.Load().Limit())
+	}
+	for n := range maxExcused + 1 {
+		v := visit(4 * time.Second)
+		if want := n < maxExcused; isLocal(v) != want || !errors.Is(v.Err, timeoutError{}) {
+			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
+		}
+	}
+	if limit := c.Limits.Load().Limit(); limit != 1 {
+		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
+	}
+}
+
+// TestLagMeter: it adds up by how much ticks are late, while visits are under way.
+func TestLagMeter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m lagMeter
+		before := m.begin()
+		time.Sleep(time.Minute) // in time, by the clock of the bubble
+		m.mu.Lock()
+		m.due = time.Now().Add(-3 * time.Second) // as of a process that was not run for so long
+		m.mu.Unlock()
+		if got := m.end() - before; got != 3*time.Second {
+			t.Errorf("the lag is %v, want 3s", got)
+		}
+		m.begin()
+		if got := m.end(); got != 3*time.Second {
+			t.Errorf("the lag is %v in sum, want 3s", got)
+		}
+	})
+}
+
+func mustAddrPort(t *testing.T, s string) netip.AddrPort {
+	t.Helper()
+	ap, err := netip.ParseAddrPort(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ap
+}
