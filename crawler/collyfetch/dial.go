@@ -1,10 +1,10 @@
 package collyfetch
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -161,10 +161,19 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 		if err == nil {
 			return conn, nil
 		}
-		first = cmp.Or(first, err)
+		if first == nil || isRoute(first) && !isRoute(err) {
+			first = err
+		}
 	}
 	n.names.forget(host) // it may have moved
 	return nil, first
+}
+
+// isRoute reports whether err says that this machine has no way to an address, as to
+// those of IPv6 where it only has IPv4. What another address of the same host says goes
+// before it.
+func isRoute(err error) bool {
+	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
 // try connects to an address in its share of the time that is left, with so

@@ -60,7 +60,7 @@ func (n *network) throughProxy(t *http.Transport) {
 
 // dialProxy connects to an HTTP proxy.
 func (n *network) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	conn, err := proxyDialer{}.DialContext(ctx, network, addr)
 	if err != nil || n.cfg.Proxy.Scheme == "http" {
 		return conn, err
 	}
@@ -71,6 +71,21 @@ func (n *network) dialProxy(ctx context.Context, network, addr string) (net.Conn
 	return encrypted, nil
 }
 
+// A proxyDialer connects to a proxy. That it cannot be reached is no host's fault.
+type proxyDialer struct{ net.Dialer }
+
+func (d proxyDialer) Dial(network, addr string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, addr)
+}
+
+func (d proxyDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.Dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, &crawler.NetworkFault{Why: "the proxy cannot be reached", Err: err}
+	}
+	return conn, nil
+}
+
 // dialSOCKS connects to addr, a host and a port, through a SOCKS5 proxy. With
 // socks5 it is given the address that has been admitted.
 func (n *network) dialSOCKS(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -79,7 +94,7 @@ func (n *network) dialSOCKS(ctx context.Context, network, addr string) (net.Conn
 		password, _ := user.Password()
 		auth = &proxy.Auth{User: user.Username(), Password: password}
 	}
-	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, new(net.Dialer))
+	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, proxyDialer{})
 	if err != nil {
 		return nil, err
 	}

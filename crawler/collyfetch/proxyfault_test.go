@@ -1,0 +1,32 @@
+package collyfetch_test
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+)
+
+// TestProxyOutOfReach: that a proxy cannot be reached is not taken for a fault of the
+// host behind it.
+func TestProxyOutOfReach(t *testing.T) {
+	l := listen(t, "127.0.0.2:0")
+	addr := l.Addr().String()
+	l.Close()
+	_, resolver := newNames(t, zone{"example.com": always("127.0.0.3")})
+	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
+		proxy, err := url.Parse(scheme + "://" + addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fetcher := collyfetch.NewWith(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
+		for _, u := range []string{"http://example.com/", "https://example.com/"} {
+			_, err := fetcher.Fetch(t.Context(), pageTicket(t, u))
+			if fault := new(crawler.NetworkFault); !errors.As(err, &fault) {
+				t.Errorf("%s, %s: %v, want a NetworkFault", scheme, u, err)
+			}
+		}
+	}
+}
