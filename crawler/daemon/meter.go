@@ -86,6 +86,18 @@ func (m *meter) read() api.Stats {
 	return m.stats()
 }
 
+// machine returns why no visit begins for now, and how many are made at a time because the
+// machine is too busy for more: see crawler.Stats.
+func (m *meter) machine() (paused string, visitLimit int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now == nil {
+		return "", 0
+	}
+	s := m.now.Stats()
+	return s.Paused, s.VisitLimit
+}
+
 // stats needs the lock.
 func (m *meter) stats() api.Stats {
 	s := m.past
@@ -102,6 +114,7 @@ func (m *meter) stats() api.Stats {
 	s.Retries += now.Retries
 	s.GivenUp += now.Failed
 	s.Panics += now.Panics
+	s.Local += now.Local
 	return s
 }
 

@@ -67,7 +67,11 @@ func (p *progress) run(over <-chan struct{}, s *screen, drawn bool) {
 func (p *progress) line(ctx context.Context, now time.Time) string {
 	st := p.stats()
 	rate := p.rate(now, st.Pages)
-	parts := []string{fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate)}
+	var parts []string
+	if st.Paused != "" {
+		parts = append(parts, "paused: "+st.Paused)
+	}
+	parts = append(parts, fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate))
 	if c, err := p.counts(ctx); err == nil {
 		parts = append(parts, fmt.Sprintf("hosts %d due, %d waiting", c.Due, c.Hosts-c.Due), fmt.Sprintf("%d queued", c.Queued))
 		if c.Resting > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,5 +110,14 @@ func TestApproximate(t *testing.T) {
 		if got := approximate(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
+	}
+}
+
+// TestProgressPaused: a crawl that is paused because this machine has no network says so.
+func TestProgressPaused(t *testing.T) {
+	p := &progress{stats: func() crawler.Stats { return crawler.Stats{Pages: 7, Paused: "the network is unreachable"} },
+		counts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+	if got, want := p.line(t.Context(), time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q first", got, want)
 	}
 }

@@ -61,6 +61,10 @@ func (r *runner) show(ctx context.Context) api.Project {
 		p.UserAgent = ed.project.userAgent()
 	}
 	p.Stats, p.Rate = r.meter.read(), r.meter.rate()
+	p.Paused, p.VisitLimit = r.meter.machine()
+	if p.Paused != "" && p.Why == "" {
+		p.Why = "visits are paused, and no host is charged: " + p.Paused
+	}
 	if lost := r.lost(); lost != nil && p.Why == "" {
 		p.Why = lost.Error()
 	}

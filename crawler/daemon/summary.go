@@ -24,6 +24,9 @@ func (j *job) summary(ctx context.Context, end error) string {
 	if failed := failures(st); failed != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failed)
 	}
+	if st.Local > 0 {
+		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.Local)
+	}
 	if refused := sightings(j.frontier.Refusals()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}

@@ -106,9 +106,15 @@ type Project struct {
 	UserAgent string    `json:"user_agent"`           // of its requests; empty until its file makes sense
 	Handler   string    `json:"handler,omitempty"`    // its callbacks; empty: links are followed
 	Workers   int       `json:"workers"`              // visits at a time, of all hosts
-	Stats     Stats     `json:"stats"`
-	Counts    Counts    `json:"counts"`
-	Rate      Sample    `json:"rate"` // of the last seconds
+	// Paused is why no visit begins for now, though the project runs: this machine lacks a
+	// network, or descriptors. Absent: visits begin.
+	Paused string `json:"paused,omitempty"`
+	// VisitLimit is how many visits all projects make at a time because the machine is too
+	// busy for more. Absent: there is no such limit.
+	VisitLimit int    `json:"visit_limit,omitempty"`
+	Stats      Stats  `json:"stats"`
+	Counts     Counts `json:"counts"`
+	Rate       Sample `json:"rate"` // of the last seconds
 	// Shortfall is the most by which a rest of a host fell short, over all runs: it must be 0.
 	Shortfall Milliseconds `json:"shortfall_ms"`
 }
@@ -124,6 +130,7 @@ type Stats struct {
 	Retries  int64 `json:"retries"`  // visits to pages that failed, and are tried again later
 	GivenUp  int64 `json:"given_up"` // pages that had failed too often
 	Panics   int64 `json:"panics"`   // of callbacks
+	Local    int64 `json:"local"`    // visits that failed on this machine; they are made again, and no host is charged
 }
 
 // Counts are what a project's frontier holds.

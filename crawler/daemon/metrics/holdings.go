@@ -14,6 +14,8 @@ var (
 	queuedDesc    = prometheus.NewDesc(prefix+"_queued", "URLs in queues, of all projects.", nil, nil)
 	hostsDesc     = prometheus.NewDesc(prefix+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
 	shortfallDesc = prometheus.NewDesc(prefix+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
+	pausedDesc    = prometheus.NewDesc(prefix+"_visits_paused", "1 while no visit begins because they fail on this machine, for lack of a network or of descriptors, else 0.", nil, nil)
+	limitDesc     = prometheus.NewDesc(prefix+"_visit_limit", "Visits at a time, of all projects, where the machine is too busy for more; 0: no such limit.", nil, nil)
 	projectsDesc  = prometheus.NewDesc(prefix+"_projects", "Projects, by state.", []string{"state"}, nil)
 )
 
@@ -28,7 +30,7 @@ type holdings struct {
 
 // Describe is part of prometheus.Collector.
 func (h *holdings) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, projectsDesc} {
+	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, limitDesc, projectsDesc} {
 		ch <- d
 	}
 }
@@ -43,7 +45,7 @@ func (h *holdings) Collect(ch chan<- prometheus.Metric) {
 		h.log.Warn("metrics lack what projects hold", "error", err)
 		return
 	}
-	var queued, due, hosts int
+	var queued, due, hosts, paused, limit int
 	var shortfall api.Milliseconds
 	states := map[api.State]int{api.Running: 0, api.Pausing: 0, api.Paused: 0, api.Stopped: 0, api.Done: 0, api.Failed: 0}
 	for _, p := range projects {
@@ -52,6 +54,10 @@ func (h *holdings) Collect(ch chan<- prometheus.Metric) {
 		hosts += p.Counts.Hosts
 		shortfall = max(shortfall, p.Shortfall)
 		states[p.State]++
+		if p.Paused != "" {
+			paused = 1
+		}
+		limit = max(limit, p.VisitLimit)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -59,6 +65,8 @@ func (h *holdings) Collect(ch chan<- prometheus.Metric) {
 	gauge(queuedDesc, float64(queued))
 	gauge(hostsDesc, float64(due), "due")
 	gauge(hostsDesc, float64(hosts-due), "waiting")
+	gauge(pausedDesc, float64(paused))
+	gauge(limitDesc, float64(limit))
 	gauge(shortfallDesc, time.Duration(shortfall).Seconds())
 	for state, n := range states {
 		gauge(projectsDesc, float64(n), string(state))

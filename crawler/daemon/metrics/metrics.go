@@ -43,6 +43,7 @@ type Metrics struct {
 	panics     prometheus.Counter
 	withheld   prometheus.Counter
 	retries    *prometheus.CounterVec
+	local      prometheus.Counter
 }
 
 // New returns metrics of a daemon that has done nothing yet. What projects hold
@@ -60,9 +61,10 @@ func New(projects func(context.Context) ([]api.Project, error), log *slog.Logger
 		commits:    histogram("store_commit_seconds", "Time to make changes of the state durable.", prometheus.ExponentialBuckets(0.001, 2, 14)),
 		panics:     counter("callback_panics_total", "Visits whose callbacks panicked."),
 		withheld:   counter("pages_withheld_total", "Pages whose site asks not to use them for what the crawl is for."),
+		local:      counter("local_failures_total", "Visits that failed on this machine; they are made again, and no host is charged."),
 		retries:    counters("retries_total", "Pages that will be asked for again because they failed, by the class of failure.", "reason"),
 	}
-	m.registry.MustRegister(m.visits, m.took, m.bytes, m.discovered, m.refused, m.robots, m.rechecks, m.commits, m.panics, m.withheld, m.retries,
+	m.registry.MustRegister(m.visits, m.took, m.bytes, m.discovered, m.refused, m.robots, m.rechecks, m.commits, m.panics, m.withheld, m.retries, m.local,
 		&holdings{projects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -103,6 +105,9 @@ func (m *Metrics) visited(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.Panicked) {
 		m.panics.Inc()
 	}
+	if errors.Is(v.Err, decorum.Local) {
+		m.local.Inc()
+	}
 	if !v.Sent() {
 		return
 	}
@@ -127,7 +132,12 @@ func (m *Metrics) Refused(_ storage.Entry, err error) {
 }
 
 // turnedDown counts a URL whose turn it was, and that was not visited.
-func (m *Metrics) turnedDown(err error) { m.refused.WithLabelValues(reasonOf(err)).Inc() }
+func (m *Metrics) turnedDown(err error) {
+	m.refused.WithLabelValues(reasonOf(err)).Inc()
+	if errors.Is(err, decorum.Local) {
+		m.local.Inc()
+	}
+}
 
 // reasonOf returns why a URL was not visited, in a word.
 func reasonOf(err error) string {
