@@ -17,7 +17,7 @@ var settings = []struct {
 	opts Options
 }{
 	{"defaults", Options{}},
-	{"small", Options{Window: 2, Cached: 4, FlushSize: 5, Held: 30, FlushEvery: time.Millisecond, noSync: true, foldPages: 8}},
+	{"small", Options{Window: 2, Cached: 4, FlushSize: 5, Held: 30, FlushEvery: time.Millisecond, noSync: true, foldPages: 8, Hosts: 1}},
 }
 
 func TestStore(t *testing.T) {

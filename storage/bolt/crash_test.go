@@ -73,7 +73,7 @@ func TestCrashChild(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestCrash")
 	}
-	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Held: 300, Window: 4, noSync: true, RestartDelay: 1, foldPages: 6})
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Held: 300, Window: 4, noSync: true, RestartDelay: 1, foldPages: 6, Hosts: 2})
 	must(t, err)
 	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
 	must(t, err)

@@ -34,7 +34,8 @@
 //
 // # What is in memory
 //
-// The origins that have something to hand out, and their hosts; the heads of
+// The hosts that have something to hand out, up to Options.Hosts, and their
+// origins; of hosts beyond, which are idle, when their turn comes; the heads of
 // queues that were asked for; changes that are not folded. URLs are on disk: a
 // queue is read from there, some URLs at a time, as it is worked off. An origin
 // that holds nothing is forgotten, and read back when it is met again. A lease

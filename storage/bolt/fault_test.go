@@ -31,7 +31,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	t.Logf("STORAGETEST_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	opts := Options{FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 60, Cached: 10, Window: 2, noSync: true, foldPages: 8,
+	opts := Options{FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 60, Cached: 10, Window: 2, noSync: true, foldPages: 8, Hosts: 1,
 		Now: func() time.Time { return faultNow }}
 	s := openStill(t, dir, opts)
 	w := &faultWalk{T: t, r: r, s: s, now: faultNow.AddDate(100, 0, 0)}

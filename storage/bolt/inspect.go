@@ -68,8 +68,12 @@ func (s *Store) info(tx *bbolt.Tx, number uint32) (storage.OriginInfo, error) {
 			return storage.OriginInfo{}, err
 		}
 	}
-	o.host, o.Host = h, &h.Host
-	return o.info(), nil
+	o.host, o.Host, o.Queue = h, &h.Host, o
+	info := o.info()
+	if since, idle := s.idleSince(h, number); idle {
+		info.Next, _ = schedule.NextOf(&o.Origin, since)
+	}
+	return info, nil
 }
 
 func (o *origin) info() storage.OriginInfo {

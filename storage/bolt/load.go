@@ -49,7 +49,7 @@ func (s *Store) load() error {
 }
 
 // loadOrigins adds up the origins in the file that are not in memory, and
-// takes those into it that are in play.
+// takes those into it that are in play, or into the schedule as idle.
 func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 	names := bucketOf(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
@@ -73,6 +73,9 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 			return err
 		}
 		s.turns.Update(&o.Origin)
+		if len(s.hosts) > s.hostsMost() {
+			s.evict(o.host)
+		}
 		return nil
 	})
 }

@@ -26,7 +26,11 @@ type Options struct {
 	// all queues together; each counts once, and once more for every 256 bytes of
 	// it. 0 means 131,072.
 	Cached int
-	// Share is what this store divides Held and Cached with. nil: with nobody.
+	// Hosts is how many hosts are kept in memory, in about 1 KiB each, that have
+	// URLs and no changes; of those beyond, which are read back when their turn
+	// comes, about 130 bytes are kept. 0 means 16,384.
+	Hosts int
+	// Share is what this store divides Held, Cached and Hosts with. nil: with nobody.
 	Share *Share
 	// Before is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
@@ -78,6 +82,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Cached <= 0 {
 		o.Cached = 1 << 17
+	}
+	if o.Hosts <= 0 {
+		o.Hosts = 1 << 14
 	}
 	if o.foldPages == 0 {
 		o.foldPages = foldPages

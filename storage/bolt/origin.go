@@ -14,7 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// guestsMost is how many origins are kept in memory because they were looked at.
+// guestsMost is how many origins are kept in memory because they were looked at;
+// not more than Options.Hosts.
 const guestsMost = 4096
 
 type host struct {
@@ -105,21 +106,32 @@ func (s *Store) meet(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	return o, nil
 }
 
-// admit takes an origin into memory, and its host.
+// admit takes an origin into memory, and its host. If that is idle, its other
+// origins come with it.
 func (s *Store) admit(tx *bbolt.Tx, o *origin) error {
-	h := s.hosts[o.name.Host()]
-	if h == nil {
-		h = &host{name: o.name.Host()}
-		if err := s.readHost(tx, h, o.number); err != nil {
-			return err
-		}
-		s.hosts[h.name] = h
+	if h := s.hosts[o.name.Host()]; h != nil {
+		s.link(o, h)
+		return nil
 	}
+	h := &host{name: o.name.Host()}
+	if err := s.readHost(tx, h, o.number); err != nil {
+		return err
+	}
+	idle := s.turns.Idle(h.number)
+	if idle == nil {
+		s.hosts[h.name] = h
+		s.link(o, h)
+		return nil
+	}
+	return s.wakeHost(tx, h, idle, o)
+}
+
+// link makes o an origin of a host that is in memory.
+func (s *Store) link(o *origin, h *host) {
 	h.origins++
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	s.origins[o.name] = o
 	s.numbers[o.number] = o
-	return nil
 }
 
 // readHost reads number and clock of a host. first is the number of one of its
@@ -160,18 +172,34 @@ func (s *Store) wind(h *host, clock schedule.Clock) {
 // entertain keeps an origin for a while, though it may hold nothing.
 func (s *Store) entertain(o *origin) {
 	s.guests = append(s.guests, o)
-	for len(s.guests) > guestsMost {
+	for len(s.guests) > min(guestsMost, s.hostsMost()) {
 		s.dismiss(s.guests[0])
 		s.guests = s.guests[1:]
 	}
 }
 
 // dismiss forgets an origin that holds nothing, and its host with the last of
-// its origins: they are in the file.
+// its origins: they are in the file. One that holds something it evicts, where
+// there are many hosts.
 func (s *Store) dismiss(o *origin) {
-	if s.numbers[o.number] != o || o.fresh != nil || o.folding != nil || len(o.out) > 0 || !o.isEmpty() {
+	if s.numbers[o.number] != o || !o.isFolded() {
 		return
 	}
+	if o.isEmpty() {
+		s.unlink(o)
+	}
+	if o.host.origins > 0 && len(s.hosts) > s.hostsMost() {
+		s.evict(o.host)
+	}
+}
+
+// isFolded reports whether all of o is in its place in the file.
+func (o *origin) isFolded() bool {
+	return o.fresh == nil && o.folding == nil && !o.unlogged && len(o.out) == 0
+}
+
+// unlink takes o out of memory, and its host with the last of its origins.
+func (s *Store) unlink(o *origin) {
 	delete(s.origins, o.name)
 	delete(s.numbers, o.number)
 	if o.host.origins--; o.host.origins == 0 {

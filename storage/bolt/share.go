@@ -3,8 +3,8 @@ package bolt
 import "sync/atomic"
 
 // A Share is memory for one store that several divide: each that is open has
-// an equal part of Options.Held and Options.Cached, and never less than
-// 4,096. The zero value is ready; a Share must not be copied.
+// an equal part of Options.Held, Options.Cached and Options.Hosts, and never less
+// than 4,096. The zero value is ready; a Share must not be copied.
 type Share struct{ stores atomic.Int64 }
 
 // leastShare keeps a store from writing every change by itself because a great

@@ -96,6 +96,9 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	s.expire(now)
 	var leases []storage.Lease
 	err := s.view(func(tx *bbolt.Tx) error {
+		if err := s.wakeNext(tx); err != nil {
+			return err
+		}
 		for len(leases) < max {
 			turn := s.turns.Turn(now)
 			if turn == nil {
@@ -103,6 +106,9 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 			}
 			if l, ok := s.lease(tx, turn.Queue, now, now.Add(ttl)); ok {
 				leases = append(leases, l)
+			}
+			if err := s.wakeNext(tx); err != nil {
+				return err
 			}
 		}
 		return nil

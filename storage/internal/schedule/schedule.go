@@ -143,6 +143,7 @@ type Schedule[Q Queue] struct {
 	holds heap[byHold[Q]] // origins with URLs under a dormant hold
 	rests heap[byRevisit[Q]]
 	out   heap[*Lease[Q]] // by when they run out
+	idle  idleHosts
 }
 
 // Now returns the latest time the schedule was told.

@@ -121,7 +121,10 @@ func (s *Schedule[Q]) Left() (Left, time.Time) {
 
 // Due counts the hosts that could be given a lease at the latest time known:
 // 1970, where since begins, if it was told none.
-func (s *Schedule[Q]) Due() int { return due(s.turns, max(0, Nanos(s.now)), 0) }
+func (s *Schedule[Q]) Due() int {
+	now := max(0, Nanos(s.now))
+	return due(s.turns, now, 0) + s.idle.due(now, 0)
+}
 
 // due counts the hosts of the heap from i down whose time has come. Below one
 // whose time has not, there is none.

@@ -1,0 +1,206 @@
+package bolt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// idleOptions never write by themselves: foldEverything does.
+func idleOptions(hosts int) Options {
+	return Options{Hosts: hosts, FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 1 << 24, noSync: true,
+		Now: func() time.Time { return faultNow }}
+}
+
+func openIdle(t testing.TB, path string, hosts int) *Store {
+	t.Helper()
+	s, err := Open(path, idleOptions(hosts))
+	must(t, err)
+	return s
+}
+
+// foldEverything writes all changes, and folds them.
+func foldEverything(t testing.TB, s *Store) {
+	t.Helper()
+	for range 1000 {
+		if well, _ := s.commit(); !well {
+			t.Fatal("cannot write")
+		}
+		if s.held == 0 {
+			return
+		}
+	}
+	t.Fatalf("%d changes are left", s.held)
+}
+
+// addHosts adds a URL of each of n hosts, every seventh on https, too.
+func addHosts(t testing.TB, s *Store, n int) {
+	t.Helper()
+	var batch []storage.Entry
+	for i := range n {
+		for _, scheme := range []string{"http", "https"}[:1+(i+1)%7/6] {
+			u, err := decorum.ParseURL(fmt.Sprintf("%s://h%d.example/", scheme, i))
+			must(t, err)
+			batch = append(batch, storage.Entry{URL: u, Source: storage.Link, Class: storage.Usual})
+		}
+	}
+	for len(batch) > 0 {
+		k := min(len(batch), 1000)
+		_, err := s.Add(t.Context(), batch[:k], 0)
+		must(t, err)
+		batch = batch[k:]
+	}
+}
+
+// spreadHosts makes each host due at a time of its own.
+func spreadHosts(t testing.TB, s *Store, n int) {
+	t.Helper()
+	leases, _, err := s.Lease(t.Context(), faultNow, time.Hour, n)
+	must(t, err)
+	for _, l := range leases {
+		var i int
+		_, err := fmt.Sscanf(l.URL.Origin().Host(), "h%d.", &i)
+		must(t, err)
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again,
+			Host: &storage.Host{Due: faultNow.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
+	}
+}
+
+// A store with idle hosts hands out the same URLs at the same times as one that has
+// all hosts in memory, through visits, retries, revisits, holds and restarts.
+func TestIdleHostsKeepTheirTurns(t *testing.T) {
+	const hosts, steps = 300, 1500
+	paths := [2]string{filepath.Join(t.TempDir(), "idle.db"), filepath.Join(t.TempDir(), "all.db")}
+	limits := [2]int{5, 1 << 20}
+	var stores [2]*Store
+	for i := range stores {
+		stores[i] = openIdle(t, paths[i], limits[i])
+		addHosts(t, stores[i], hosts)
+		spreadHosts(t, stores[i], hosts)
+		foldEverything(t, stores[i])
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	now, fewest, visits := faultNow, hosts, 0
+	for step := range steps {
+		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
+		// The times are odd, so that no two hosts are due together, in either order.
+		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest, storage.Again}[random.IntN(4)]
+		wait := time.Duration(random.Int64N(int64(time.Minute)))
+		hold := random.IntN(20) == 0
+		var got [2]string
+		for i, s := range stores {
+			leases, next, err := s.Lease(t.Context(), now, time.Hour, 1)
+			must(t, err)
+			counts, err := s.Counts(t.Context())
+			must(t, err)
+			got[i] = fmt.Sprint(next, counts)
+			for _, l := range leases {
+				got[i] += l.URL.String()
+				visits++
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(wait / 2),
+					Host: &storage.Host{Due: now.Add(wait + time.Duration(step)), Gap: wait}}}))
+			}
+			if hold {
+				u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.example/", step%hosts))
+				must(t, err)
+				must(t, s.Hold(t.Context(), u.Origin(), now.Add(wait), step%2 == 0))
+			}
+			if step%40 == 0 {
+				foldEverything(t, s)
+			}
+			if step%400 == 399 {
+				must(t, s.Close())
+				stores[i] = openIdle(t, paths[i], limits[i])
+			}
+		}
+		if got[0] != got[1] {
+			t.Fatalf("step %d: with idle hosts %s, without %s", step, got[0], got[1])
+		}
+		fewest = min(fewest, len(stores[0].hosts))
+	}
+	if visits < steps {
+		t.Errorf("%d visits in both stores, want most of %d", visits, 2*steps)
+	}
+	if fewest > 100 {
+		t.Errorf("never less than %d of %d hosts were in memory", fewest, hosts)
+	}
+	for _, s := range stores {
+		must(t, s.Close())
+	}
+}
+
+// What a report says of idle origins is what it says of those in memory.
+func TestIdleHostsAreInspected(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "frontier.db")
+	infos := func(hosts int) (list []string) {
+		s := openIdle(t, path, hosts)
+		defer func() { must(t, s.Close()) }()
+		if hosts == 1 && len(s.hosts) > 10 {
+			t.Errorf("%d hosts are in memory", len(s.hosts))
+		}
+		must(t, s.Origins(t.Context(), func(o storage.OriginInfo) bool {
+			list = append(list, fmt.Sprintf("%+v", o))
+			return true
+		}))
+		return list
+	}
+	s := openIdle(t, path, 1)
+	addHosts(t, s, 100)
+	for i := range 50 {
+		leases, _, err := s.Lease(t.Context(), faultNow.Add(time.Duration(i)), time.Hour, 1)
+		must(t, err)
+		outcome := []storage.Outcome{storage.Rest, storage.Later}[i%2]
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, At: faultNow.Add(time.Hour),
+			Host: &storage.Host{Due: faultNow.Add(time.Minute)}}}))
+	}
+	foldEverything(t, s)
+	must(t, s.Close())
+	idle, all := infos(1), infos(1<<20)
+	for i := range all {
+		if idle[i] != all[i] {
+			t.Fatalf("idle:      %s\nin memory: %s", idle[i], all[i])
+		}
+	}
+}
+
+// Memory grows with Options.Hosts, and by a tenth as much with hosts beyond.
+func TestIdleHostsTakeLittleMemory(t *testing.T) {
+	const hosts = 20_000
+	path := filepath.Join(t.TempDir(), "frontier.db")
+	s := openIdle(t, path, 1)
+	addHosts(t, s, hosts)
+	foldEverything(t, s)
+	if n := len(s.hosts); n > 100 {
+		t.Errorf("%d hosts are in memory after all was folded, want a few", n)
+	}
+	must(t, s.Close())
+	bytesOf := func(limit int) int64 {
+		before := liveHeap()
+		s := openIdle(t, path, limit)
+		after := liveHeap()
+		if c, err := s.Counts(t.Context()); err != nil || c.Hosts != hosts {
+			t.Errorf("%d hosts (%v), want %d", c.Hosts, err, hosts)
+		}
+		must(t, s.Close())
+		return (after - before) / hosts
+	}
+	idle, all := bytesOf(1), bytesOf(1<<20)
+	t.Logf("a host takes %d bytes, an idle one %d", all, idle)
+	if idle*4 > all {
+		t.Errorf("an idle host takes %d bytes, one in memory %d", idle, all)
+	}
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
