@@ -142,7 +142,7 @@ func (c *Crawl) openStores(o Options) error {
 		c.stores = []storage.Store{storage.NewMemory(storage.Config{})}
 		return nil
 	}
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
 	}
 	opts := bolt.Options{RestartDelay: o.Policy.WithDefaults().Delay,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -47,7 +49,7 @@ func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
 	}
-	dir, err := openArchiveDir(p.Output.WARC, c)
+	dir, err := openArchiveDir(p.Output.WARC, p.Output.fileMode(), c)
 	if err != nil {
 		return nil, usage("cannot make the directory for WARC files: %w", err)
 	}
@@ -64,12 +66,12 @@ func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
 	return &archive{files: files, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
 }
 
-// openArchiveDir opens a directory for WARC files, and makes it if there is none.
-func openArchiveDir(name string, c *confinement) (*os.Root, error) {
+// openArchiveDir opens a directory for WARC files of a mode, and makes it if there is none.
+func openArchiveDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error) {
 	if c != nil {
-		return c.directory(name, true)
+		return c.directory(name, mode)
 	}
-	if err := os.MkdirAll(name, privateDir); err != nil {
+	if err := disk.MakeDir(name, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(name)
@@ -87,7 +89,7 @@ func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
 	return warc.Config{
-		Dir: p.Output.WARC, Prefix: p.Name, MaxSize: int64(p.Output.WARCMaxSize), Info: info,
+		Dir: p.Output.WARC, Prefix: p.Name, MaxSize: int64(p.Output.WARCMaxSize), Mode: p.Output.fileMode(), Info: info,
 		Recovered: func(file string, cut int64) {
 			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", cut)
 		},

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,20 +11,24 @@ import (
 
 // Bodies is the directory that keeps the bodies of pages, as decoded, each once
 // under its SHA-256: ab/cd/abcd….
-type bodies string
+type bodies struct {
+	dir  string
+	mode fs.FileMode // of new files
+}
 
 // unfinished is where bodies are until they are whole.
 const unfinished = "new"
 
-// openBodies returns the directory, without what a crash left unfinished.
-func openBodies(dir string) (bodies, error) {
-	b := bodies(dir)
+// openBodies returns the directory, without what a crash left unfinished. New files have
+// the mode.
+func openBodies(dir string, mode fs.FileMode) (bodies, error) {
+	b := bodies{dir, mode}
 	err := os.RemoveAll(b.path(unfinished))
-	return b, errors.Join(err, os.MkdirAll(b.path(unfinished), 0o755))
+	return b, errors.Join(err, disk.MakeDir(b.path(unfinished), mode))
 }
 
 func (b bodies) path(parts ...string) string {
-	return filepath.Join(append([]string{string(b)}, parts...)...)
+	return filepath.Join(append([]string{b.dir}, parts...)...)
 }
 
 // keep writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
@@ -35,8 +40,8 @@ func (b bodies) keep(sum string, body []byte) error {
 	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MakeDir(dir, b.mode); err != nil {
 		return err
 	}
-	return disk.Place(name, b.path(unfinished), body)
+	return disk.Place(name, b.path(unfinished), b.mode, body)
 }

@@ -41,7 +41,7 @@ func TestBodies(t *testing.T) {
 func TestBodiesAreKeptOnce(t *testing.T) {
 	dir := t.TempDir()
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello
-	b, err := openBodies(dir)
+	b, err := openBodies(dir, privateFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestBodiesAreKeptOnce(t *testing.T) {
 	if err := os.WriteFile(b.path(unfinished, sum+"-1"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = openBodies(dir); err != nil {
+	if b, err = openBodies(dir, privateFile); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(b.path(unfinished)); err != nil || len(left) > 0 {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -244,6 +246,9 @@ func checkRevisit(p *Project) *fault {
 // proxy, the bytes of an exchange are those between the proxy and us. And it
 // refuses a size for what is no file.
 func checkOutput(p *Project) *fault {
+	if !slices.Contains(fileModes, p.Output.Mode) {
+		return faulty("output.mode", "%q is not one of %s", p.Output.Mode, strings.Join(fileModes, ", "))
+	}
 	switch size := p.Output.JSONLMaxSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":

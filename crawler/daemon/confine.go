@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A confinement holds the files that a project names to two directories. It is for
@@ -111,8 +113,9 @@ func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 }
 
 // directory opens a directory to be written to. Below the one that holds the project,
-// no symbolic link is followed, and each missing directory is made if create is set.
-func (c *confinement) directory(name string, create bool) (*os.Root, error) {
+// no symbolic link is followed, and each missing directory is made for files of a mode; 0:
+// none is made.
+func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, error) {
 	base := c.output
 	if within(name, c.home) {
 		base = c.home
@@ -147,7 +150,7 @@ func (c *confinement) directory(name string, create bool) (*os.Root, error) {
 
 // stepInto opens a directory in another, which it closes. A symbolic link is none. With
 // an error, it returns the other one, open.
-func stepInto(dir *os.Root, name string, create bool) (*os.Root, error) {
+func stepInto(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	next, err := openDirectory(dir, name, create)
 	if err != nil {
 		return dir, err
@@ -155,12 +158,16 @@ func stepInto(dir *os.Root, name string, create bool) (*os.Root, error) {
 	return next, dir.Close()
 }
 
-// openDirectory opens a directory in another, and makes it if there is none and create is
-// set.
-func openDirectory(dir *os.Root, name string, create bool) (*os.Root, error) {
+// openDirectory opens a directory in another, and makes it for files of the mode create,
+// unless that is 0, if there is none.
+func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
-	if create && errors.Is(err, fs.ErrNotExist) {
-		if err := dir.Mkdir(name, privateDir); err != nil && !errors.Is(err, fs.ErrExist) {
+	if create != 0 && errors.Is(err, fs.ErrNotExist) {
+		err = dir.Mkdir(name, privateDir)
+		if err == nil && create != privateFile {
+			err = dir.Chmod(name, disk.DirMode(create)) // whatever the umask
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 		info, err = dir.Lstat(name)

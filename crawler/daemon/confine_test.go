@@ -19,7 +19,7 @@ import (
 var textFields = []string{
 	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory",
 	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
-	"robots.dialect", "robots.purpose", "politeness.window.hours", "politeness.window.zone",
+	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
 	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours", "politeness.hosts.*.window.zone",
 	"fetch.content_types", "fetch.headers", "fetch.proxy", "fetch.connect_to", "revisit.mode",
 	"store.redis.addresses", "store.redis.username", "store.redis.prefix", "store.redis.durability",
@@ -335,7 +335,7 @@ func (f *farm) openOutputOf(name string) error {
 		return err
 	}
 	ed := r.edition()
-	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, io.Discard, true)
+	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, privateFile, io.Discard, true)
 	if err != nil {
 		return err
 	}
@@ -403,7 +403,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
-		root, err := c.directory(filepath.Join(alias, dir), true)
+		root, err := c.directory(filepath.Join(alias, dir), privateFile)
 		if (err == nil) != open {
 			t.Errorf("%s: %v, want it open: %v", dir, err, open)
 		}
@@ -411,7 +411,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 			root.Close()
 		}
 	}
-	root, err := c.directory(filepath.Join(c.home, "sub"), true)
+	root, err := c.directory(filepath.Join(c.home, "sub"), privateFile)
 	if err != nil {
 		t.Fatal(err)
 	}

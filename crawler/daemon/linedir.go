@@ -23,7 +23,7 @@ func openLineDir(c *confinement, name string) (lineDir, error) {
 		return d, nil
 	}
 	var err error
-	d.root, err = c.directory(d.path, false)
+	d.root, err = c.directory(d.path, 0)
 	return d, err
 }
 

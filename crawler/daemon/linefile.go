@@ -41,8 +41,8 @@ func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFil
 }
 
 // openLines opens a file of lines, as c allows, and makes it if there is none, with the
-// mode 0600. A torn line at its end is cut.
-func openLines(c *confinement, name string, limit int64) (_ *lineFile, err error) {
+// mode. Full files are followed by new ones of the mode that it has. A torn line at its end is cut.
+func openLines(c *confinement, name string, limit int64, mode fs.FileMode) (_ *lineFile, err error) {
 	dir, err := openLineDir(c, name)
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
@@ -52,7 +52,8 @@ func openLines(c *confinement, name string, limit int64) (_ *lineFile, err error
 			err = errors.Join(err, dir.close())
 		}
 	}()
-	if info, err := dir.lstat(filepath.Base(name)); limit > 0 && err == nil && !info.Mode().IsRegular() {
+	info, missing := dir.lstat(filepath.Base(name))
+	if limit > 0 && missing == nil && !info.Mode().IsRegular() {
 		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
 	// What a crash leaves is a file of nobody's, which is empty: so it is known before.
@@ -63,7 +64,13 @@ func openLines(c *confinement, name string, limit int64) (_ *lineFile, err error
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
 	}
-	f, err := openedLines(c, dir, name, limit, file)
+	if errors.Is(missing, fs.ErrNotExist) {
+		err = disk.SetMode(file, mode)
+	}
+	var f *lineFile
+	if err == nil {
+		f, err = openedLines(c, dir, name, limit, file)
+	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -3,8 +3,10 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -35,4 +37,47 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A directory is held though somebody removes its lock file, or replaces it. So is that of
+// an archive, which may be the crawl's own.
+func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
+	dir := stateDir(t.TempDir())
+	first, err := dir.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{lockFile, archiveLock} {
+		if err := os.RemoveAll(dir.path(name)); err != nil {
+			t.Fatal(err)
+		}
+		if second, err := holdNamed(t, string(dir), name, ""); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+			t.Errorf("with %s removed: %v", name, err)
+			second.Close()
+		}
+		if !dir.inUse() {
+			t.Errorf("with %s removed, the directory is said to be free", name)
+		}
+	}
+	archive, err := holdNamed(t, string(dir), archiveLock, string(dir))
+	if err != nil {
+		t.Fatalf("the archive in the directory of the crawl: %v", err)
+	}
+	if err := errors.Join(archive.Close(), first.Close()); err != nil {
+		t.Error(err)
+	}
+	if dir.inUse() {
+		t.Error("the directory is said to be in use")
+	}
+}
+
+// holdNamed holds a directory by a lock file.
+func holdNamed(t *testing.T, dir, name, held string) (*hold, error) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	return holdDirectory(root, name, "the directory", "--data", held)
 }

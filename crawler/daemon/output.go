@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -20,7 +21,7 @@ type output struct {
 	w      io.Writer
 	file   *lineFile // w, if it is a file
 	token  string
-	bodies bodies       // empty: bodies are not kept
+	bodies bodies       // zero: bodies are not kept
 	log    *slog.Logger // nil: slog.Default
 	paused func(error)  // see whenPossible
 	err    error        // of the first write that failed: nothing is written after it
@@ -29,14 +30,14 @@ type output struct {
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows.
-func openOutput(c *confinement, name string, limit Size, stdout io.Writer, goOn bool) (*output, error) {
+func openOutput(c *confinement, name string, limit Size, mode fs.FileMode, stdout io.Writer, goOn bool) (*output, error) {
 	if name == "-" {
 		return &output{w: stdout}, nil
 	}
 	if err := refuseOverwrite(name, goOn); err != nil {
 		return nil, err
 	}
-	f, err := openLines(c, name, int64(limit))
+	f, err := openLines(c, name, int64(limit), mode)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (o *output) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	if o.bodies != "" && r.SHA256 != "" {
+	if o.bodies != (bodies{}) && r.SHA256 != "" {
 		keep := func() error { return o.bodies.keep(r.SHA256, v.Response.Body) }
 		if err := whenPossible(ctx, o.logger(), o.paused, keep); err != nil {
 			return err

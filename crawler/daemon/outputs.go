@@ -1,6 +1,22 @@
 package daemon
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+)
+
+// fileModes are the modes that files of output may have; the first is the default.
+var fileModes = []string{"0600", "0640", "0644"}
+
+// fileMode returns output.mode, of a project that has been checked.
+func (o *Output) fileMode() fs.FileMode {
+	mode, err := strconv.ParseUint(o.Mode, 8, 9)
+	if err != nil {
+		return privateFile
+	}
+	return fs.FileMode(mode)
+}
 
 // Outputs are where a crawl writes its visits down.
 type outputs struct {

@@ -183,6 +183,7 @@ type Output struct {
 	JSONLMaxSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
 	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
 	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
+	Mode         string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
 	Bodies       bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
 	Ledger       bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
 
@@ -228,7 +229,7 @@ func DefaultProject() Project {
 			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
 		},
 		Store: Store{Path: "decorum-data", Redis: defaultRedis()},
-		Output: Output{WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
+		Output: Output{Mode: fileModes[0], WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
 			LedgerMaxSize: ledger.DefaultMaxSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpoint)},
 	}
 }

@@ -28,7 +28,7 @@ func (a *app) openProof(p Project, c *confinement) (*proof, error) {
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSize: int64(p.Output.LedgerMaxSize),
-		Checkpoint: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(),
+		Checkpoint: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(), Mode: p.Output.fileMode(),
 		Recovered: func(cut int64) {
 			a.log.Info("the ledger that was left open has been closed", "bytes_cut", cut)
 		},

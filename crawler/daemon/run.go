@@ -182,7 +182,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, a.stdout.w, s.resume); err != nil {
+		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +190,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, a.stdout.w, s.resume)
+		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -200,7 +200,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 	}
 	out.token, out.log, out.paused = p.Agent.Product, a.log, a.paused
 	if p.Output.Bodies {
-		if out.bodies, err = openBodies(dir.path(bodiesDir)); err != nil {
+		if out.bodies, err = openBodies(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

@@ -32,7 +32,7 @@ func TestPlace(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := Place(name, workshop, content); err != nil {
+			if err := Place(name, workshop, 0o640, content); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, content) {
@@ -48,11 +48,11 @@ func TestPlace(t *testing.T) {
 // TestPlaceFails: nothing is left of what cannot have its name.
 func TestPlaceFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := Place(filepath.Join(dir, "none", "file"), dir, []byte("x")); err == nil {
+	if err := Place(filepath.Join(dir, "none", "file"), dir, 0o640, []byte("x")); err == nil {
 		t.Error("a file was placed into a directory that is not there")
 	}
 	wantFiles(t, dir)
-	if err := Place(filepath.Join(dir, "file"), filepath.Join(dir, "none"), []byte("x")); err == nil {
+	if err := Place(filepath.Join(dir, "file"), filepath.Join(dir, "none"), 0o640, []byte("x")); err == nil {
 		t.Error("a file was written in a directory that is not there")
 	}
 	wantFiles(t, dir)

@@ -40,6 +40,10 @@ type Config struct {
 	// and how many bytes of a torn record were cut off. nil: nobody is.
 	Recovered func(cut int64)
 
+	// Mode is the mode of new files. Default 0600. New directories have the same, and can
+	// be looked into by who may read.
+	Mode fs.FileMode
+
 	now func() time.Time // nil: time.Now
 }
 
@@ -68,6 +72,7 @@ type Ledger struct {
 func Open(cfg Config) (*Ledger, error) {
 	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
 	cfg.Checkpoint = cmp.Or(cfg.Checkpoint, DefaultCheckpoint)
+	cfg.Mode = cmp.Or(cfg.Mode, disk.Private)
 	switch {
 	case cfg.Dir == "":
 		return nil, errors.New("ledger: it needs a directory")
@@ -80,11 +85,11 @@ func Open(cfg Config) (*Ledger, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+	if err := disk.MakeDir(cfg.Dir, cfg.Mode); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{
-		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir)}, clock: cfg.now(),
+		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir), mode: cfg.Mode}, clock: cfg.now(),
 		tail: disk.Tail{What: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.signed = l.clock
@@ -158,7 +163,7 @@ func (l *Ledger) rotate() error {
 	if err := errors.Join(l.file.Truncate(l.size), l.tail.Sync()); err != nil { // no Sync may find it closed below
 		return err
 	}
-	name, hash, err := pack(l.cfg.Dir, l.serial)
+	name, hash, err := pack(l.cfg.Dir, l.serial, l.cfg.Mode)
 	if err != nil {
 		return err
 	}
@@ -172,11 +177,11 @@ func (l *Ledger) rotate() error {
 // begin begins a segment: what the last one held is on the disk. It requires the
 // lock.
 func (l *Ledger) begin(serial int, first *Segment) error {
-	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.Private)
 	if err != nil {
 		return err
 	}
-	if err := disk.SyncDir(l.cfg.Dir); err != nil {
+	if err := errors.Join(disk.SetMode(f, l.cfg.Mode), disk.SyncDir(l.cfg.Dir)); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	oldFile, oldSerial, oldSize := l.file, l.serial, l.size

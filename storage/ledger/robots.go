@@ -18,7 +18,8 @@ const robotsDir = "robots"
 
 // robotsFiles keeps robots.txt files by their SHA-256.
 type robotsFiles struct {
-	dir string
+	dir  string
+	mode fs.FileMode // of new files
 
 	mu    sync.Mutex
 	known map[string]bool // those that are on the disk
@@ -73,22 +74,22 @@ func (f *robotsFiles) add(hash string) {
 func (f *robotsFiles) keep(hash string, body []byte) error {
 	name := robotsFile(f.dir, hash)
 	dir := filepath.Dir(name)
-	if err := makeDir(dir); err != nil {
+	if err := makeDir(dir, f.mode); err != nil {
 		return err
 	}
-	if err := errors.Join(disk.Place(name, dir, body), disk.SyncDir(dir)); err != nil {
+	if err := errors.Join(disk.Place(name, dir, f.mode, body), disk.SyncDir(dir)); err != nil {
 		return err
 	}
 	f.add(hash)
 	return nil
 }
 
-// makeDir makes a directory, and its parent, durably.
-func makeDir(dir string) error {
+// makeDir makes a directory for files of a mode, and its parent, durably.
+func makeDir(dir string, mode fs.FileMode) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MakeDir(dir, mode); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)

@@ -150,7 +150,7 @@ func hashFile(name string) (hash string, err error) {
 // pack compresses the file of a segment beside it, and returns the name and the
 // SHA-256 of what it makes. When it returns, that is on the disk. It may be called
 // again where it has failed.
-func pack(dir string, serial int) (name, hash string, err error) {
+func pack(dir string, serial int, mode fs.FileMode) (name, hash string, err error) {
 	name = plainName(serial) + packedEnding
 	temporary := filepath.Join(dir, name+".new")
 	in, err := os.Open(filepath.Join(dir, plainName(serial)))
@@ -158,12 +158,12 @@ func pack(dir string, serial int) (name, hash string, err error) {
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.Private)
 	if err != nil {
 		return "", "", err
 	}
 	h := sha256.New()
-	err = packTo(io.MultiWriter(out, h), in)
+	err = errors.Join(disk.SetMode(out, mode), packTo(io.MultiWriter(out, h), in))
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return "", "", err
 	}

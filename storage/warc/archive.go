@@ -30,7 +30,8 @@ type Config struct {
 	// Root is Dir, opened by the caller, who closes it after the Archive. Files are opened
 	// by it, so that no symbolic link leads out of the directory. nil: Open opens Dir.
 	Root *os.Root
-	// Mode is the mode of new files, before umask. Default 0600.
+	// Mode is the mode of new files. Default 0600. Dir, if Open makes it, has the same, and
+	// can be looked into by who may read.
 	Mode fs.FileMode
 	// Prefix begins the names of files: letters, digits, "_" and "-".
 	// Default "decorum".
@@ -49,7 +50,7 @@ type Config struct {
 func (cfg Config) withDefaults() (Config, error) {
 	cfg.Prefix = cmp.Or(cfg.Prefix, "decorum")
 	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
-	cfg.Mode = cmp.Or(cfg.Mode, 0o600)
+	cfg.Mode = cmp.Or(cfg.Mode, disk.Private)
 	switch {
 	case cfg.Dir == "":
 		return cfg, errors.New("an archive needs a directory")
@@ -98,7 +99,7 @@ func Open(cfg Config) (*Archive, error) {
 	}
 	var own *os.Root
 	if cfg.Root == nil {
-		if own, err = makeRoot(cfg.Dir); err != nil {
+		if own, err = makeRoot(cfg.Dir, cfg.Mode); err != nil {
 			return nil, fmt.Errorf("warc: %w", err)
 		}
 		cfg.Root = own
@@ -112,9 +113,9 @@ func Open(cfg Config) (*Archive, error) {
 	}, nil
 }
 
-// makeRoot opens a directory, and makes it if there is none.
-func makeRoot(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// makeRoot opens a directory for files of a mode, and makes it if there is none.
+func makeRoot(dir string, mode fs.FileMode) (*os.Root, error) {
+	if err := disk.MakeDir(dir, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(dir)

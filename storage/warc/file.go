@@ -33,11 +33,11 @@ func createFile(cfg Config, name string, now time.Time) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, cfg.Mode)
+	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.Private)
 	if err != nil {
 		return nil, err
 	}
-	if err := disk.SyncRoot(cfg.Root); err != nil {
+	if err := errors.Join(disk.SetMode(f, cfg.Mode), disk.SyncRoot(cfg.Root)); err != nil {
 		return nil, errors.Join(err, f.Close(), cfg.Root.Remove(name+openEnding))
 	}
 	return &file{File: f, root: cfg.Root, name: filepath.Join(cfg.Dir, name), opener: opener}, nil

@@ -1,0 +1,160 @@
+//go:build unix
+
+package daemon
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// modesIn returns the modes of all that is in a directory, and of itself, by path.
+func modesIn(t *testing.T, dir string) map[string]fs.FileMode {
+	t.Helper()
+	modes := map[string]fs.FileMode{}
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		modes[rel] = info.Mode().Perm()
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return modes
+}
+
+// wantModes checks the modes in a directory: of directories and of files.
+func wantModes(t *testing.T, dir string, dirs, files fs.FileMode) {
+	t.Helper()
+	for path, mode := range modesIn(t, dir) {
+		info, err := os.Lstat(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]fs.FileMode{true: dirs, false: files}[info.IsDir()]; mode != want {
+			t.Errorf("%s: mode %o, want %o", path, mode, want)
+		}
+	}
+}
+
+const allOutputs = "output: {jsonl_max_size: 1KiB, warc: %s, bodies: true, ledger: true, ledger_max_size: 1KiB%s}\n"
+
+// What a crawl makes, no other user can read; with output.mode they can read its outputs,
+// and not its state. What is there keeps its mode, and full files are followed by new
+// ones of the same.
+func TestModesOfCrawl(t *testing.T) {
+	for _, tt := range []struct {
+		mode        string
+		dirs, files fs.FileMode
+	}{{"", 0o700, 0o600}, {", mode: 0640", 0o750, 0o640}, {", mode: '0644'", 0o755, 0o644}} {
+		v := visitTo(t, shop())
+		v.dir = filepath.Join(v.dir, "made")
+		warc := filepath.Join(v.dir, "warc")
+		p := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
+		call(t, v.args("-c", p, "http://shop.example/")...).want(t, ExitDone)
+		data := v.data()
+		for _, dir := range []string{warc, filepath.Join(data, bodiesDir), filepath.Join(data, ledgerDir)} {
+			for path, mode := range modesIn(t, dir) {
+				if filepath.Base(path) == archiveLock && mode != 0o600 {
+					t.Errorf("%s: %o", path, mode)
+				}
+			}
+			if err := os.RemoveAll(filepath.Join(dir, archiveLock)); err != nil {
+				t.Fatal(err)
+			}
+			wantModes(t, dir, tt.dirs, tt.files)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := 0
+		for path, mode := range modesIn(t, data) {
+			want := fs.FileMode(0o600)
+			switch {
+			case path == ".":
+				want = 0o700
+			case strings.HasSuffix(path, ".jsonl"):
+				want = tt.files
+				lines++
+			}
+			if mode != want {
+				t.Errorf("output%s: %s: mode %o, want %o", tt.mode, path, mode, want)
+			}
+		}
+		if lines < 2 {
+			t.Errorf("%d files of lines: none was full", lines)
+		}
+	}
+}
+
+// A file that is there keeps its mode, and so do those that follow when it is full.
+func TestModeOfLinesIsKept(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
+		t.Fatal(err)
+	}
+	f, err := openLines(nil, name, 1, privateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := f.Write([]byte("{}\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	modes := modesIn(t, filepath.Dir(name))
+	if len(modes) != 4 {
+		t.Errorf("%v, want three files", modes)
+	}
+	delete(modes, ".")
+	for path, mode := range modes {
+		if mode != 0o666 {
+			t.Errorf("%s: mode %o, want 666", path, mode)
+		}
+	}
+}
+
+// What a daemon makes, no other user can read.
+func TestModesOfDaemon(t *testing.T) {
+	f := farmOf(t, shop())
+	f.start(false)
+	if _, err := openKeys(f.supervisor.data); err != nil {
+		t.Fatal(err)
+	}
+	audit, err := api.OpenAudit(f.supervisor.data.path(auditFile), api.AuditConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer audit.Close()
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {warc: archive, bodies: true}"))); err != nil {
+		t.Fatal(err)
+	}
+	f.do("p", api.Start)
+	f.becomes("p", api.Done)
+	wantModes(t, string(f.supervisor.data), 0o700, 0o600)
+	if _, err := f.PutProject(t.Context(), "q", []byte(f.file("http://shop.example/", brisk))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"p", "q"} { // q has no directory yet
+		if err := f.DeleteProject(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantModes(t, string(f.supervisor.data), 0o700, 0o600)
+}
