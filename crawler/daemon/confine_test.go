@@ -17,7 +17,7 @@ import (
 
 // textFields are the fields of a Project that hold text and name no file.
 var textFields = []string{
-	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory",
+	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory", "agent.signature.agent_form",
 	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
 	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
 	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours", "politeness.hosts.*.window.zone",
