@@ -1,0 +1,142 @@
+// Package bodymem bounds the memory that the bodies of answers take.
+//
+// A Memory is shared by all visits of a process. Each visit has a Share of it: the
+// visit reserves bytes before it reads them, and holds them until nobody uses its body
+// any more. A visit that needs more than there is waits. Where every visit that holds
+// memory waits, none could end, so the youngest of them is ended with a *Full error,
+// which charges neither its host nor its URL. The URL keeps its age, and reserves all
+// that it may need before its next request is sent: so it is ended once at most, and
+// the oldest never.
+//
+// An eighth of the memory is for the first 64 KiB of each visit, so that long bodies
+// do not keep short ones waiting.
+package bodymem
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+)
+
+const (
+	// Min is the least size of a Memory: it holds a robots.txt and its copies.
+	Min = 8 << 20
+	// unknown is the size of a Memory where the limit of the process's memory is not known.
+	unknown = 256 << 20
+	// first is how many bytes of a visit come out of the memory that is kept for them.
+	first = 64 << 10
+	// stall is how long those who wait may wait while no memory is given back.
+	stall = time.Second
+	// patience is how long a visit waits for memory before its request is sent.
+	patience = 5 * time.Second
+	// maxReturned is how many URLs are remembered whose visit was ended.
+	maxReturned = 1 << 14
+	// quiet is how long no visit must be ended for the next to be worth a warning.
+	quiet = 10 * time.Minute
+)
+
+// A Memory is the memory that bodies may take together. Its methods may be called at
+// the same time.
+type Memory struct {
+	size int64
+	long int64 // the part of it that is for what goes beyond the first bytes
+
+	mu       sync.Mutex          // guards what follows, and the fields of all Shares
+	firsts   int64               // bytes in use, of the part for the first bytes
+	used     int64               // bytes in use, of the other part
+	peak     int64               // the most of both
+	holders  map[*Share]struct{} // that hold bytes beyond the first
+	blocked  int                 // of the holders, those that wait
+	waiters  []*waiter           // the oldest first
+	moved    bool                // memory was given to, or by, somebody since the last tick
+	ticker   *time.Timer         // calls tick while somebody waits; nil: it does not run
+	age      uint64              // of the last Share
+	returned map[string]uint64   // ages of URLs whose visit was ended
+	ended    int64               // visits that were ended
+	last     time.Time           // when the last of them was
+}
+
+// New returns a Memory of so many bytes. A size below Min is an error.
+func New(size int64) (*Memory, error) {
+	if size < Min {
+		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, Min>>20)
+	}
+	return &Memory{size: size, long: size - size/8, holders: map[*Share]struct{}{}, returned: map[string]uint64{}}, nil
+}
+
+// Default returns a Memory of DefaultSize.
+func Default() *Memory {
+	m, err := New(DefaultSize())
+	if err != nil {
+		panic(err) // never: it is at least Min
+	}
+	return m
+}
+
+// DefaultSize returns a quarter of the memory that the process may use, by GOMEMLIMIT,
+// its control group or the machine, whichever is least, but not less than Min; 256 MiB
+// where that is unknown.
+func DefaultSize() int64 {
+	if limit := memlimit.Get().Bytes; limit > 0 {
+		return max(limit/4, Min)
+	}
+	return unknown
+}
+
+// Size returns how many bytes bodies may take together.
+func (m *Memory) Size() int64 { return m.size }
+
+// Largest returns how long a body may be, of which so many copies are held: as long as
+// the whole memory can hold, with what it is copied into while it grows.
+func (m *Memory) Largest(copies int64) int64 { return m.long / (2 * copies) }
+
+// Use is what a Memory is used for.
+type Use struct {
+	Bytes, Peak int64 // reserved now, and at most
+	Waiting     int   // visits that wait for memory
+	Ended       int64 // visits that got none and were ended
+}
+
+// Use returns what the memory is used for now. Of a nil Memory it is zero.
+func (m *Memory) Use() Use {
+	if m == nil {
+		return Use{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Use{Bytes: m.firsts + m.used, Peak: m.peak, Waiting: len(m.waiters), Ended: m.ended}
+}
+
+// Full is the error of a visit that got no memory for its body, in time or because it
+// waited for others that waited as well. It is of Kind decorum.Local.
+type Full struct {
+	Size int64 // of the Memory
+	New  bool  // no visit was ended for ten minutes before this one
+}
+
+// Error says what is full.
+func (f *Full) Error() string {
+	return fmt.Sprintf("the bodies of other visits take all of their memory (%d MiB); the URL is visited again later", f.Size>>20)
+}
+
+// Unwrap lets errors.Is see the Kind.
+func (*Full) Unwrap() error { return decorum.Local }
+
+// fullLocked counts a visit that got no memory, and returns its error.
+func (m *Memory) fullLocked(s *Share) error {
+	now := time.Now()
+	s.err = &Full{Size: m.size, New: m.last.IsZero() || now.Sub(m.last) > quiet}
+	m.last = now
+	m.ended++
+	for key := range m.returned {
+		if len(m.returned) < maxReturned {
+			break
+		}
+		delete(m.returned, key)
+	}
+	m.returned[s.key] = s.age
+	return s.err
+}

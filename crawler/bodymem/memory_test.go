@@ -1,0 +1,299 @@
+package bodymem
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+)
+
+const mib = 1 << 20
+
+// newMemory returns a Memory of so many MiB beyond the part for first bytes.
+func newMemory(t *testing.T, size int64) *Memory {
+	t.Helper()
+	m, err := New(size * mib * 8 / 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// open returns an open share that holds its first bytes and n MiB more.
+func open(t *testing.T, m *Memory, url string, n int64) *Share {
+	t.Helper()
+	s := new(Share)
+	m.Open(s, url)
+	if err := s.Reserve(t.Context(), first+n*mib); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// unused fails the test if memory is still in use.
+func unused(t *testing.T, m *Memory) {
+	t.Helper()
+	if use := m.Use(); use.Bytes != 0 || use.Waiting != 0 || len(m.holders) != 0 || m.blocked != 0 {
+		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.holders), m.blocked)
+	}
+}
+
+func TestTooLittle(t *testing.T) {
+	if m, err := New(Min - 1); err == nil {
+		t.Errorf("got a memory of %d bytes, want an error", m.Size())
+	}
+	if m := Default(); m.Size() < Min {
+		t.Errorf("the default is %d bytes", m.Size())
+	}
+}
+
+// TestDeadlock: of two visits that hold all and want more, the younger is ended at once.
+// It is of Kind Local, comes back as old as it was, and reserves ahead.
+func TestDeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 10)
+		old, young := open(t, m, "old", 5), open(t, m, "young", 5)
+		begin := time.Now()
+		granted := make(chan error, 1)
+		go func() { granted <- old.Reserve(t.Context(), 3*mib) }()
+		synctest.Wait()
+		err := young.Reserve(t.Context(), mib)
+		full := new(Full)
+		if !errors.As(err, &full) || !full.New || !errors.Is(err, decorum.Local) || young.Err() != err {
+			t.Errorf("got %v, want a new Full of Kind Local", err)
+		}
+		young.Close()
+		if err := <-granted; err != nil || time.Since(begin) != 0 {
+			t.Errorf("the older visit got %v after %v", err, time.Since(begin))
+		}
+		next := open(t, m, "next", 0)
+		m.Open(young, "young")
+		if young.age > next.age || !young.again {
+			t.Errorf("the visit that was ended comes back with age %d, after %d", young.age, next.age)
+		}
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.New {
+			t.Errorf("got %v, want a Full that is not new", err)
+		}
+		if waited := time.Since(begin); waited != patience {
+			t.Errorf("it waited for %v, want %v", waited, patience)
+		}
+		old.Close()
+		m.Open(young, "young")
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Use().Bytes != 5*mib+next.first {
+			t.Errorf("got %v and %+v", err, m.Use())
+		}
+		young.Finish(mib)
+		m.Open(next, "young")
+		if next.again {
+			t.Error("a URL whose visit came to its end is still remembered")
+		}
+		young.Close()
+		next.Close()
+	})
+}
+
+// TestShortBodiesPass: long bodies that take everything leave room for the first bytes
+// of others, and one that holds memory is served before one that has sent nothing.
+func TestShortBodiesPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 10)
+		long := open(t, m, "long", 6)
+		unsafe := new(Share)
+		m.Open(unsafe, "unsafe")
+		ahead := make(chan error, 1)
+		go func() { ahead <- unsafe.ReserveAhead(t.Context(), 8*mib, true) }()
+		synctest.Wait()
+		short := open(t, m, "short", 0) // does not wait
+		if err := long.Reserve(t.Context(), 3*mib); err != nil {
+			t.Error(err)
+		}
+		long.Close()
+		if err := <-ahead; err != nil {
+			t.Error(err)
+		}
+		if err := unsafe.Reserve(t.Context(), 8*mib); err != nil || m.Use().Bytes != 8*mib+first {
+			t.Errorf("got %v, %+v; want what was reserved ahead, and the other's first bytes", err, m.Use())
+		}
+		unsafe.Close()
+		short.Close()
+		unused(t, m)
+	})
+}
+
+// TestStall: where those who hold memory are slow, the youngest that waits is ended
+// after a second, and then the next; the oldest of all is not.
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 10)
+		begin := time.Now()
+		oldest := open(t, m, "oldest", 1)
+		slow := open(t, m, "slow", 8)
+		slow.Finish(8*mib + first) // its handler takes long
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		ended := make(chan string, 3)
+		var shares [3]Share
+		for i, name := range []string{"oldest", "second", "third"} {
+			s := oldest
+			if i > 0 {
+				s = &shares[i]
+				m.Open(s, name)
+			}
+			go func() {
+				if err := s.Reserve(ctx, 4*mib); errors.Is(err, decorum.Local) {
+					ended <- fmt.Sprint(name, " after ", time.Since(begin))
+				}
+				s.Close()
+			}()
+			synctest.Wait()
+		}
+		for _, want := range []string{"third after 2s", "second after 3s", "oldest after 30s"} {
+			if got := <-ended; got != want {
+				t.Errorf("ended is %q, want %q", got, want)
+			}
+		}
+		slow.Close()
+		synctest.Wait()
+		unused(t, m)
+	})
+}
+
+// TestStopped: a visit that is stopped while it waits ends for the reason of the stop.
+func TestStopped(t *testing.T) {
+	m := newMemory(t, 10)
+	defer open(t, m, "other", 10).Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("stopped")
+	s := open(t, m, "stopped", 0)
+	defer s.Close()
+	stop(why)
+	if err := s.Reserve(ctx, mib); !errors.Is(err, why) || s.Err() != nil || m.Use().Ended != 0 {
+		t.Errorf("got %v, %v, %+v; want %v", err, s.Err(), m.Use(), why)
+	}
+}
+
+// TestEveryVisitEnds: with memory for two long bodies, all URLs of many workers are
+// visited in the end, none is ended twice, unsafe ones never, and no more is ever
+// reserved than there is.
+func TestEveryVisitEnds(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory(t, 7)
+			limit := m.Largest(1)
+			const visits = 150
+			var mu sync.Mutex
+			ended := map[int]int{}
+			urls := make(chan int, 400)
+			for u := range visits {
+				urls <- u
+			}
+			visit := func(u int) error {
+				s := new(Share)
+				m.Open(s, fmt.Sprint(u))
+				defer s.Close()
+				if err := s.ReserveAhead(t.Context(), m.long, u%10 == 0); err != nil {
+					return nil // nothing was sent
+				}
+				random := rand.New(rand.NewPCG(seed, uint64(u)))
+				body := io.LimitReader(slowly{random}, random.Int64N(limit))
+				got, _, err := s.ReadAll(t.Context(), body, limit, 0, nil)
+				if err != nil {
+					return err
+				}
+				s.Finish(int64(cap(got)))
+				time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) // its handler
+				return errDone
+			}
+			var left sync.WaitGroup
+			left.Add(visits)
+			for range 64 {
+				go func() {
+					for u := range urls {
+						switch err := visit(u); {
+						case errors.Is(err, errDone):
+							left.Done()
+							continue
+						case errors.Is(err, decorum.Local):
+							mu.Lock()
+							ended[u]++
+							mu.Unlock()
+						case err != nil:
+							t.Error(err)
+						}
+						time.Sleep(time.Second)
+						urls <- u
+					}
+				}()
+			}
+			left.Wait()
+			close(urls)
+			synctest.Wait()
+			for u, n := range ended {
+				if n > 1 || u%10 == 0 {
+					t.Errorf("visit %d was ended %d times", u, n)
+				}
+			}
+			if use := m.Use(); use.Peak > m.size || len(ended) == 0 {
+				t.Errorf("got %+v of %d bytes; want no more, and visits that were ended", use, m.size)
+			}
+			unused(t, m)
+		})
+	}
+}
+
+var errDone = errors.New("done")
+
+// slowly reads pieces, each after some time.
+type slowly struct{ random *rand.Rand }
+
+func (r slowly) Read(p []byte) (int, error) {
+	time.Sleep(time.Duration(r.random.IntN(40)) * time.Millisecond)
+	return min(len(p), 256<<10), nil
+}
+
+// TestReadAll: bodies are read whole or to the limit, whatever was promised, and what is
+// reserved at the end is what they take.
+func TestReadAll(t *testing.T) {
+	m := newMemory(t, 64)
+	text := make([]byte, 3*mib)
+	for i := range text {
+		text[i] = byte(i >> 8)
+	}
+	for _, length := range []int{0, 1, 4095, 4096, 65535, 65536, 65537, 262144, 300000, 3 * mib} {
+		for _, promised := range []int64{0, int64(length), 3 * mib} {
+			for _, limit := range []int64{1, 65536, 262144, int64(length) + 1, 4 * mib} {
+				for _, lent := range []int{0, 100, 65536, 262144} {
+					s := new(Share)
+					m.Open(s, "url")
+					r := iotest.HalfReader(bytes.NewReader(text[:length]))
+					got, more, err := s.ReadAll(t.Context(), r, limit, promised, make([]byte, lent))
+					want := text[:min(int64(length), limit)]
+					if err != nil || !bytes.Equal(got, want) || more != (int64(length) > limit) {
+						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, promised, limit, len(got), more, err)
+					}
+					s.Finish(int64(cap(got)))
+					if held := s.first + s.held; held > int64(cap(got)) || held < min(int64(cap(got)), s.first) {
+						t.Fatalf("%d bytes are held for %d", held, cap(got))
+					}
+					s.Close()
+					unused(t, m)
+				}
+			}
+		}
+	}
+	broken := errors.New("broken")
+	s := open(t, m, "url", 0)
+	defer s.Close()
+	if got, _, err := s.ReadAll(t.Context(), io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)), 9*mib, 0, nil); err != broken || len(got) != len(text) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+}

@@ -1,0 +1,111 @@
+package bodymem
+
+import (
+	"context"
+	"io"
+)
+
+const (
+	// least is the least capacity of a buffer that is made here.
+	least = 4 << 10
+	// presize is how much room is made at most for a body that a server promises.
+	presize = 256 << 10
+	// slack is the room that shows that a body has no more bytes than it is promised to have.
+	slack = 512
+)
+
+// ReadAll reads r to its end, but not more than limit bytes, and reports whether there
+// are more. size is how long the body is promised to be, 0 if that is not known: so
+// many bytes are reserved before the first is read. The body is in buf as long as it
+// fits. Call Finish then.
+func (s *Share) ReadAll(ctx context.Context, r io.Reader, limit, size int64, buf []byte) (body []byte, more bool, err error) {
+	b := buffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
+	if size > 0 {
+		b.size = min(size+slack, limit)
+	}
+	b.reserved = max(b.size, first)
+	if err := s.Reserve(ctx, b.reserved); err != nil {
+		return nil, false, err
+	}
+	for {
+		room := b.room()
+		if len(room) == 0 && int64(len(b.bytes)) == limit {
+			more, err := anyLeft(r)
+			return b.bytes, more, err
+		}
+		if len(room) == 0 {
+			if err := b.grow(); err != nil {
+				return b.bytes, false, err
+			}
+			continue
+		}
+		n, err := r.Read(room)
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		if err == io.EOF {
+			return b.bytes, false, nil
+		}
+		if err != nil {
+			return b.bytes, false, err
+		}
+	}
+}
+
+// A buffer is a body that is being read. As many bytes are reserved as it has capacity,
+// or, of a buffer that was lent, as are used.
+type buffer struct {
+	share    *Share
+	ctx      context.Context
+	bytes    []byte
+	limit    int64 // of the body
+	size     int64 // that the body is promised to have; 0: not known
+	reserved int64
+}
+
+// room returns where the next bytes go; empty: the buffer must grow.
+func (b *buffer) room() []byte {
+	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
+}
+
+// grow makes room for more.
+func (b *buffer) grow() error {
+	full := int64(cap(b.bytes))
+	if b.reserved < full { // of a buffer that was lent
+		more := min(b.reserved, full-b.reserved)
+		b.reserved += more
+		return b.share.Reserve(b.ctx, more)
+	}
+	next := max(2*full, least)
+	if b.size > full {
+		next = min(b.size, presize)
+		if full >= presize {
+			next = b.size
+		}
+	}
+	next = min(next, b.limit)
+	// While the bytes are copied there are two buffers.
+	if need := full + next - b.reserved; need > 0 {
+		if err := b.share.Reserve(b.ctx, need); err != nil {
+			return err
+		}
+		b.reserved += need
+	}
+	b.bytes = append(make([]byte, 0, next), b.bytes...)
+	if keep := max(next, b.size); keep < b.reserved {
+		b.share.Release(b.reserved - keep)
+		b.reserved = keep
+	}
+	return nil
+}
+
+// anyLeft reports whether anything follows in r.
+func anyLeft(r io.Reader) (bool, error) {
+	var one [1]byte
+	switch _, err := io.ReadFull(r, one[:]); err {
+	case nil:
+		return true, nil
+	case io.EOF:
+		return false, nil
+	default:
+		return false, err
+	}
+}

@@ -1,0 +1,210 @@
+package bodymem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+)
+
+// A Share is what one visit holds of a Memory. The zero Share holds nothing, and must
+// be opened. One goroutine at a time may reserve; Close may be called at any time.
+type Share struct {
+	memory *Memory // nil: it is not open
+	key    string  // of the URL
+	age    uint64  // the lower, the older
+	again  bool    // an earlier visit to the URL was ended
+	ahead  bool    // the share waits before the request is sent
+	whole  bool    // all that the visit may need was reserved ahead
+	first  int64   // bytes held of the part for first bytes
+	held   int64   // bytes held beyond
+	spare  int64   // of held, those that were reserved ahead and are not used yet
+	waits  int     // how often it waits now
+	err    error   // why the visit was ended; nil: it was not
+	closed bool    // nothing is counted any more
+}
+
+// Open begins the share of a visit to url.
+func (m *Memory) Open(s *Share, url string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.age++
+	*s = Share{memory: m, key: url, age: m.age}
+	if age, ended := m.returned[url]; ended {
+		s.age, s.again = age, true
+	}
+}
+
+// ReserveAhead reserves n bytes, all that the visit may need, before its request is
+// sent. It does nothing unless always or an earlier visit to the URL was ended. It
+// waits for some seconds at most; the error is a *Full then.
+func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
+	if !always && !s.again {
+		return nil
+	}
+	s.memory.mu.Lock()
+	s.ahead = true
+	err := s.grow(ctx, min(n, s.memory.long), patience)
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if s.ahead = false; err == nil {
+		s.whole, s.spare = true, s.held
+	}
+	return err
+}
+
+// Reserve reserves n bytes more. It waits until there are so many, and returns a *Full
+// error if the visit gets none, or if ctx is done before.
+func (s *Share) Reserve(ctx context.Context, n int64) error {
+	m := s.memory
+	m.mu.Lock()
+	if n = s.cheap(n); n == 0 {
+		m.mu.Unlock()
+		return nil
+	}
+	return s.grow(ctx, n, 0)
+}
+
+// cheap reserves what it can of n bytes without waiting: of what was reserved ahead, and
+// of the part for first bytes. It returns how many are left. It requires the lock.
+func (s *Share) cheap(n int64) int64 {
+	spare := min(n, s.spare)
+	s.spare -= spare
+	n -= spare
+	m := s.memory
+	if part := min(n, first-s.first); part > 0 && m.firsts+part <= m.size-m.long {
+		s.first += part
+		m.firsts += part
+		n -= part
+		m.note()
+	}
+	return n
+}
+
+// grow reserves n bytes beyond the first. It requires the lock, and returns without it.
+func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
+	m := s.memory
+	if s.err != nil || s.closed || s.held+n > m.long {
+		defer m.mu.Unlock()
+		return cmp.Or(s.err, errTooLong)
+	}
+	if m.used+n <= m.long && (len(m.waiters) == 0 || s.age < m.waiters[0].share.age) {
+		m.take(s, n)
+		m.mu.Unlock()
+		return nil
+	}
+	return m.wait(ctx, s, n, limit)
+}
+
+// errTooLong is the error of a reservation that the whole Memory could not give.
+var errTooLong = errors.New("the body is longer than all bodies together may be")
+
+// take gives n bytes beyond the first to s. It requires the lock.
+func (m *Memory) take(s *Share, n int64) {
+	if s.held == 0 {
+		m.holders[s] = struct{}{}
+		if s.waits > 0 {
+			m.blocked++
+		}
+	}
+	s.held += n
+	m.used += n
+	m.moved = true
+	m.note()
+}
+
+// note notes the most that was ever in use. It requires the lock.
+func (m *Memory) note() { m.peak = max(m.peak, m.used+m.firsts) }
+
+// give takes n bytes beyond the first back from s. It requires the lock.
+func (m *Memory) give(s *Share, n int64) {
+	if n == 0 {
+		return
+	}
+	s.held -= n
+	m.used -= n
+	m.moved = true
+	if s.held == 0 {
+		delete(m.holders, s)
+		if s.waits > 0 {
+			m.blocked--
+		}
+	}
+}
+
+// Charge adds n bytes without waiting: a copy that is made of a body that is there. The
+// memory may be overdrawn by it until others give theirs back. A nil Share, or one that is
+// not open, counts nothing.
+func (s *Share) Charge(n int64) {
+	if s == nil || s.memory == nil {
+		return
+	}
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if n = s.cheap(n); n > 0 {
+		s.memory.take(s, n)
+	}
+}
+
+// Release gives n bytes back that were reserved, to what was reserved ahead if anything
+// was.
+func (s *Share) Release(n int64) {
+	if s == nil || s.memory == nil {
+		return
+	}
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.whole {
+		s.spare = min(s.spare+n, s.held)
+		return
+	}
+	m.give(s, min(n, s.held))
+	m.settle()
+}
+
+// Finish gives back all but n bytes, which are held until Close: the body is there.
+func (s *Share) Finish(n int64) {
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.whole, s.spare = false, 0
+	if extra := s.first + s.held - n; extra > 0 {
+		beyond := min(extra, s.held)
+		m.give(s, beyond)
+		back := min(extra-beyond, s.first)
+		s.first -= back
+		m.firsts -= back
+	}
+	if s.again {
+		delete(m.returned, s.key)
+	}
+	m.settle()
+}
+
+// Err returns the *Full error by which the visit was ended; nil: it was not.
+func (s *Share) Err() error {
+	if s == nil || s.memory == nil {
+		return nil
+	}
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	return s.err
+}
+
+// Close gives everything back. It may be called more than once.
+func (s *Share) Close() {
+	if s == nil || s.memory == nil {
+		return
+	}
+	m := s.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.firsts -= s.first
+	s.first, s.spare, s.closed = 0, 0, true
+	m.give(s, s.held)
+	m.settle()
+}

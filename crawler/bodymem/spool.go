@@ -1,0 +1,126 @@
+package bodymem
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+
+	"github.com/klauspost/compress/s2"
+)
+
+const (
+	// block is how many bytes of a spool are compressed at a time.
+	block = 64 << 10
+	// chunk is how many compressed bytes of a spool are reserved at a time.
+	chunk = 32 << 10
+	// working is what a spool takes beyond its bytes, to write and to read.
+	working = 4 * block
+)
+
+// A Spool is a long body that is read as a stream, as often as needed: a sitemap. It is
+// kept compressed in chunks, which count in the share of its visit. One goroutine at a
+// time may use it.
+type Spool struct {
+	share  *Share
+	ctx    context.Context
+	writer *s2.Writer
+	chunks [][]byte
+	stored int64 // compressed bytes
+	limit  int64 // of stored
+	hash   hash.Hash
+	length int64 // of the body
+	cut    bool
+}
+
+// NewSpool returns an empty Spool. The whole memory can hold no more than limit
+// compressed bytes of it: see Memory.Largest.
+func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
+	if err := s.Reserve(ctx, working); err != nil {
+		return nil, err
+	}
+	p := &Spool{share: s, ctx: ctx, limit: limit, hash: sha256.New()}
+	p.writer = s2.NewWriter((*store)(p), s2.WriterConcurrency(1), s2.WriterBlockSize(block))
+	return p, nil
+}
+
+// Fill reads r to its end, but not more than limit bytes, and reports whether there
+// are more. A body that the whole memory cannot hold is cut: see Cut.
+func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
+	n, err := io.CopyBuffer(struct{ io.Writer }{p}, io.LimitReader(r, limit), make([]byte, block))
+	if closed := p.writer.Close(); err == nil {
+		err = closed
+	}
+	p.writer = nil
+	switch {
+	case errors.Is(err, errSpoolFull):
+		p.cut = true
+		return true, nil
+	case err != nil || n < limit:
+		return false, err
+	}
+	return anyLeft(r)
+}
+
+// Write adds to the body.
+func (p *Spool) Write(b []byte) (int, error) {
+	n, err := p.writer.Write(b)
+	p.hash.Write(b[:n])
+	p.length += int64(n)
+	return n, err
+}
+
+// Len returns how many bytes of the body are kept.
+func (p *Spool) Len() int64 { return p.length }
+
+// Held returns how many bytes are reserved for the Spool.
+func (p *Spool) Held() int64 { return int64(len(p.chunks))*chunk + working }
+
+// Stored returns how many bytes they take.
+func (p *Spool) Stored() int64 { return p.stored }
+
+// Cut reports whether the body is longer than the whole memory can hold.
+func (p *Spool) Cut() bool { return p.cut }
+
+// SHA256 returns the hash of the body as far as it is kept.
+func (p *Spool) SHA256() [sha256.Size]byte { return [sha256.Size]byte(p.hash.Sum(nil)) }
+
+// Open returns a reader of the body from its beginning.
+func (p *Spool) Open() io.Reader {
+	readers := make([]io.Reader, len(p.chunks))
+	for i, c := range p.chunks {
+		readers[i] = bytes.NewReader(c)
+	}
+	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(block), s2.ReaderAllocBlock(block)))
+	return io.LimitReader(r, p.length)
+}
+
+// errSpoolFull ends the writing of a body that the whole memory cannot hold.
+var errSpoolFull = errors.New("the body is longer than bodies may be together")
+
+// A store keeps the compressed bytes of a Spool.
+type store Spool
+
+// Write implements io.Writer.
+func (p *store) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		last := len(p.chunks) - 1
+		if last < 0 || len(p.chunks[last]) == chunk {
+			if p.stored+chunk > p.limit {
+				return n, errSpoolFull
+			}
+			if err := p.share.Reserve(p.ctx, chunk); err != nil {
+				return n, err
+			}
+			p.chunks = append(p.chunks, make([]byte, 0, chunk))
+			last++
+		}
+		part := b[n:min(len(b), n+chunk-len(p.chunks[last]))]
+		p.chunks[last] = append(p.chunks[last], part...)
+		p.stored += int64(len(part))
+		n += len(part)
+	}
+	return n, nil
+}

@@ -1,0 +1,81 @@
+package bodymem
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestSpool: a body comes out as it went in, as often as wanted, and 50 MiB that repeat
+// themselves take few bytes.
+func TestSpool(t *testing.T) {
+	m := newMemory(t, 64)
+	random := make([]byte, 300_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	for _, body := range [][]byte{nil, []byte("a"), random, bytes.Repeat([]byte("<url><loc>http://a.test/</loc></url>\n"), 50*mib/37)} {
+		s := open(t, m, "url", 0)
+		p, err := s.NewSpool(t.Context(), m.Largest(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more, err := p.Fill(bytes.NewReader(body), 50*mib); more || err != nil {
+			t.Fatal(more, err)
+		}
+		for range 2 {
+			if got, err := io.ReadAll(p.Open()); err != nil || !bytes.Equal(got, body) {
+				t.Errorf("got %d bytes, %v; want %d", len(got), err, len(body))
+			}
+		}
+		if p.SHA256() != sha256.Sum256(body) || p.Len() != int64(len(body)) || p.Cut() {
+			t.Errorf("got %x, %d bytes, %v", p.SHA256(), p.Len(), p.Cut())
+		}
+		if used, want := m.Use().Bytes, p.Stored()+chunk+working+first; used > want {
+			t.Errorf("%d bytes are reserved for %d stored", used, p.Stored())
+		}
+		if len(body) > mib && p.Stored() > mib {
+			t.Errorf("%d bytes take %d", len(body), p.Stored())
+		}
+		s.Close()
+		unused(t, m)
+	}
+}
+
+// TestSpoolLimits: a body ends at the limit of the visit, and at what the whole memory
+// can hold.
+func TestSpoolLimits(t *testing.T) {
+	m := newMemory(t, 8)
+	s := open(t, m, "url", 0)
+	defer s.Close()
+	p, err := s.NewSpool(t.Context(), m.Largest(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more, err := p.Fill(strings.NewReader("four score"), 4); !more || err != nil || p.Len() != 4 || p.Cut() {
+		t.Errorf("got %v, %v, %d bytes, %v", more, err, p.Len(), p.Cut())
+	}
+	p, err = s.NewSpool(t.Context(), m.Largest(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := p.Fill(rand.NewChaCha8([32]byte{}), 50*mib)
+	if !more || err != nil || !p.Cut() || p.Stored() > m.Largest(1) {
+		t.Errorf("got %v, %v, %d bytes stored, %v", more, err, p.Stored(), p.Cut())
+	}
+	got, err := io.Copy(io.Discard, p.Open())
+	if err == nil || got < mib {
+		t.Errorf("got %d bytes of a body that was cut, %v; want an error at its end", got, err)
+	}
+	broken := errors.New("broken")
+	p, err = s.NewSpool(t.Context(), m.Largest(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Fill(iotest.ErrReader(broken), mib); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
