@@ -156,7 +156,7 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 	}
 	a := &ledger.Answer{Request: t.stub.entered, End: v.End, Status: v.Status()}
 	if v.Response != nil {
-		a.Bytes = len(v.Response.Body)
+		a.Bytes = v.Bytes()
 	}
 	if v.Err != nil {
 		a.Error = ledger.Brief(v.Err.Error())

@@ -99,7 +99,7 @@ func (m *HostMemo) count(v *Visit) {
 		m.Failures++
 	}
 	if v.Response != nil {
-		m.Bytes += int64(len(v.Response.Body))
+		m.Bytes += int64(v.Bytes())
 		if isPage(v.Lease, v.Clearance) {
 			m.Pages++
 			if v.withheld {

@@ -121,7 +121,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	bytes := 0
 	if v.Response != nil {
 		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
-		bytes = len(v.Response.Body)
+		bytes = v.Bytes()
 	}
 	quiet := v.brokenOff || v.unsent() // it says nothing of the server
 	if quiet {

@@ -29,7 +29,7 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 		ack, err = c.receivePage(ctx, v)
 	}
 	if v.Response != nil {
-		c.received(len(v.Response.Body))
+		c.received(v.Bytes())
 	}
 	var restErr error
 	ack.Host, restErr = c.rest(ctx, v) // after receiving: a robots.txt may just have asked for a delay
@@ -44,6 +44,10 @@ func (c *Crawler) receive(ctx context.Context, v *Visit) (ack storage.Ack, err e
 func (c *Crawler) archive(ctx context.Context, v *Visit) error {
 	if c.Archive == nil || v.brokenOff {
 		return nil
+	}
+	if v.Exchange != nil { // a record is put together in memory
+		v.share.Charge(int64(len(v.Exchange.Response)))
+		defer v.share.Release(int64(len(v.Exchange.Response)))
 	}
 	err := c.Archive.Record(ctx, c.shown(v))
 	if v.brokenOff = err != nil; err == nil || ctx.Err() != nil {

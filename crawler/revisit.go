@@ -87,7 +87,7 @@ func sight(v *Visit) frontier.Sight {
 		if v.Use().Refused == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = validator(res, "ETag"), validator(res, "Last-Modified")
 		}
-		if len(res.Body) > 0 || !res.Truncated {
+		if v.Bytes() > 0 || !res.Truncated {
 			s.Hash = brief(v.BodySHA256())
 		}
 	default:

@@ -1,8 +1,8 @@
 package crawler
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -61,6 +61,9 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	if failed != nil {
 		return failed
 	}
+	if v.spool != nil && v.spool.Cut() {
+		damage = errSitemapCut
+	}
 	if v.Err = damage; damage != nil {
 		c.Log.Warn("sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
@@ -70,6 +73,10 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	}
 	return c.recallListed(ctx, r)
 }
+
+// errSitemapCut is what is wrong with a sitemap that is longer than the memory for bodies
+// can hold, compressed.
+var errSitemapCut = errors.New("it is longer than the memory for bodies can hold (--body-memory)")
 
 // A sitemapReader reads a sitemap as far as it may speak for what it lists.
 type sitemapReader struct {
@@ -176,7 +183,7 @@ func (r *sitemapReader) each(do func([]sitemap.Entry) error) (failed, damage err
 	}
 	r.flaws, r.more, r.outside = nil, 0, 0
 	options := sitemap.Options{Bytes: r.crawler.Settings.MaxSitemapBody, Flaw: r.flaw}
-	damage = sitemap.Read(bytes.NewReader(r.visit.Response.Body), r.visit.URL(), options, func(e sitemap.Entry) error {
+	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
 		if !r.mayList(e) {
 			if r.outside++; r.outside == 1 {
 				r.example = e.URL

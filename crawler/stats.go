@@ -16,6 +16,7 @@ type Stats struct {
 	Failed   int64 // pages given up after too many attempts, until their revisit if they were there before
 	Panics   int64 // callbacks that panicked
 	Local    int64 // visits that failed on this machine; they are made again, and no host is charged
+	Full     int64 // of Local, those that got no memory for the body of the answer
 	InDoubt  int64 // requests that must not be sent twice, were sent, and got no whole answer
 
 	Failures  [Failures]int64 // visits to pages and sitemaps that failed, by class
@@ -40,7 +41,7 @@ type Stats struct {
 
 type tally struct {
 	pages, robots, sitemaps, bytes, errors, blocked, retries, failed, panics, inDoubt atomic.Int64
-	withheld, reservations, localFaults                                               atomic.Int64
+	withheld, reservations, localFaults, full                                         atomic.Int64
 
 	failures                      [Failures]atomic.Int64
 	revisits, unchanged, recalled atomic.Int64
@@ -67,7 +68,7 @@ func (t *tally) visit(v *Visit) {
 		t.errors.Add(1)
 	}
 	if v.Response != nil {
-		t.bytes.Add(int64(len(v.Response.Body)))
+		t.bytes.Add(int64(v.Bytes()))
 	}
 }
 
@@ -78,7 +79,7 @@ func (c *Crawler) Stats() Stats {
 		Pages: t.pages.Load(), Robots: t.robots.Load(), Sitemaps: t.sitemaps.Load(),
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
 		Retries: t.retries.Load(), Failed: t.failed.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
-		Local:    t.localFaults.Load(),
+		Local: t.localFaults.Load(), Full: t.full.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Recalled: t.recalled.Load(),
 		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
 		Withheld: t.withheld.Load(), TDMReps: t.reservations.Load(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -33,6 +34,8 @@ type stub struct {
 	sending   atomic.Bool                // Send has let the request leave
 	marked    atomic.Bool                // that a request that is not safe is sent has been noted
 	exchange  *decorum.Exchange          // what the fetcher kept of it
+	share     *bodymem.Share             // what its body holds; nil: it is not counted
+	spool     *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
 	addr      atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
 	entered   int64                      // its number in the ledger; 0: it is not there
 	unwritten bool                       // it could not be written, and was not sent
@@ -223,6 +226,38 @@ func (t Ticket) isMarked() bool { return t.stub != nil && t.stub.marked.Load() }
 func (t Ticket) Keep(x *decorum.Exchange) {
 	if t.stub != nil {
 		t.stub.exchange = x
+	}
+}
+
+// HoldBody keeps the memory of the answer's body reserved until the visit is over: its
+// handler has returned, and it is archived and recorded. If the ticket is of no Crawler
+// the memory is given back at once. A Fetcher calls it before Fetch returns an answer.
+func (t Ticket) HoldBody(s *bodymem.Share) {
+	if t.stub == nil || t.stub.crawl == nil {
+		s.Close()
+		return
+	}
+	t.stub.share = s
+}
+
+// ChargeBody counts n bytes as the body's that a Fetcher or its callbacks copied of it.
+func (t Ticket) ChargeBody(n int) {
+	if t.stub != nil {
+		t.stub.share.Charge(int64(n))
+	}
+}
+
+// Streams reports whether the body of the answer is read as a stream, and may be long:
+// that of a sitemap. A Fetcher may then hand it over by KeepBody, and leave it out of the
+// Response.
+func (t Ticket) Streams() bool {
+	return t.stub != nil && t.stub.crawl != nil && t.stub.errand && !t.stub.detour && !t.ForRobots()
+}
+
+// KeepBody hands over the body of the answer, before Fetch returns it.
+func (t Ticket) KeepBody(p *bodymem.Spool) {
+	if t.stub != nil {
+		t.stub.spool = p
 	}
 }
 

@@ -37,6 +37,8 @@ func (v *Visit) Withheld() bool { return v.withheld }
 func (c *Crawler) readLazily(v *Visit) {
 	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
 	v.document = c.scan(v.Response, func(s *extract.Scanner) *extract.Document {
+		v.share.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
+		defer v.share.Release(int64(len(v.Response.Body)))
 		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
 	v.use = sync.OnceValue(func() Use { return c.useOf(v) })

@@ -1,14 +1,17 @@
 package crawler
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/extract"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -33,10 +36,12 @@ type Visit struct {
 	document  func() *extract.Document
 	use       func() Use
 	bodySum   func() [sha256.Size]byte
-	brokenOff bool // by us: it says nothing of the server
-	marked    bool // a request that must not be sent again
-	withheld  bool // its content was, from its handler
-	kept      int  // how much of it is not shown, in bytes
+	share     *bodymem.Share // what the body holds; nil: it is not counted
+	spool     *bodymem.Spool // the body of a sitemap; nil: it is in Response
+	brokenOff bool           // by us: it says nothing of the server
+	marked    bool           // a request that must not be sent again
+	withheld  bool           // its content was, from its handler
+	kept      int            // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -85,7 +90,23 @@ func (v *Visit) Bytes() int {
 	if v.Response == nil {
 		return 0
 	}
+	if v.spool != nil {
+		return int(v.spool.Len())
+	}
 	return v.kept + len(v.Response.Body)
+}
+
+// OpenBody returns a reader of the answer's body, as it is decoded and as far as it was
+// read. The body of a sitemap may be had by no other way: Response.Body is nil where the
+// Fetcher keeps it compressed. One reader at a time may be used.
+func (v *Visit) OpenBody() io.Reader {
+	switch {
+	case v.Response == nil:
+		return bytes.NewReader(nil)
+	case v.spool != nil:
+		return v.spool.Open()
+	}
+	return bytes.NewReader(v.Response.Body)
 }
 
 // OK reports whether the answer is a 2xx.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -104,11 +105,13 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
 	}
+	defer func() { ticket.stub.share.Close() }() // from here on nobody uses the body
 	v := c.fetch(ctx, l, clearance, ticket)
 	entered := c.enterAnswer(ctx, v, ticket)
 	c.blame(ctx, v)
 	if isLocal(v) {
 		c.tally.localFaults.Add(1)
+		c.countFull(v)
 	}
 	if why := unmade(v, ticket); why != nil {
 		return c.turnAway(ctx, v, permit, why)
@@ -190,6 +193,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		paused  *politeness.Paused
 		end     *robots.ChainEnd
 		refusal *robots.Refusal
+		full    *bodymem.Full
 	)
 	switch {
 	case errors.As(err, &early):
@@ -198,6 +202,8 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return c.queueUp(ctx, l, busy)
 	case errors.As(err, &braked):
 		return c.putOffBraked(ctx, l, braked)
+	case errors.As(err, &full):
+		return c.putOff(ctx, l, c.now().Add(fullRest), false)
 	case errors.Is(err, decorum.Local), errors.As(err, &paused):
 		return storage.Ack{Outcome: storage.Again}, nil
 	case errors.Is(err, decorum.OutOfScope):
@@ -269,7 +275,10 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
-	v.bodySum = bodySum(v.Response)
+	v.share, v.bodySum = t.stub.share, bodySum(v.Response)
+	if v.Response != nil && t.stub.spool != nil {
+		v.spool, v.bodySum = t.stub.spool, t.stub.spool.SHA256
+	}
 	if isPage(l, cl) {
 		c.readLazily(v)
 	}

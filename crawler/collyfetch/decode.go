@@ -74,9 +74,9 @@ func codings(h http.Header) ([]string, bool) {
 
 // open returns the body of res without its codings, and takes these from the
 // header. limit is how long a body may be: neither encoded, nor with some
-// codings undone, is more read. Close ends the use of the reader; the body of
+// codings undone, is more read. reserve is called for what decoders keep. Close ends the use of the reader; the body of
 // res stays open.
-func (d *decoders) open(res *http.Response, limit int64) (io.ReadCloser, error) {
+func (d *decoders) open(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
 	names, known := codings(res.Header)
 	if !known || len(names) == 0 {
 		return io.NopCloser(res.Body), nil
@@ -90,6 +90,11 @@ func (d *decoders) open(res *http.Response, limit int64) (io.ReadCloser, error) 
 	}
 	at := body.wire
 	for i := len(names) - 1; i >= 0; i-- {
+		if n := windowOf(names[i], at); n > 0 {
+			if err := reserve(n); err != nil {
+				return nil, errors.Join(err, body.Close())
+			}
+		}
 		if err := d.undo(body, names[i], at); err != nil {
 			return nil, errors.Join(body.explain(err), body.Close())
 		}

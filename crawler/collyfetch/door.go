@@ -51,6 +51,7 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.response = res
+	r.ticket.ChargeBody(len(res.Body)) // colly copies it
 	if !r.pause(struct{}{}) {
 		panic(errQuit)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -37,8 +38,13 @@ type Config struct {
 	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
 	// are read of it encoded. Default 10 MiB, at most 1 TiB.
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap as many as the
-	// crawl's Settings say.
+	// crawl's Settings say. What Bodies cannot hold alone is not kept either.
 	MaxBody int64
+	// Bodies is the memory that the bodies of all visits under way take together, until
+	// their handlers have returned and their records are written. The Fetchers of a
+	// process should share one. A visit that gets none is made again later, and its host
+	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
+	Bodies *bodymem.Memory
 	// MaxRequestBody is how many bytes of a body a request may have that callbacks
 	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
 	MaxRequestBody int64
@@ -87,6 +93,9 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
 	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBody)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
+	if cfg.Bodies == nil {
+		cfg.Bodies = bodymem.Default()
+	}
 	return cfg
 }
 
@@ -143,16 +152,21 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 	if t.URL().IsZero() {
 		return nil, t.Use("") // refused: it is for no URL
 	}
+	visit := &passage{ticket: t}
+	if err := f.way.reserveAhead(ctx, visit); err != nil {
+		return nil, crawler.NoAnswer(t, err)
+	}
+	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slow{"whole answer", f.cfg.Timeout})
 	defer cancel()
-	visit := &passage{ticket: t}
 	if f.cfg.Capture {
-		visit.tape = newTape(t.Limit(f.cfg.MaxBody))
+		visit.tape = newTape(ctx, &visit.share, min(t.Limit(f.cfg.MaxBody), f.cfg.largest()))
 	}
 	ctx, visit.breakOff = context.WithCancelCause(ctx)
 	defer visit.breakOff(nil)
 	req, err := visit.request(ctx)
 	if err != nil {
+		visit.share.Close()
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	req.Header = f.header(t, extra)
@@ -160,11 +174,17 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 	if visit.tape != nil {
 		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
 	}
-	if err == nil {
+	full := visit.share.Err()
+	if err == nil && full == nil {
+		visit.holdBody()
 		return visit.response, nil
 	}
+	visit.share.Close()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
+	}
+	if full != nil && outer.Err() == nil {
+		err = full // the time of the visit may have ended while it waited for memory
 	}
 	return nil, crawler.NoAnswer(t, err)
 }

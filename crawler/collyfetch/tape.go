@@ -13,12 +13,17 @@ import (
 	"sync/atomic"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
 // A tape keeps the bytes of one exchange. What is read or written after stop
 // leaves no trace on it.
 type tape struct {
-	mu       sync.Mutex
+	ctx   context.Context // of the visit
+	share *bodymem.Share  // of the visit
+	held  int64           // bytes of it that are reserved for the response
+
+	mu       sync.Mutex // guards what follows
 	exchange decorum.Exchange
 	room     int64 // bytes of the response that still fit
 	full     bool
@@ -29,8 +34,11 @@ type tape struct {
 // headers, interim answers, the sizes of chunks.
 const around = 1 << 20
 
-// newTape returns a tape for a response with a body of at most so many bytes.
-func newTape(body int64) *tape { return &tape{room: min(body, math.MaxInt64-around) + around} }
+// newTape returns a tape for a response with a body of at most so many bytes, which count
+// in share.
+func newTape(ctx context.Context, share *bodymem.Share, body int64) *tape {
+	return &tape{ctx: ctx, share: share, room: min(body, math.MaxInt64-around) + around}
+}
 
 func (t *tape) sends(b []byte) {
 	t.mu.Lock()
@@ -49,17 +57,39 @@ func (t *tape) unsent(n int) {
 	}
 }
 
-func (t *tape) received(b []byte) {
+// received adds to the response. It is an error if there is no memory for it.
+func (t *tape) received(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.stopped {
-		return
-	}
 	if int64(len(b)) > t.room {
 		b, t.full = b[:t.room], true
 	}
+	if err := t.grow(len(b)); err != nil || t.stopped {
+		return err
+	}
 	t.room -= int64(len(b))
 	t.exchange.Response = append(t.exchange.Response, b...)
+	return nil
+}
+
+// grow makes room for n bytes. It requires the lock, and lets go of it while it waits for
+// memory: stop must not wait. Nobody else receives meanwhile.
+func (t *tape) grow(n int) error {
+	have, full := len(t.exchange.Response), cap(t.exchange.Response)
+	if t.stopped || have+n <= full {
+		return nil
+	}
+	next := max(min(2*full, have+int(t.room)), have+n, 4<<10)
+	t.mu.Unlock()
+	err := t.share.Reserve(t.ctx, int64(next))
+	t.mu.Lock()
+	if err != nil || t.stopped {
+		return err
+	}
+	t.exchange.Response = append(make([]byte, 0, next), t.exchange.Response...)
+	t.share.Release(t.held)
+	t.held = int64(next)
+	return nil
 }
 
 // stop ends the recording and returns what is on the tape, nil if nothing was
@@ -121,7 +151,9 @@ func record(c net.Conn, t *tape, server netip.AddrPort) {
 func (c *tapped) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if t := c.tape.Load(); t != nil {
-		t.received(b[:n])
+		if full := t.received(b[:n]); full != nil {
+			return 0, full
+		}
 	}
 	return n, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
 // A passage is one visit on its way out: the ticket going in, the response coming
@@ -30,6 +31,8 @@ type passage struct {
 	conn     net.Conn                // that the request was sent over
 	breakOff context.CancelCauseFunc // before anything more is sent
 	tape     *tape                   // nil: the exchange is not kept
+	share    bodymem.Share           // of the memory for bodies
+	spool    *bodymem.Spool          // the body of a sitemap; nil: it is in response
 }
 
 type passageKey struct{}
@@ -108,7 +111,7 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	if p.proxied && res.StatusCode == http.StatusProxyAuthRequired {
 		return nil, errProxyAuth
 	}
-	body, truncated, err := t.read(res, p.ticket)
+	body, truncated, err := t.read(req.Context(), res, p)
 	if err != nil {
 		return nil, err
 	}
@@ -240,49 +243,61 @@ func overHTTP2(c net.Conn) bool {
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// presize is how much room is made at most for a body that a server promises.
-const presize = 256 << 10
+// lent is how large buffers are that are used again for bodies, and become no larger.
+const lent = 256 << 10
 
-// read returns the body as far as it is wanted, decoded.
-func (t *turnstile) read(res *http.Response, ticket crawler.Ticket) (body []byte, truncated bool, err error) {
+// read returns the body as far as it is wanted, decoded; that of a sitemap is in the
+// passage's spool.
+func (t *turnstile) read(ctx context.Context, res *http.Response, p *passage) (body []byte, truncated bool, err error) {
+	ticket := p.ticket
 	if ticket.Request().Name() == http.MethodHead {
 		return nil, false, nil // its header speaks of a body that is not there
 	}
-	limit := ticket.Limit(t.cfg.MaxBody)
 	if res.StatusCode/100 == 2 && !ticket.Wants(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
 		return nil, true, nil // what is no page (a redirect, an error) is read
 	}
-	r, err := t.decoders.open(res, limit)
+	reserve := func(n int64) error { return p.share.Reserve(ctx, n) }
+	r, err := t.decoders.open(res, ticket.Limit(t.cfg.MaxBody), reserve)
 	if err != nil {
 		return nil, false, bodyError(err, res, 0)
 	}
 	defer r.Close()
-	buf, borrowed := t.room(res, limit)
-	n, err := io.Copy(buf, io.LimitReader(r, limit+1))
-	body = buf.Bytes()
-	if borrowed && buf.Cap() <= presize { // what has outgrown it stays where it is
-		body = bytes.Clone(body)
-		buf.Reset()
-		t.spare.Put(buf)
+	if ticket.Streams() {
+		n, truncated, err := t.readSpool(ctx, r, p)
+		if err != nil {
+			return nil, false, bodyError(err, res, n)
+		}
+		return nil, truncated, nil
 	}
-	switch {
-	case err != nil:
-		return nil, false, bodyError(err, res, n)
-	case n > limit:
-		return body[:limit], true, nil
-	}
-	return body, false, nil
+	return t.readWhole(ctx, r, res, p)
 }
 
-// room returns a buffer for a body: as long as the server promises it to be, or, where
-// its length is not known or that of the coded bytes, one of those that are used again.
-func (t *turnstile) room(res *http.Response, limit int64) (buf *bytes.Buffer, borrowed bool) {
-	decoded := res.Header["Content-Length"] == nil
-	if n := res.ContentLength; n > 0 && n <= limit && !decoded {
-		return bytes.NewBuffer(make([]byte, 0, min(n+bytes.MinRead, presize))), false
+// readWhole returns a body that is in memory. One of known length has a buffer of its own;
+// others are read into a buffer that is used again, and copied if they are short.
+func (t *turnstile) readWhole(ctx context.Context, r io.Reader, res *http.Response, p *passage) (body []byte, truncated bool, err error) {
+	limit := t.bodyLimit(p.ticket)
+	size := promised(res, limit)
+	if size > 0 {
+		room := make([]byte, 0, min(size+bytes.MinRead, lent, limit))
+		body, truncated, err = p.share.ReadAll(ctx, r, limit, size, room)
+		return wholeBody(body, truncated, err, res)
 	}
-	if buf, ok := t.spare.Get().(*bytes.Buffer); ok {
-		return buf, true
+	buf, ok := t.spare.Get().(*[]byte)
+	if !ok {
+		buf = new(make([]byte, 0, 64<<10))
 	}
-	return new(bytes.Buffer), true
+	body, truncated, err = p.share.ReadAll(ctx, r, limit, 0, *buf)
+	if body != nil && cap(body) <= lent { // what has outgrown it stays where it is
+		*buf = body[:0]
+		body = bytes.Clone(body)
+	}
+	t.spare.Put(buf)
+	return wholeBody(body, truncated, err, res)
+}
+
+func wholeBody(body []byte, truncated bool, err error, res *http.Response) ([]byte, bool, error) {
+	if err != nil {
+		return nil, false, bodyError(err, res, int64(len(body)))
+	}
+	return body, truncated, nil
 }

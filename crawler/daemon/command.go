@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 )
 
@@ -73,6 +74,7 @@ type app struct {
 	screen   *screen // standard error
 	signals  <-chan os.Signal
 	handlers Handlers
+	bodies   *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
 	log      *slog.Logger
 	paused   func(error) // of outputs that wait for room on the disk, see whenPossible; nil: nobody is interested
 }

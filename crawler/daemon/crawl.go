@@ -37,6 +37,7 @@ type start struct {
 	config        string
 	resume, fresh bool
 	progress      string
+	bodyMemory    Size
 	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRun        dryRun
 	confined      *confinement // of the files that the project names
@@ -55,6 +56,7 @@ func (a *app) crawlCommand() *cobra.Command {
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
 	fs.BoolVar(&s.fresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
 	fs.StringVar(&s.progress, "progress", "auto", progressUsage)
+	bodyMemoryFlag(fs, &s.bodyMemory)
 	s.dryRun.flags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
 	return c
@@ -66,6 +68,9 @@ func (a *app) crawl(c *cobra.Command, s start, urls []string) error {
 		return usage("--resume goes on and --fresh starts anew: choose one")
 	}
 	if err := errors.Join(checkProgress(s.progress), s.dryRun.check(c.Flags())); err != nil {
+		return err
+	}
+	if err := a.limitBodies(s.bodyMemory); err != nil {
 		return err
 	}
 	d, err := s.draft(urls)

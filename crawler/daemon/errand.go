@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -52,11 +53,12 @@ func (q robotsCheck) draft() *draft {
 // errand returns an errand that fetches as the project says.
 func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	store := storage.NewMemory(storage.Config{})
-	web, err := d.fetcher(nil, store, nil)
+	bodies := bodymem.Default()
+	web, err := d.fetcher(nil, store, nil, bodies)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := d.withFTP(web)
+	fetcher, err := d.withFTP(web, bodies)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 )
@@ -46,7 +47,7 @@ var errNoSeed = errors.New("is not a URL the crawl can visit: expected https://h
 // withFTP returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func (p *Project) withFTP(web *collyfetch.Fetcher) (crawler.Fetcher, error) {
+func (p *Project) withFTP(web *collyfetch.Fetcher, bodies *bodymem.Memory) (crawler.Fetcher, error) {
 	fetchers := crawler.ByScheme{"http": web, "https": web}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil
@@ -54,6 +55,7 @@ func (p *Project) withFTP(web *collyfetch.Fetcher) (crawler.Fetcher, error) {
 	ftp, err := ftpfetch.New(ftpfetch.Config{
 		Dialer: web, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
 		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		Bodies: bodies,
 	})
 	fetchers["ftp"] = ftp
 	return fetchers, err

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
@@ -39,12 +40,12 @@ func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 
 // fetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func (p *Project) fetcher(c *confinement, notes collyfetch.Notes, transport http.RoundTripper) (*collyfetch.Fetcher, error) {
+func (p *Project) fetcher(c *confinement, notes collyfetch.Notes, transport http.RoundTripper, bodies *bodymem.Memory) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetchConfig(c)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Transport = transport
+	cfg.Transport, cfg.Bodies = transport, bodies
 	if p.Fetch.Cookies {
 		cfg.Cookies = collyfetch.NewCookies(notes)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -47,6 +48,7 @@ type shared struct {
 	brakes *politeness.Brakes // nil: there are none
 	rests  *crawler.Rests     // nil: one crawl is all there is
 	memory *bolt.Share        // of the frontiers; nil: there is one
+	bodies *bodymem.Memory    // of answers; nil: each crawl has its own
 	low    *memlimit.Pressure // refuses new hosts while memory is low; nil: never
 	common *commons           // with other processes; nil: there are none
 }
@@ -116,11 +118,15 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	web, err := p.fetcher(g.confined, g.files.frontier, g.transport)
+	bodies := g.bodies
+	if bodies == nil {
+		bodies = bodymem.Default()
+	}
+	web, err := p.fetcher(g.confined, g.files.frontier, g.transport, bodies)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := p.withFTP(web)
+	fetcher, err := p.withFTP(web, bodies)
 	if err != nil {
 		return nil, err
 	}

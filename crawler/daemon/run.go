@@ -58,7 +58,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *jo
 	}
 	g := ground{
 		files: j.files, outputs: o, handlers: a.handlers, log: a.log,
-		hooks: crawler.Hooks{Visited: j.hosts.add}, shared: shared{hosts: politeness.NewHosts(), low: a.pressure()}, brisk: s.brisk,
+		hooks: crawler.Hooks{Visited: j.hosts.add}, shared: shared{hosts: politeness.NewHosts(), low: a.pressure(), bodies: a.bodies}, brisk: s.brisk,
 	}
 	if s.resume {
 		g.restarted = j.start

@@ -38,6 +38,7 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 type service struct {
 	data, projects string
 	startNew       bool
+	bodyMemory     Size
 	api            apiRules
 	doorway        doorway
 }
@@ -51,6 +52,7 @@ func (a *app) serveCommand() *cobra.Command {
 	dataFlag(fs, &s.data)
 	fs.StringVar(&s.projects, "projects", "projects", "the folder `DIR` of project files")
 	fs.BoolVar(&s.startNew, "start-new", false, "start a project when its file is new")
+	bodyMemoryFlag(fs, &s.bodyMemory)
 	s.api.addFlags(fs)
 	s.doorway.addFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
@@ -59,6 +61,9 @@ func (a *app) serveCommand() *cobra.Command {
 
 // serve runs a daemon until a signal ends it.
 func (a *app) serve(ctx context.Context, s service) (err error) {
+	if err := a.limitBodies(s.bodyMemory); err != nil {
+		return err
+	}
 	g, err := a.listen(ctx, s.doorway)
 	if err != nil {
 		return err

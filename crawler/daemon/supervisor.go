@@ -75,10 +75,16 @@ func openSupervisor(a *app, sv service) (*supervisor, error) {
 	}
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: sv.startNew, api: rules, rosters: newRosters(),
-		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}, low: a.pressure()},
+		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}, low: a.pressure(), bodies: a.bodies},
 		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)
+	if a.bodies != nil {
+		s.metrics.BodyMemory(a.bodies.Size(), func() (inUse, ended int64) {
+			use := a.bodies.Use()
+			return use.Bytes, use.Ended
+		})
+	}
 	if s.lock, err = s.data.lock(); err != nil {
 		return nil, err
 	}

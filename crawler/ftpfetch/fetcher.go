@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
 // A Dialer makes the connections of visits, and refuses those that must not be
@@ -35,6 +36,9 @@ type Config struct {
 	// comes and as a page. Default 10 MiB. Of a robots.txt at least 512,000
 	// bytes are kept, of a sitemap as many as the crawl's Settings say.
 	MaxBody int64
+	// Bodies is the memory that the bodies of all visits under way take together, as in
+	// collyfetch.Config. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
+	Bodies *bodymem.Memory
 	// ContentTypes are the media types whose bodies are read. The type of a file
 	// is that of the ending of its name or, if that has none, of its first bytes;
 	// a listing is text/html. Empty: all. robots.txt, sitemaps and feeds are
@@ -62,6 +66,9 @@ func New(cfg Config) (*Fetcher, error) {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 10 << 20
 	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = bodymem.Default()
+	}
 	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
 	return &Fetcher{cfg}, nil
 }
@@ -78,18 +85,33 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: u.String(), Kind: decorum.Invalid, Err: err}
 	}
+	s := &session{cfg: f.cfg, ticket: t, limit: f.limit(t)}
+	f.cfg.Bodies.Open(&s.share, u.String())
+	defer func() { // of a visit without an answer
+		if !s.answered {
+			s.share.Close()
+		}
+	}()
+	if err := s.share.ReserveAhead(ctx, 2*s.limit, false); err != nil {
+		return nil, crawler.NoAnswer(t, err)
+	}
 	if err := t.Use(u.String()); err != nil {
 		return nil, err
 	}
+	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, fmt.Errorf("no whole answer within %v", f.cfg.Timeout))
 	defer cancel()
-	s := &session{cfg: f.cfg, ctx: ctx, ticket: t, limit: t.Limit(f.cfg.MaxBody)}
+	s.ctx = ctx
 	res := &decorum.Response{URL: u, Header: http.Header{}, Start: time.Now()}
 	err = s.visit(name, res)
 	s.close()
 	res.Addr, res.End = s.addr, time.Now()
+	full := s.share.Err()
 	switch status := statusOf(err); {
+	case full != nil && outer.Err() == nil:
+		return nil, crawler.NoAnswer(t, full)
 	case err == nil:
+		s.holdBody(res)
 		return res, nil
 	case status != 0: // whatever came of a body is none of this answer
 		return &decorum.Response{URL: u, Status: status, Header: http.Header{}, Addr: res.Addr, Start: res.Start, End: res.End}, nil

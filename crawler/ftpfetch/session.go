@@ -13,7 +13,9 @@ import (
 
 	"github.com/jlaffaye/ftp"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
 // A session is one visit: a control connection, and at most one data connection.
@@ -21,7 +23,12 @@ type session struct {
 	cfg    Config
 	ctx    context.Context // of the visit: its end closes the connections
 	ticket crawler.Ticket
-	limit  int64 // bytes of the body
+	limit  int64          // bytes of the body
+	share  bodymem.Share  // of the memory for bodies
+	spool  *bodymem.Spool // the body of a sitemap; nil: it is in the response
+	// answered is set when the crawl holds the share.
+	answered bool
+	listing  bool // of a directory; else of a file
 
 	server *ftp.ServerConn
 	addr   netip.AddrPort // of the server
@@ -99,7 +106,30 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 		return nil, err
 	}
 	s.data = s.line(conn, s.limit+1, io.EOF) // one more shows that there is more
+	if s.listing {
+		s.data.reserve = func(n int) error { return s.share.Reserve(s.ctx, entryFactor*int64(n)) }
+	}
 	return s.data, nil
+}
+
+// holdBody has the body of res held until the visit is over.
+func (s *session) holdBody(res *decorum.Response) {
+	n := int64(cap(res.Body))
+	if s.spool != nil {
+		n = s.spool.Held()
+		s.ticket.KeepBody(s.spool)
+	}
+	s.answered = true
+	s.share.Finish(n)
+	s.ticket.HoldBody(&s.share)
+}
+
+// limit returns how many bytes of a body are kept. A sitemap is not in memory as a whole.
+func (f *Fetcher) limit(t crawler.Ticket) int64 {
+	if t.Streams() {
+		return t.Limit(f.cfg.MaxBody)
+	}
+	return min(t.Limit(f.cfg.MaxBody), f.cfg.Bodies.Largest(1))
 }
 
 // A line is a connection of a session. It gives up after so many bytes.
@@ -107,12 +137,14 @@ type line struct {
 	net.Conn
 	left int64
 	end  error // what a reader gets who wants more
+	// reserve is called with the bytes that were read; nil: it is not.
+	reserve func(n int) error
 }
 
 // line returns a line on conn, which the end of the visit closes.
 func (s *session) line(conn net.Conn, limit int64, end error) *line {
 	context.AfterFunc(s.ctx, func() { conn.Close() })
-	return &line{conn, limit, end}
+	return &line{Conn: conn, left: limit, end: end}
 }
 
 // Read implements io.Reader.
@@ -122,6 +154,11 @@ func (l *line) Read(p []byte) (int, error) {
 	}
 	n, err := l.Conn.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)
+	if l.reserve != nil {
+		if full := l.reserve(n); full != nil {
+			return 0, full
+		}
+	}
 	return n, err
 }
 

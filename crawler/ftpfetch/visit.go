@@ -1,6 +1,7 @@
 package ftpfetch
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -64,14 +65,17 @@ func (s *session) file(name string, res *decorum.Response) error {
 		res.Truncated = true
 		return nil // the end of the session ends the transfer
 	}
-	rest, err := io.ReadAll(answer)
-	if err != nil {
-		return err
+	body := io.MultiReader(bytes.NewReader(head), answer)
+	if s.ticket.Streams() {
+		if s.spool, err = s.share.NewSpool(s.ctx, s.cfg.Bodies.Largest(1)); err != nil {
+			return err
+		}
+		res.Truncated, err = s.spool.Fill(body, s.limit)
+	} else {
+		res.Body, res.Truncated, err = s.share.ReadAll(s.ctx, body, s.limit, 0, nil)
 	}
-	res.Body = append(head, rest...)
-	if s.data.left == 0 {
-		res.Body, res.Truncated = res.Body[:s.limit], true
-		return nil
+	if err != nil || res.Truncated {
+		return err
 	}
 	return whole(answer.Close())
 }
@@ -98,6 +102,10 @@ func (s *session) modified(name string, h http.Header) bool {
 	return last != now
 }
 
+// entryFactor is how many bytes an entry of a listing takes, as it was parsed and in the
+// page that is made of it, for each byte of its line.
+const entryFactor = 4
+
 // directory makes a page of the entries of a directory. It is listed from
 // within: some servers take a name for options or a pattern.
 func (s *session) directory(name string, res *decorum.Response) error {
@@ -111,6 +119,7 @@ func (s *session) directory(name string, res *decorum.Response) error {
 		res.Truncated = true
 		return nil
 	}
+	s.listing = true
 	entries, err := s.server.List("")
 	cut := s.data != nil && s.data.left == 0
 	if err = whole(err); err != nil && !cut {

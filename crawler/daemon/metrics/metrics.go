@@ -81,6 +81,25 @@ func histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: prefix, Name: name, Help: help, Buckets: buckets})
 }
 
+// BodyMemory adds what the bodies of answers under way take. use returns the bytes that
+// are reserved now, and how many visits were ended because they got none.
+func (m *Metrics) BodyMemory(limit int64, use func() (inUse, ended int64)) {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: prefix, Name: name, Help: help}, value)
+	}
+	m.registry.MustRegister(
+		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.", func() float64 { return float64(limit) }),
+		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.", func() float64 {
+			inUse, _ := use()
+			return float64(inUse)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: prefix, Name: "body_memory_ended_total",
+			Help: "Visits that got no memory for the body of their answer; they are made again."}, func() float64 {
+			_, ended := use()
+			return float64(ended)
+		}))
+}
+
 // Handler serves the metrics, in the format that is asked for.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})

@@ -1,0 +1,268 @@
+package collyfetch_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+)
+
+// serveHosts serves on loopback until the test ends, and returns the address.
+func serveHosts(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// zipped returns text in gzip.
+func zipped(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBodiesShareMemory: with memory for two bodies while they grow, 64 workers visit every page and
+// every robots.txt of 80 hosts, though nearly each body takes all that is left. What gets
+// no memory is neither a failure of its page nor of its host, and the log has one line.
+func TestBodiesShareMemory(t *testing.T) {
+	const hosts = 80
+	page := zipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
+	rules := zipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
+	for _, capture := range []bool{false, true} {
+		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
+			// All answers begin at once and go on together, so that they hold memory together.
+			address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+				body := page
+				if r.URL.Path == "/robots.txt" {
+					body = rules
+				}
+				w.Header().Set("Content-Encoding", "gzip")
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write(body[:len(body)/2])
+				w.(http.Flusher).Flush()
+				time.Sleep(20 * time.Millisecond)
+				_, _ = w.Write(body[len(body)/2:])
+			})
+			memory, err := bodymem.New(bodymem.Min)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := hostileConfig
+			cfg.MaxBody, cfg.Bodies, cfg.Capture = 3<<20, memory, capture
+			cfg.Timeout, cfg.FirstByte = time.Minute, time.Minute
+			crawl := crawlOf(t, hosts, address, cfg)
+			var log bytes.Buffer
+			crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
+			var mu sync.Mutex
+			pages := map[string]int{}
+			crawl.Hooks.Visited = func(v *crawler.Visit) {
+				mu.Lock()
+				defer mu.Unlock()
+				full := new(bodymem.Full)
+				switch {
+				case errors.As(v.Err, &full):
+				case v.Err != nil || v.Lease.Attempt > 0:
+					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.Attempt)
+				case !v.Clearance.ForRobots():
+					pages[v.URL().String()]++
+					if len(v.Response.Body) == 0 || capture && v.Exchange == nil {
+						t.Errorf("%s: %d bytes", v.URL(), len(v.Response.Body))
+					}
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			if err := crawl.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			st, use := crawl.Stats(), memory.Use()
+			if len(pages) != hosts || st.Robots < hosts || st.Retries+st.Failed+st.Errors+st.Panics != 0 {
+				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
+			}
+			if st.Full == 0 || use.Ended != st.Full || use.Bytes != 0 || use.Waiting != 0 {
+				t.Errorf("%d visits got no memory, and the memory says %+v", st.Full, use)
+			}
+			if n := strings.Count(log.String(), "bodies take all of their memory"); n != 1 {
+				t.Errorf("the log has %d lines about memory, want 1:\n%s", n, &log)
+			}
+		})
+	}
+}
+
+// TestSitemapsAreStreamed: hosts, each with a sitemap of 50 MiB in little gzip, take
+// no more than the memory for bodies, what they list is queued.
+func TestSitemapsAreStreamed(t *testing.T) {
+	const hosts = 6
+	list := []byte("<urlset>\n")
+	for i := range 3 {
+		list = fmt.Appendf(list, "<url><loc>/%d</loc></url>\n", i)
+	}
+	list = append(list, bytes.Repeat([]byte("<!-- nothing -->\n"), (50<<20-1000)/17)...)
+	list = append(list, "<url><loc>/last</loc></url></urlset>"...)
+	bomb := zipped(t, list)
+	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
+		case "/sitemap.xml":
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(bomb)
+		default:
+			_, _ = io.WriteString(w, "<p>a page</p>")
+		}
+	})
+	list = nil
+	memory, err := bodymem.New(bodymem.Min)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.MaxBody, cfg.Bodies, cfg.Timeout, cfg.FirstByte = 10<<20, memory, time.Minute, time.Minute
+	crawl := crawlOf(t, hosts, address, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	st, use := crawl.Stats(), memory.Use()
+	if st.Sitemaps != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.Full != 0 {
+		t.Errorf("got %+v; want %d sitemaps and %d pages", st, hosts, 5*hosts)
+	}
+	if st.Bytes < hosts*49<<20 {
+		t.Errorf("%d bytes were counted", st.Bytes)
+	}
+	if use.Peak > memory.Size() || use.Bytes != 0 {
+		t.Errorf("got %+v of %d bytes", use, memory.Size())
+	}
+	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least.
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > hosts*8<<20 {
+		t.Errorf("%d MiB were allocated for %d sitemaps of 50 MiB", spent>>20, hosts)
+	}
+}
+
+// TestTooLongForMemory: a page that the whole memory cannot hold is cut as one longer
+// than MaxBody is.
+func TestTooLongForMemory(t *testing.T) {
+	random := make([]byte, 20<<20)
+	var noise bytes.Buffer
+	for i := range random {
+		noise.WriteByte("0123456789abcdef"[(i*i*7919+i>>3*31+i>>11)&15])
+	}
+	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(noise.Bytes()) })
+	memory, err := bodymem.New(bodymem.Min)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.MaxBody, cfg.Bodies = 100<<20, memory
+	res, err := get(t, cfg, "http://"+address+"/page")
+	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.Largest(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
+		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.Largest(1))
+	}
+	if use := memory.Use(); use.Bytes != 0 || use.Peak > memory.Size() {
+		t.Errorf("got %+v of %d bytes", use, memory.Size())
+	}
+}
+
+// TestSitemapTooLongForMemory: of a sitemap that the whole memory cannot hold, compressed,
+// the beginning counts, and the log says so.
+func TestSitemapTooLongForMemory(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{})
+	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
+		case "/sitemap.xml":
+			_, _ = io.WriteString(w, "<urlset><url><loc>/first</loc></url><!--")
+			_, _ = io.CopyN(hex.NewEncoder(w), random, 10<<20)
+			_, _ = io.WriteString(w, "--><url><loc>/last</loc></url></urlset>")
+		}
+	})
+	memory, err := bodymem.New(bodymem.Min)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := hostileConfig
+	cfg.Bodies, cfg.Timeout, cfg.FirstByte = memory, time.Minute, time.Minute
+	crawl := crawlOf(t, 1, address, cfg)
+	var log bytes.Buffer
+	crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if st := crawl.Stats(); st.Pages != 2 || st.Full != 0 || memory.Use().Peak > memory.Size() {
+		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Use())
+	}
+	if !strings.Contains(log.String(), "--body-memory") {
+		t.Errorf("the log does not say what is wrong with the sitemap:\n%s", &log)
+	}
+}
+
+// TestUnsafeRequestsReserveFirst: a POST for which there is no memory is not sent, and
+// sent once there is.
+func TestUnsafeRequestsReserveFirst(t *testing.T) {
+	memory, err := bodymem.New(bodymem.Min)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := new(bodymem.Share)
+	memory.Open(other, "other")
+	if err := other.Reserve(t.Context(), 6<<20); err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan time.Time, 10)
+	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			sent <- time.Now()
+		}
+		_, _ = w.Write(make([]byte, 1<<20))
+	})
+	crawl, collector := begin(t, collyfetch.Config{AllowPrivate: true, Bodies: memory, MaxBody: 2 << 20})
+	must(t, collector.Post("http://"+address+"/form", map[string]string{"a": "b"}))
+	given := make(chan time.Time, 1)
+	go func() {
+		for memory.Use().Waiting == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		given <- time.Now()
+		other.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrDormant) {
+		t.Fatal(err)
+	}
+	if at := <-sent; at.Before(<-given) || len(sent) > 0 {
+		t.Error("the request was sent before there was memory, or twice")
+	}
+	if st := crawl.Stats(); st.Pages != 1 || st.InDoubt != 0 || memory.Use().Bytes != 0 {
+		t.Errorf("got %+v, %+v", st, memory.Use())
+	}
+}

@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+)
+
+// bodyMemoryFlag adds the flag for the memory that bodies take. It is a setting of the
+// process, and not of a project: the bodies of all projects share it.
+func bodyMemoryFlag(fs *pflag.FlagSet, size *Size) {
+	fs.TextVar(size, "body-memory", Size(0), "memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
+		"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
+}
+
+// limitBodies makes the memory for the bodies of all crawls; size 0 is the default.
+func (a *app) limitBodies(size Size) error {
+	if size == 0 {
+		size = Size(bodymem.DefaultSize())
+	}
+	m, err := bodymem.New(int64(size))
+	if err != nil {
+		return usage("--body-memory: %w", err)
+	}
+	a.bodies = m
+	return nil
+}

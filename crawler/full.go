@@ -1,0 +1,25 @@
+package crawler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+)
+
+// fullRest is how long a URL waits for which there was no memory before its request was
+// sent.
+const fullRest = 5 * time.Second
+
+// countFull counts a visit that got no memory for its body, and logs the first of many.
+func (c *Crawler) countFull(v *Visit) {
+	var full *bodymem.Full
+	if !errors.As(v.Err, &full) {
+		return
+	}
+	c.tally.full.Add(1)
+	if full.New {
+		c.Log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
+			"limit", full.Size, "url", v.URL())
+	}
+}
