@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/decorum-crawler/decorum/crawler"
 )
@@ -12,13 +13,22 @@ import (
 // a visit that does not speak HTTP. What holds for requests holds for it: an
 // address that is not public, or must not be visited now, is refused when it is
 // about to be connected to, and so is every address without a ticket.
+//
+// The port is that of the ticket's URL: see RefusePort.
 func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
+	if err := RefusePort(t.URL().Origin(), f.network.cfg.ConnectTo); err != nil {
+		return nil, err
+	}
 	return f.network.dial(passing(ctx, t), "tcp", addr)
 }
 
 // DialAddr is Dial to an address that the visit has been told by its server:
-// ConnectTo has had its say when the server was connected to.
+// ConnectTo has had its say when the server was connected to. The server chooses the
+// port, so none of those that RefusePort refuses is connected to.
 func (f *Fetcher) DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
+	if err := refusePort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
+		return nil, err
+	}
 	return f.network.dialer.DialContext(passing(ctx, t), "tcp", addr.String())
 }
 

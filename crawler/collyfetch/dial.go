@@ -54,11 +54,16 @@ func (c ConnectTo) String() string {
 	return strings.Join([]string{c.Host, c.Port, c.Host2, c.Port2}, ":")
 }
 
+// matches reports whether the rule is for connections to a host and a port.
+func (c ConnectTo) matches(host, port string) bool {
+	return (c.Host == "" || strings.Trim(c.Host, "[]") == host) && (c.Port == "" || c.Port == port)
+}
+
 // redirect returns where a connection to host and port goes, by the first rule
 // that matches.
 func redirect(rules []ConnectTo, host, port string) (string, string) {
 	for _, r := range rules {
-		if (r.Host == "" || strings.Trim(r.Host, "[]") == host) && (r.Port == "" || r.Port == port) {
+		if r.matches(host, port) {
 			if r.Host2 != "" {
 				host = strings.Trim(r.Host2, "[]")
 			}
@@ -83,7 +88,8 @@ type network struct {
 }
 
 func newNetwork(cfg Config) *network {
-	n := &network{cfg: cfg, names: newNames(cfg.Resolver, cfg.DNSTTL), unfit: notPublic}
+	own := &ownAddrs{list: net.InterfaceAddrs}
+	n := &network{cfg: cfg, names: newNames(cfg.Resolver, cfg.DNSTTL), unfit: own.unfit}
 	if cfg.AllowPrivate {
 		n.unfit = func(netip.Addr) string { return "" }
 	}

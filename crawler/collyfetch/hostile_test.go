@@ -106,6 +106,8 @@ func hostiles(t *testing.T) []hostile {
 		{name: "two Content-Lengths", serve: says(ok+"Content-Length: 5\r\nContent-Length: 7\r\n\r\nspam and", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
 		{name: "a negative Content-Length", serve: says(ok+"Content-Length: -5\r\n\r\nspam", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
 		{name: "no HTTP", serve: says("SSH-2.0-OpenSSH_9.2p1\r\n", ""), err: "the answer is no proper HTTP", kind: decorum.Malformed},
+		{name: "status 000", serve: says("HTTP/1.1 000 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
+		{name: "status 099", serve: says("HTTP/1.1 099 None\r\nContent-Length: 4\r\n\r\nspam", ""), err: "less than 100", kind: decorum.Malformed},
 		{name: "nothing", serve: says("", ""), err: "EOF"},
 		{name: "another protocol", serve: func(w io.Writer) {
 			io.WriteString(w, switching)

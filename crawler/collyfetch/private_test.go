@@ -86,6 +86,54 @@ func TestPrivateHosts(t *testing.T) {
 	}
 }
 
+// TestOtherServices: no connection is made to a port of another service, be the address
+// allowed or not, and a proxy is not asked for one.
+func TestOtherServices(t *testing.T) {
+	private := newSecret(t)
+	proxy, server := newHTTPProxy(t, nil)
+	server.Start()
+	way, err := collyfetch.ParseProxy(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []*url.URL{nil, way} {
+		fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: way})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, port := range []string{"22", "25", "6379"} {
+			u := "http://127.0.0.1:" + port + "/x"
+			if res, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); !errors.Is(err, decorum.Forbidden) || !strings.Contains(err.Error(), "port "+port) {
+				t.Errorf("by %v, %s: %v, %v; want Forbidden for its port", way, u, res, err)
+			}
+		}
+		if c, err := fetcher.Dial(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
+			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
+		}
+		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // as a server of ftp may name for data
+			if c, err := fetcher.DialAddr(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
+				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
+			}
+		}
+	}
+	if asked := proxy.targets(); len(asked) > 0 {
+		t.Errorf("a proxy was asked for %q", asked)
+	}
+	// The operator names a port, and where it leads.
+	to, err := collyfetch.ParseConnectTo("mail.test:25:127.0.0.1:" + private.port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectTo: []collyfetch.ConnectTo{to}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://mail.test:25/x"))
+	if errors.Is(err, decorum.Forbidden) || private.calls.Load() == 0 {
+		t.Errorf("a port that connect_to names: %v", err)
+	}
+}
+
 // publicTwo takes 127.0.0.2 for a public address, so that a site can be there.
 func publicTwo(a netip.Addr) string {
 	if a == netip.MustParseAddr("127.0.0.2") {

@@ -53,6 +53,11 @@ func (t *turnstile) pass(req *http.Request, p *passage) (err error) {
 	if err := p.ticket.Use(p.ticket.URL().String()); err != nil {
 		return err
 	}
+	if t.network != nil {
+		if err := RefusePort(p.ticket.URL().Origin(), t.cfg.ConnectTo); err != nil {
+			return err
+		}
+	}
 	ctx := req.Context()
 	if p.proxied = t.network != nil && t.cfg.Proxy != nil; p.proxied {
 		if p.addr, err = t.network.admit(ctx, p.ticket, req.URL); err != nil {
@@ -106,6 +111,9 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return nil, errUpgrade // the body is the connection itself, which Close closes
+	}
+	if res.StatusCode < 100 {
+		return nil, errStatus
 	}
 	defer p.closeAfter(req.Context(), res)()
 	if p.proxied && res.StatusCode == http.StatusProxyAuthRequired {

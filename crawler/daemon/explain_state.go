@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -71,6 +73,8 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 		return never("it is no page: it is asked for when a URL of its origin is to be judged")
 	case !e.Scope.In:
 		return never("it is out of scope: " + e.Scope.Why)
+	case q.refusedPort(target) != "":
+		return never(q.refusedPort(target))
 	case e.Robots.Judged != nil && !*e.Robots.Judged:
 		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
 	case e.State.State == "done":
@@ -89,6 +93,20 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 		v.Why += "; then " + e.URL + " takes the place of " + kept
 	}
 	return v
+}
+
+// refusedPort says why no connection is made to the port of a URL, "" if one is.
+func (q *inquiry) refusedPort(u decorum.URL) string {
+	var rules []collyfetch.ConnectTo
+	for _, rule := range q.project.Fetch.ConnectTo {
+		to, _ := collyfetch.ParseConnectTo(rule) // it has been checked
+		rules = append(rules, to)
+	}
+	var refused *decorum.Error
+	if errors.As(collyfetch.RefusePort(u.Origin(), rules), &refused) {
+		return refused.Err.Error()
+	}
+	return ""
 }
 
 // visitUnknown is visit for a URL that the crawl has not met.

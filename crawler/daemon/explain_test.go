@@ -92,6 +92,7 @@ func TestExplainNoRoom(t *testing.T) {
 	v.explain(t, "--data", v.data(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
 	v.explain(t, "--data", v.data(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
 	v.explain(t, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
+	v.explain(t, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
 }
 
 // What was redirected to with a parameter put back is judged as it is visited.

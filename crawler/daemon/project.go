@@ -143,8 +143,8 @@ type Fetch struct {
 	Cookies        bool              `yaml:"cookies"`          // keep them, by site, for pages only
 	Proxy          string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
 	DNSTTL         Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
-	ConnectTo      []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any
-	AllowPrivate   bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public
+	ConnectTo      []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
+	AllowPrivate   bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public, and to public ones of this machine
 	FTP            bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 

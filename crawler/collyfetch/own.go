@@ -1,0 +1,53 @@
+package collyfetch
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ownTTL is how long the addresses of the machine are used before they are listed
+// again: an interface may come or go while a crawl runs.
+const ownTTL = 30 * time.Second
+
+// ownAddrs are the addresses of this machine's interfaces. What listens on them may
+// trust whoever connects from the machine itself, though an address is public.
+type ownAddrs struct {
+	list func() ([]net.Addr, error) // net.InterfaceAddrs
+
+	mu     sync.Mutex // guards the fields below
+	addrs  []netip.Addr
+	listed time.Time
+}
+
+// contain reports whether a is an address of this machine. If the interfaces cannot be
+// listed, the addresses that were known before count.
+func (o *ownAddrs) contain(a netip.Addr) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now := time.Now(); o.listed.IsZero() || now.Sub(o.listed) >= ownTTL {
+		if all, err := o.list(); err == nil {
+			o.addrs = o.addrs[:0]
+			for _, addr := range all {
+				if p, err := netip.ParsePrefix(addr.String()); err == nil {
+					o.addrs = append(o.addrs, p.Addr().Unmap().WithZone(""))
+				}
+			}
+			o.listed = now
+		}
+	}
+	return slices.Contains(o.addrs, a)
+}
+
+// unfit says what kind of address a is if no visit may connect to it, "" if one may.
+func (o *ownAddrs) unfit(a netip.Addr) string {
+	if why := notPublic(a); why != "" {
+		return why
+	}
+	if o.contain(a) {
+		return "this machine's own"
+	}
+	return ""
+}
