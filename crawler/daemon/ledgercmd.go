@@ -142,6 +142,9 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 // conclusion says in a line whether a ledger is right.
 func conclusion(r *ledger.Report) string {
 	if n := int64(len(r.Findings)) + r.More; n > 0 {
+		if r.Stopped {
+			return fmt.Sprintf("NOT RIGHT: more than %d findings; the rest of the ledger was not read", n)
+		}
 		return fmt.Sprintf("NOT RIGHT: %d findings", n)
 	}
 	if n := int64(len(r.Warnings)) + r.MoreWarnings; n > 0 {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -27,6 +26,10 @@ type judge struct {
 
 // mostRules is how many files are held in memory as rules.
 const mostRules = 1000
+
+// maxRobotsFile is how many bytes of a robots.txt are read: a crawl keeps robots.Limit at
+// most.
+const maxRobotsFile = 16 << 20
 
 func newJudge(dir string) judge {
 	return judge{dir: dir, files: map[string]bool{}, rules: map[string]*robots.Rules{}}
@@ -149,7 +152,7 @@ func (j *judge) read(hash string) (body []byte, why string) {
 		return nil, fmt.Sprintf("%q is no SHA-256 of a robots.txt", hash)
 	}
 	name := robotsFile(j.dir, hash)
-	body, err := os.ReadFile(name)
+	body, err := readRegular(j.dir, robotsFile("", hash), maxRobotsFile)
 	sum := sha256.Sum256(body)
 	j.files[hash] = err == nil && hex.EncodeToString(sum[:]) == hash
 	if j.files[hash] {

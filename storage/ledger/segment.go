@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -25,6 +26,7 @@ type segment struct {
 	name   string // without its directory
 	serial int
 	packed bool
+	sum    hash.Hash // nil, or of the file's bytes that eachLine has read
 }
 
 var segmentName = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
@@ -37,6 +39,10 @@ const packedEnding = ".zst"
 // left one both plain and compressed, it is the one that counts: the plain one,
 // unless another has been begun after it.
 func segments(dir string) ([]segment, error) {
+	// Whether it is a directory is asked first: to open a pipe may take for ever.
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("ledger: %s is not a directory", dir)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
@@ -45,7 +51,7 @@ func segments(dir string) ([]segment, error) {
 	for _, e := range entries {
 		if m := segmentName.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
 			serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-			all = append(all, segment{e.Name(), serial, m[2] != ""})
+			all = append(all, segment{name: e.Name(), serial: serial, packed: m[2] != ""})
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int {
@@ -66,14 +72,24 @@ func segments(dir string) ([]segment, error) {
 
 // open returns the records of a segment as they were written.
 func (s segment) open(dir string) (io.ReadCloser, error) {
-	f, err := os.Open(filepath.Join(dir, s.name))
+	f, err := openRegular(dir, s.name)
 	if errors.Is(err, fs.ErrNotExist) && !s.packed { // it has just been compressed
-		return segment{s.name + packedEnding, s.serial, true}.open(dir)
+		return segment{s.name + packedEnding, s.serial, true, s.sum}.open(dir)
 	}
-	if err != nil || !s.packed {
-		return f, err
+	if err != nil {
+		return nil, err
 	}
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+	var in io.Reader = f
+	if s.sum != nil {
+		in = io.TeeReader(f, s.sum)
+	}
+	if !s.packed {
+		return struct {
+			io.Reader
+			io.Closer
+		}{in, f}, nil
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

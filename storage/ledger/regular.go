@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openRegular opens a file below a directory to be read. The directory may be of a
+// stranger: what is not a regular file is refused without waiting for it, and so is a
+// symbolic link that leads out of the directory.
+func openRegular(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// A device is not even opened: that may have an effect.
+	if err := mustBeRegular(root.Stat(name)); err != nil {
+		return nil, err
+	}
+	// The file may have been replaced since: a pipe opened so does not block.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := mustBeRegular(f.Stat()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// mustBeRegular returns an error unless info is of a regular file.
+func mustBeRegular(info fs.FileInfo, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return errors.New("it is a named pipe and not a regular file")
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())
+	}
+	return nil
+}
+
+// readRegular returns the content of a file as openRegular opens it, and an error if it
+// has more than limit bytes.
+func readRegular(dir, name string, limit int64) (text []byte, err error) {
+	f, err := openRegular(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		return nil, fmt.Errorf("it is longer than %d bytes", limit)
+	}
+	return text, err
+}
