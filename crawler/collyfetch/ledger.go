@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -22,12 +23,42 @@ func (c *Crawl) openLedger(o Options) error {
 	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.LedgerRefusals
 	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, "ledger"), Run: run,
+	onDisk, err := ledgerOnDisk(o.Dir)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, OnDisk: onDisk,
 		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.proof = &proof{l}
 	}
 	return err
+}
+
+// ledgerDir is where the ledger is in the crawl's directory, and what the state calls it.
+const ledgerDir = "ledger"
+
+// ledgerOnDisk returns how much of the ledger is on the disk, as the state says.
+func ledgerOnDisk(dir string) (onDisk ledger.Extent, err error) {
+	files, _, err := bolt.ReadFiles(filepath.Join(dir, "frontier.db"))
+	for _, f := range files {
+		if f.Path == ledgerDir {
+			onDisk = ledger.Extent{Serial: int(f.Serial), Size: f.Size}
+		}
+	}
+	return onDisk, err
+}
+
+// files returns how much of the ledger is on the disk: see bolt.Options.Files.
+func (p *proof) files() []bolt.File {
+	if p == nil {
+		return nil
+	}
+	e := p.OnDisk()
+	if e.Serial == 0 {
+		return nil // it is closed
+	}
+	return []bolt.File{{Path: ledgerDir, Serial: int64(e.Serial), Size: e.Size}}
 }
 
 // Append implements crawler.Ledger.

@@ -158,6 +158,7 @@ func (c *Crawl) openStores(o Options) error {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
 		opts.Before = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.proof.sync()) }
+		opts.Files = c.proof.files
 		err = c.openStore(o.Dir, "frontier.db", opts)
 	}
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 // visit is acked, and on the disk before its ack is (see bolt.Options.Before).
 type archive struct {
 	files    *warc.Archive
+	path     string // of their directory
 	dir      *os.Root
 	lock     *hold
 	log      *slog.Logger
@@ -45,7 +46,7 @@ const archiveLock = "warc.lock"
 
 // openArchive opens the archive of a project, nil if it has none. Its directory is
 // opened as c allows.
-func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
+func (a *app) openArchive(p Project, c *confinement, known knownFiles) (*archive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
 	}
@@ -58,12 +59,12 @@ func (a *app) openArchive(p Project, c *confinement) (*archive, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	cfg := p.warcConfig(a.log)
-	cfg.Root = dir
+	cfg.Root, cfg.OnDisk = dir, known.warc(p.Output.WARC)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &archive{files: files, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
+	return &archive{files: files, path: p.Output.WARC, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
 }
 
 // openArchiveDir opens a directory for WARC files of a mode, and makes it if there is none.

@@ -335,7 +335,7 @@ func (f *farm) openOutputOf(name string) error {
 		return err
 	}
 	ed := r.edition()
-	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, privateFile, io.Discard, true)
+	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, privateFile, io.Discard, true, knownFiles{})
 	if err != nil {
 		return err
 	}

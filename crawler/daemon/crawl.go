@@ -41,6 +41,7 @@ type start struct {
 	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRun        dryRun
 	confined      *confinement // of the files that the project names
+	known         knownFiles   // what the state says of the files of output
 	flags         []*pflag.Flag
 }
 

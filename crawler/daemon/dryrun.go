@@ -64,7 +64,7 @@ func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
 	}
 	out := &output{w: discarded{}}
 	if s.dryRun.output != "" {
-		if out, err = openOutput(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false); err != nil {
+		if out, err = openOutput(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, knownFiles{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

@@ -28,8 +28,9 @@ type lineFile struct {
 	mu     sync.Mutex // of what follows
 	file   *os.File   // nil: the last one is full, and the next is not begun
 	size   int64
-	torn   bool // the end of the last line has not been written yet
-	serial int  // the highest number of a closed file
+	whole  int64 // of size: whole lines
+	torn   bool  // the end of the last line has not been written yet
+	serial int   // the highest number of a closed file
 }
 
 // newLineFile returns a lineFile over a file that is open.
@@ -42,7 +43,10 @@ func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFil
 
 // openLines opens a file of lines, as c allows, and makes it if there is none, with the
 // mode. Full files are followed by new ones of the mode that it has. A torn line at its end is cut.
-func openLines(c *confinement, name string, limit int64, mode fs.FileMode) (_ *lineFile, err error) {
+// known says how much of it is on the disk.
+func openLines(
+	c *confinement, name string, limit int64, mode fs.FileMode, known knownFile,
+) (_ *lineFile, err error) {
 	dir, err := openLineDir(c, name)
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
@@ -69,7 +73,7 @@ func openLines(c *confinement, name string, limit int64, mode fs.FileMode) (_ *l
 	}
 	var f *lineFile
 	if err == nil {
-		f, err = openedLines(c, dir, name, limit, file)
+		f, err = openedLines(c, dir, name, limit, file, known)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -79,7 +83,9 @@ func openLines(c *confinement, name string, limit int64, mode fs.FileMode) (_ *l
 
 // openedLines is openLines with the file open: it sees that the file may be written to,
 // and makes its end fit for that.
-func openedLines(c *confinement, dir lineDir, name string, limit int64, file *os.File) (*lineFile, error) {
+func openedLines(
+	c *confinement, dir lineDir, name string, limit int64, file *os.File, known knownFile,
+) (*lineFile, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -92,16 +98,16 @@ func openedLines(c *confinement, dir lineDir, name string, limit int64, file *os
 	if !f.regular {
 		return f, nil
 	}
-	f.tail.Wrote(file) // by an earlier run, perhaps
-	if err := f.mend(); err != nil {
-		return nil, fmt.Errorf("cannot repair the end of the output: %w", err)
+	if err := f.mend(known); err != nil {
+		return nil, fmt.Errorf("cannot continue the output: %w", err)
 	}
+	f.tail.Wrote(file, f.whole) // by an earlier run, perhaps
 	return f, nil
 }
 
 // mend makes a file that an earlier run may have left fit to be gone on with.
-func (f *lineFile) mend() error {
-	if err := errors.Join(cutTornLine(f.file), f.dir.sync()); err != nil {
+func (f *lineFile) mend(known knownFile) error {
+	if err := f.dir.sync(); err != nil {
 		return err
 	}
 	closed, err := closedFilesIn(f.dir, filepath.Base(f.name))
@@ -111,7 +117,20 @@ func (f *lineFile) mend() error {
 	if n := len(closed); n > 0 {
 		f.serial = closed[n-1].serial
 	}
+	switch {
+	case !known.isKnown:
+		err = cutTornLine(f.file)
+	case int64(f.serial) > known.Serial: // it was begun after that, and what was known got its own name
+		known.Size = 0
+		fallthrough
+	default:
+		err = f.mendBehind(known)
+	}
+	if err != nil {
+		return err
+	}
 	f.size, err = f.file.Seek(0, io.SeekEnd)
+	f.whole = f.size
 	return err
 }
 
@@ -132,8 +151,11 @@ func (f *lineFile) Write(p []byte) (int, error) {
 	n, err := f.file.Write(p)
 	if n > 0 {
 		f.size, f.torn = f.size+int64(n), p[n-1] != '\n'
+		if !f.torn {
+			f.whole = f.size
+		}
 		if f.regular {
-			f.tail.Wrote(f.file)
+			f.tail.Wrote(f.file, f.whole)
 		}
 	}
 	return n, err

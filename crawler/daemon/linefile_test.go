@@ -60,7 +60,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openOutput(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFile, nil, false)
+	out, err := openOutput(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFile, nil, false, knownFiles{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (f *lineFile) next() error {
 	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // umask must not take from what the first had
 		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
-	f.file, f.size = file, 0
+	f.file, f.size, f.whole = file, 0, 0
 	return nil
 }
 

@@ -54,7 +54,7 @@ func TestOutputIsDivided(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openOutput(nil, name, limit, privateFile, nil, true)
+		o, err := openOutput(nil, name, limit, privateFile, nil, true, knownFiles{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openOutput(nil, name, 1, privateFile, nil, true)
+			o, err := openOutput(nil, name, 1, privateFile, nil, true, knownFiles{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
-	f, err := openLines(nil, name, 1, privateFile)
+	f, err := openLines(nil, name, 1, privateFile, knownFile{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestNoRoomForAFile(t *testing.T) {
 // What is read while it is written to is read once.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	f, err := openLines(nil, name, 1, privateFile)
+	f, err := openLines(nil, name, 1, privateFile, knownFile{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +224,10 @@ func TestOnlyFilesAreDivided(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openOutput(nil, name, 1000, privateFile, nil, true); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openOutput(nil, name, 1000, privateFile, nil, true, knownFiles{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openOutput(nil, name, 0, privateFile, nil, true)
+		o, err := openOutput(nil, name, 0, privateFile, nil, true, knownFiles{})
 		if err != nil {
 			t.Fatal(err)
 		}

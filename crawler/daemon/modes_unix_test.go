@@ -106,7 +106,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
 		t.Fatal(err)
 	}
-	f, err := openLines(nil, name, 1, privateFile)
+	f, err := openLines(nil, name, 1, privateFile, knownFile{})
 	if err != nil {
 		t.Fatal(err)
 	}

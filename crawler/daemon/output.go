@@ -29,15 +29,17 @@ type output struct {
 
 // openOutput opens the output file, or stdout for "-". A new crawl writes a new
 // file; one that goes on appends. limit is the size at which another file is
-// begun. The file is opened as c allows.
-func openOutput(c *confinement, name string, limit Size, mode fs.FileMode, stdout io.Writer, goOn bool) (*output, error) {
+// begun. The file is opened as c allows, and known says how much of it is on the disk.
+func openOutput(
+	c *confinement, name string, limit Size, mode fs.FileMode, stdout io.Writer, goOn bool, known knownFiles,
+) (*output, error) {
 	if name == "-" {
 		return &output{w: stdout}, nil
 	}
 	if err := refuseOverwrite(name, goOn); err != nil {
 		return nil, err
 	}
-	f, err := openLines(c, name, int64(limit), mode)
+	f, err := openLines(c, name, int64(limit), mode, known.of(name))
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := write(t, "out.jsonl", tt.was)
-			o, err := openOutput(nil, name, 0, privateFile, nil, true)
+			o, err := openOutput(nil, name, 0, privateFile, nil, true, knownFiles{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openOutput(nil, name, 0, privateFile, nil, false)
+	o, err := openOutput(nil, name, 0, privateFile, nil, false, knownFiles{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openOutput(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFile, nil, false)
+	o, err := openOutput(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFile, nil, false, knownFiles{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,15 +25,16 @@ type outputs struct {
 	proof   *proof   // nil: none
 }
 
-// openOutputs opens the outputs of a project.
+// openOutputs opens the outputs of a project. s.known says how much of them is on the
+// disk.
 func (a *app) openOutputs(p Project, s start) (o outputs, err error) {
 	if o.out, err = a.openOutput(stateDir(p.Store.Path), p, s); err != nil {
 		return outputs{}, err
 	}
-	if o.archive, err = a.openArchive(p, s.confined); err != nil {
+	if o.archive, err = a.openArchive(p, s.confined, s.known); err != nil {
 		return outputs{}, errors.Join(err, o.out.Close())
 	}
-	if o.proof, err = a.openProof(p, s.confined); err != nil {
+	if o.proof, err = a.openProof(p, s.confined, s.known); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.out.Close())
 	}
 	return o, nil

@@ -22,7 +22,7 @@ type proof struct {
 
 // openProof opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *app) openProof(p Project, c *confinement) (*proof, error) {
+func (a *app) openProof(p Project, c *confinement, known knownFiles) (*proof, error) {
 	if !p.Output.Ledger {
 		return nil, nil
 	}
@@ -33,6 +33,7 @@ func (a *app) openProof(p Project, c *confinement) (*proof, error) {
 			a.log.Info("the ledger that was left open has been closed", "bytes_cut", cut)
 		},
 	}
+	cfg.OnDisk = known.ledger(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
 		if cfg.Key, err = readKey(c, name, ledger.ParseKey); err != nil {

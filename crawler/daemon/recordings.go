@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"sync"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // Recordings are where a project of a daemon writes its visits down: they are open
@@ -10,18 +13,26 @@ import (
 type recordings struct {
 	mu sync.Mutex
 	outputs
-	lost error // why lines may be missing on the disk
+	lost    error // why lines may be missing on the disk
+	checked bool  // since the state was opened, the files have been
 }
 
 // open opens the outputs of a project, for its ground.
 func (r *recordings) open(a *app, ed *edition, g *ground) error {
-	o, err := a.openOutputs(ed.project, start{resume: true, confined: ed.confined})
+	known, err := stateDir(ed.project.Store.Path).knownBy(context.Background(), g.files, a.log)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	known.unclean = known.unclean && !r.checked
+	r.mu.Unlock()
+	o, err := a.openOutputs(ed.project, start{resume: true, confined: ed.confined, known: known})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs, g.outputs = o, o
+	r.outputs, g.outputs, r.checked = o, o, true
 	return nil
 }
 
@@ -38,6 +49,13 @@ func (r *recordings) sync() error {
 		return nil
 	}
 	return r.outputs.sync()
+}
+
+// files returns how much of each file is on the disk; nil while none is open.
+func (r *recordings) files(d stateDir) []bolt.File {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outputs.files(d)
 }
 
 // close closes what is open.
@@ -58,5 +76,5 @@ func (r *recordings) close() error {
 func (r *recordings) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost = nil
+	r.lost, r.checked = nil, false
 }

@@ -129,6 +129,16 @@ func openRedis(p Project, c *confinement, as bolt.Options) (s stores, err error)
 	if err != nil {
 		return s, err
 	}
+	if as.Files != nil {
+		l := lengths{file: dir.path(lengthsFile), files: as.Files}
+		synced := as.Before
+		as.Before = func() error {
+			if err := synced(); err != nil {
+				return err
+			}
+			return l.keep()
+		}
+	}
 	opts.RestartDelay, opts.Before, opts.Damaged = as.RestartDelay, as.Before, as.Damaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.remote = true

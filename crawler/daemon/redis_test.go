@@ -32,6 +32,14 @@ func TestCrawlOnRedis(t *testing.T) {
 		if r := web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
+		if i == 0 {
+			continue
+		}
+		if k, err := stateDir(v.data()).readLengths(nil); err != nil || !k.of(filepath.Join(v.data(), outputFile)).isKnown ||
+			!k.of(filepath.Join(v.data(), ledgerDir)).isKnown {
+			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k.files, err)
+		}
+		call(t, v.args("--resume")...).want(t, ExitDone)
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
 		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)

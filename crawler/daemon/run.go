@@ -53,7 +53,9 @@ func (h *hostSet) count() int {
 // openJob opens the crawl's state, and puts the rooms together on it.
 func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *job, err error) {
 	j := &job{hosts: hostSet{names: map[string]bool{}}, start: time.Now(), goesOn: s.resume}
-	if j.files, err = openStores(p, a.boltOptions(p, o.sync)); err != nil {
+	opts := a.boltOptions(p, o.sync)
+	opts.Files = func() []bolt.File { return o.files(stateDir(p.Store.Path)) }
+	if j.files, err = openStores(p, opts); err != nil {
 		return nil, err
 	}
 	g := ground{
@@ -144,6 +146,11 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if s.fresh && p.Store.Redis.isUsed() {
 		return usage("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
+	if s.resume {
+		if s.known, err = dir.readKnown(p, a.log); err != nil {
+			return err
+		}
+	}
 	o, err := a.openOutputs(p, s)
 	if err != nil {
 		return err
@@ -182,7 +189,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume); err != nil {
+		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +197,7 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume)
+		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // A runner runs one project of a daemon. One goroutine carries its orders out:
@@ -94,6 +95,7 @@ func (r *runner) openAnyVault() (s stores, err error) {
 	}
 	r.records.forget()
 	opts := r.app.boltOptions(p, r.records.sync)
+	opts.Files = func() []bolt.File { return r.records.files(r.dir) }
 	if p.Store.Redis.isUsed() {
 		opts.Stalled = r.stalled
 		return openRedis(p, confined, opts)

@@ -45,7 +45,7 @@ func (d stateDir) lock() (*hold, error) {
 
 // owns reports whether name is one of the crawl's own files of state.
 func (d stateDir) owns(name string) bool {
-	for _, file := range []string{storeFile, robotsFile, redisFile, projectFile, lockFile} {
+	for _, file := range []string{storeFile, robotsFile, redisFile, lengthsFile, projectFile, lockFile} {
 		ours, err := filepath.Abs(d.path(file))
 		theirs, err2 := filepath.Abs(name)
 		if err == nil && err2 == nil && ours == theirs {
@@ -105,7 +105,7 @@ func (d stateDir) moveAside(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	files := []string{storeFile, robotsFile, redisFile, projectFile, outputFile, bodiesDir, ledgerDir}
+	files := []string{storeFile, robotsFile, redisFile, lengthsFile, projectFile, outputFile, bodiesDir, ledgerDir}
 	for _, f := range full {
 		files = append(files, filepath.Base(f.name))
 	}

@@ -39,7 +39,9 @@ func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 	if err := dir.notInRedis(); err != nil {
 		return stores{}, err
 	}
-	if s.robots, err = openStore(dir.robots(), opts); err != nil {
+	beside := opts
+	beside.Files = nil // which the frontier keeps
+	if s.robots, err = openStore(dir.robots(), beside); err != nil {
 		return stores{}, err
 	}
 	if s.frontier, err = openFrontier(dir.path(storeFile), opts, s.robots); err != nil {

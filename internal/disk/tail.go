@@ -20,6 +20,9 @@ type Tail struct {
 	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
 	mu      sync.Mutex // of what follows
 	dirty   File       // of which something may not be on the disk; nil: of none
+	size    int64      // of dirty, as far as it is whole
+	synced  File       // the last file that Sync put on the disk; nil: none
+	onDisk  int64      // how much of it
 	broken  error
 }
 
@@ -36,12 +39,23 @@ func (t *Tail) Err() error {
 	return t.broken
 }
 
-// Wrote notes that f was written to. The files before it have been closed, or are
-// not needed any more and have been synced.
-func (t *Tail) Wrote(f File) {
+// Wrote notes that f was written to, and how many bytes of it are whole records. The
+// files before it have been closed, or are not needed any more and have been synced.
+func (t *Tail) Wrote(f File, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dirty = f
+	t.dirty, t.size = f, size
+}
+
+// OnDisk returns how many bytes of f are on the disk, in whole records, as far as Sync
+// has put them there.
+func (t *Tail) OnDisk(f File) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f != t.synced {
+		return 0
+	}
+	return t.onDisk
 }
 
 // Sync returns when all is on the disk of which Wrote was told before. Others write
@@ -50,26 +64,29 @@ func (t *Tail) Wrote(f File) {
 func (t *Tail) Sync() error {
 	t.syncing.Lock()
 	defer t.syncing.Unlock()
-	f, err := t.take()
+	f, size, err := t.take()
 	if f == nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return t.Fail(err)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.synced, t.onDisk = f, size
 	return nil
 }
 
-// take returns the file that is to be synced, nil if there is none.
-func (t *Tail) take() (File, error) {
+// take returns the file that is to be synced, nil if there is none, and its size.
+func (t *Tail) take() (File, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken != nil {
-		return nil, t.broken
+		return nil, 0, t.broken
 	}
 	f := t.dirty
 	t.dirty = nil
-	return f, nil
+	return f, t.size, nil
 }
 
 // Close closes f, unless it is closed, when what was written is on the disk. A failure

@@ -73,7 +73,11 @@ func (w *watched) put(t *testing.T, tail *Tail, text string) {
 	if _, err := w.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	tail.Wrote(w)
+	info, err := w.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail.Wrote(w, info.Size())
 }
 
 // TestSync: what was written is synced once; where nothing was, nothing is.
@@ -226,7 +230,7 @@ func TestConcurrent(t *testing.T) {
 		defer mu.Unlock()
 		f = files[lines/20]
 		n, err := f.WriteString(line)
-		tail.Wrote(f)
+		tail.Wrote(f, size+int64(n))
 		size, lines = size+int64(n), lines+1
 		end = size
 		if lines%20 == 0 { // it is full

@@ -37,6 +37,9 @@ func (s *Store) Files(ctx context.Context) ([]File, error) {
 	return inOrder(s.files), nil
 }
 
+// WasUnclean reports whether the file was not closed in order before Open.
+func (s *Store) WasUnclean() bool { return s.unclean }
+
 // changedFiles returns the files whose lengths the file does not hold yet. Options.
 // Before has put them on the disk.
 func (s *Store) changedFiles() (changed []File) {

@@ -79,7 +79,7 @@ func (s *Store) takeOver(tx *bbolt.Tx) error {
 	}
 	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}
 	clean, err := bucket{Bucket: meta}.get([]byte(keyClean))
-	if err != nil || clean == nil {
+	if s.unclean = err != nil || clean == nil; s.unclean {
 		s.crashed = s.opts.Now()
 		values[keyCrashed] = record.AppendTime(nil, s.crashed)
 		if floor := s.crashed.Add(s.opts.RestartDelay); floor.After(s.floor) {

@@ -17,8 +17,10 @@ import (
 type Store struct {
 	opts Options
 	path string
-	db   *bbolt.DB
-	file *os.File // of db
+	// unclean says that the file was not closed in order before Open, which sets it.
+	unclean bool
+	db      *bbolt.DB
+	file    *os.File // of db
 	// update is db.Update, which fails when the disk is full.
 	update func(func(*bbolt.Tx) error) error
 

@@ -36,6 +36,11 @@ type Config struct {
 	Checkpoint time.Duration
 	// Run is what the records that follow are made by. Its Key is set by Open.
 	Run Run
+	// OnDisk is what Ledger.OnDisk returned last that is known to be durable. So much of
+	// the segment must be whole when it is opened after a crash, and what is behind it
+	// is cut at the first record that is not; the zero Extent: nothing is known, and
+	// one torn record is cut at most.
+	OnDisk Extent
 	// Recovered is told, when a crash left the ledger open, that it has been closed,
 	// and how many bytes of a torn record were cut off. nil: nobody is.
 	Recovered func(cut int64)
@@ -196,6 +201,23 @@ func (l *Ledger) begin(serial int, first *Segment) error {
 	return nil
 }
 
+// An Extent is how much of the segment that is written is on the disk.
+type Extent struct {
+	Serial int   // of the segment; 0: there is none
+	Size   int64 // bytes of whole records that Sync put there
+}
+
+// OnDisk returns how much of the present segment is on the disk. Segments before it
+// are, as a whole.
+func (l *Ledger) OnDisk() Extent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return Extent{}
+	}
+	return Extent{l.serial, l.tail.OnDisk(l.file)}
+}
+
 // Sync returns when all that was written before is on the disk. When it has
 // failed, the ledger takes no more: what the system has lost by then is not known,
 // and asking again would not tell.
@@ -240,7 +262,7 @@ func (l *Ledger) finish() error {
 		}
 	}
 	err := l.file.Truncate(l.size)
-	l.tail.Wrote(l.file)
+	l.tail.Wrote(l.file, l.size)
 	return err
 }
 

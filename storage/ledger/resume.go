@@ -53,7 +53,11 @@ func (l *Ledger) goOn(all []segment) (*Recovery, error) {
 	if err := remove(name + packedEnding); err != nil {
 		return nil, err
 	}
-	tail, err := l.scan(s)
+	onDisk, err := l.onDiskOf(all)
+	if err != nil {
+		return nil, err
+	}
+	tail, err := l.scan(s, onDisk)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +70,13 @@ func (l *Ledger) goOn(all []segment) (*Recovery, error) {
 		return nil, err
 	}
 	cut := info.Size() - l.size
-	if err := l.file.Truncate(l.size); err != nil {
+	if onDisk < 0 {
+		onDisk = l.size
+	}
+	if err := errors.Join(l.file.Truncate(l.size), disk.Rewrite(l.file, onDisk, l.size)); err != nil {
 		return nil, err
 	}
+	l.tail.Wrote(l.file, l.size)
 	if l.size == 0 && s.serial > 1 { // a crash came before its first record
 		if err := l.introduce(all[len(all)-2]); err != nil {
 			return nil, err
@@ -98,7 +106,10 @@ func (l *Ledger) following(before segment) (*Segment, error) {
 
 // after begins the segment that follows a compressed one, which is whole.
 func (l *Ledger) after(s segment) (*Recovery, error) {
-	tail, err := l.scan(s)
+	if l.cfg.OnDisk.Serial > s.serial {
+		return nil, l.missing(s)
+	}
+	tail, err := l.scan(s, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -127,12 +138,13 @@ func (l *Ledger) startAfter(all []segment) error {
 	switch {
 	case errors.Is(err, errEnough):
 		return nil
+	case errors.Is(err, errLong) && l.cfg.OnDisk.Serial != 0: // zeros, which scan cuts
 	case err != nil:
 		return err
 	case len(all) < 2:
 		return fmt.Errorf("%s follows a file that is missing", all[0].name)
 	}
-	_, err = l.scan(all[len(all)-2])
+	_, err = l.scan(all[len(all)-2], -1)
 	l.size = 0
 	return err
 }
@@ -147,11 +159,48 @@ func (t *tail) note(r *Record) {
 	t.closed = r.End != nil || t.closed && (r.Checkpoint != nil || r.Clock != nil)
 }
 
+// onDiskOf returns how much of the last segment is known to be on the disk; -1: nothing
+// is known.
+func (l *Ledger) onDiskOf(all []segment) (int64, error) {
+	last := all[len(all)-1]
+	switch known := l.cfg.OnDisk; {
+	case known.Serial == 0:
+		return -1, nil
+	case known.Serial > last.serial:
+		return 0, l.missing(last)
+	case known.Serial == last.serial:
+		return known.Size, nil
+	}
+	return 0, nil // it was begun after that
+}
+
+// missing says that the segment is missing that was written last.
+func (l *Ledger) missing(last segment) error {
+	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: restore it, or move the directory %s away to begin another ledger (the last there is %s)",
+		plainName(l.cfg.OnDisk.Serial), l.cfg.OnDisk.Size, l.cfg.Dir, last.name)
+}
+
+// errCut ends the reading of a segment at its first bad record.
+var errCut = errors.New("the rest is cut")
+
 // scan reads a segment that comes after l.end, and moves that, and l.size, to the
-// end of its last whole record. What may stand after it is one torn record, and no
-// more.
-func (l *Ledger) scan(s segment) (t tail, err error) {
+// end of its last whole record. So much as onDisk must be whole, and what is behind
+// is no part of the ledger from the first bad record on: a loss of power may leave
+// anything there. Where onDisk is -1, what may stand after the last whole record is one
+// torn record, and no more.
+func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 	var bad error // what is wrong with the last line
+	defer func() {
+		switch {
+		case errors.Is(err, errCut) || err == nil && l.size < onDisk:
+			err = nil
+			if l.size < onDisk {
+				err = l.cutShort(s, onDisk, bad)
+			}
+		case errors.Is(err, errLong) && onDisk >= 0 && l.size >= onDisk: // zeros have no line end
+			err = nil
+		}
+	}()
 	first := s.serial > 1 && s.packed && l.end.n == 0
 	err = s.eachLine(l.cfg.Dir, func(number int, line []byte) error {
 		if bad != nil {
@@ -167,6 +216,9 @@ func (l *Ledger) scan(s segment) (t tail, err error) {
 		r, end, err := l.end.follows(line)
 		if err != nil {
 			bad = fmt.Errorf("the ledger is damaged: %s, line %d %w; see decorum ledger verify, and move the directory away to begin another", s.name, number, err)
+			if onDisk >= 0 {
+				return errCut
+			}
 			return nil
 		}
 		l.end = end
@@ -179,4 +231,14 @@ func (l *Ledger) scan(s segment) (t tail, err error) {
 		err = errors.Join(err, bad) // nothing can be torn there
 	}
 	return t, err
+}
+
+// cutShort says that a segment is not whole as far as it was on the disk. bad is what
+// is wrong with the first line that is not; nil: there is none.
+func (l *Ledger) cutShort(s segment, onDisk int64, bad error) error {
+	if bad != nil {
+		return bad
+	}
+	return fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; restore it from a backup, or move the directory away to begin another",
+		s.name, l.size, onDisk)
 }

@@ -38,7 +38,7 @@ func TestSyncWhileSegmentsEnd(t *testing.T) {
 func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
 	l := open(t, Config{Dir: t.TempDir(), MaxSize: 1, Run: testRun()})
 	before := &seen{File: l.file}
-	l.tail.Wrote(before)
+	l.tail.Wrote(before, 0)
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/", Why: "out of scope"}}); err != nil {
 		t.Fatal(err)
 	}

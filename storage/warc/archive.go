@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,10 @@ type Config struct {
 	// Info are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
 	Info []Field
+	// OnDisk is what Archive.OnDisk returned last that is known to be durable. So much
+	// of the file must be whole when it is opened after a crash; the zero Extent: nothing
+	// is known.
+	OnDisk Extent
 	// Recovered is told of each file that a crash left open and that has been
 	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
 	Recovered func(file string, cut int64)
@@ -129,6 +134,23 @@ func closeRoot(root *os.Root) error {
 	return root.Close()
 }
 
+// An Extent is how much of the file that is written is on the disk.
+type Extent struct {
+	Name string // of the file when it is closed, without its directory; empty: there is none
+	Size int64  // bytes of whole records that Sync put there
+}
+
+// OnDisk returns how much of the present file is on the disk. Files before it are, as
+// a whole.
+func (a *Archive) OnDisk() Extent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file == nil {
+		return Extent{}
+	}
+	return Extent{filepath.Base(a.file.name), a.tail.OnDisk(a.file)}
+}
+
 // Write archives a visit, and says what later visits to its URL may refer to;
 // what is zero has no date. When it returns the records are with the operating
 // system. It fails with ErrNoAnswer where there is nothing to archive. After any
@@ -169,7 +191,7 @@ func (a *Archive) write(records []byte) error {
 	if err := a.file.append(records); err != nil {
 		return fmt.Errorf("warc: %w", err)
 	}
-	a.tail.Wrote(a.file)
+	a.tail.Wrote(a.file, a.file.size)
 	return nil
 }
 
@@ -190,7 +212,7 @@ func (a *Archive) closeFile() error {
 	f := a.file
 	a.file = nil
 	err := f.Truncate(f.size)
-	a.tail.Wrote(f)
+	a.tail.Wrote(f, f.size)
 	if err = errors.Join(err, a.tail.Close(f)); err == nil {
 		err = f.settle()
 	}

@@ -132,6 +132,14 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	onDisk := int64(0)
+	if cfg.OnDisk.Name == name {
+		onDisk = cfg.OnDisk.Size
+	}
+	if whole < onDisk {
+		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: restore it from a backup, or move it away; what it holds is not archived again",
+			filepath.Join(cfg.Dir, name+openEnding), whole, onDisk)
+	}
 	cut = info.Size() - whole
 	if whole == 0 {
 		return cut, cfg.Root.Remove(name + openEnding)
@@ -140,7 +148,7 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 		path := filepath.Join(cfg.Dir, name)
 		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openEnding), err)
 	}
-	if err := errors.Join(f.Truncate(whole), f.Sync()); err != nil {
+	if err := errors.Join(f.Truncate(whole), disk.Rewrite(f, onDisk, whole), f.Sync()); err != nil {
 		return 0, err
 	}
 	return cut, closed(cfg.Root, name)

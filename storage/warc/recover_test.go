@@ -207,3 +207,59 @@ func TestRecoveryWritesOverNothing(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// TestRecoveryOfWhatWasOnTheDisk: records that were on the disk must be whole; what is
+// behind them is cut from the first that is not.
+func TestRecoveryOfWhatWasOnTheDisk(t *testing.T) {
+	a := open(t, Config{})
+	for i := range 6 {
+		if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			if got := a.OnDisk(); got.Size != 0 {
+				t.Errorf("%+v is on the disk before Sync", got)
+			}
+			if err := a.Sync(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	onDisk := a.OnDisk()
+	text, err := os.ReadFile(a.file.Name())
+	if err != nil || onDisk.Size == 0 || onDisk.Size >= int64(len(text)) {
+		t.Fatalf("%+v of %d bytes (%v)", onDisk, len(text), err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		garbled int64
+		want    string
+	}{{"behind", onDisk.Size + 100, ""}, {"before", onDisk.Size - 100, "bytes, and"}} {
+		left := bytes.Clone(text)
+		clear(left[tt.garbled : tt.garbled+50])
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, onDisk.Name+".open"), left, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(Config{Dir: dir, OnDisk: onDisk})
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
+				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, onDisk.Name))
+		if err != nil || info.Size() < onDisk.Size || info.Size() > tt.garbled {
+			t.Errorf("%s: %v bytes are left (%v), want %d at least", tt.name, info, err, onDisk.Size)
+		}
+	}
+}

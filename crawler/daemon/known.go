@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+	"github.com/decorum-crawler/decorum/storage/warc"
+)
+
+// A knownFile is what the state of a crawl says of a file of output.
+type knownFile struct {
+	bolt.File
+	isKnown bool
+	unclean bool // the state was not closed in order
+	log     *slog.Logger
+}
+
+// knownFiles are how much of each file of output is on the disk, as the state of the
+// crawl says. The zero value knows none.
+type knownFiles struct {
+	dir     stateDir
+	files   []bolt.File
+	unclean bool // the state was not closed in order, and nobody has checked the files since
+	log     *slog.Logger
+}
+
+// pathOf returns how the state names a file or directory of output: what is in the
+// crawl's directory is named from there, as that may be moved.
+func (d stateDir) pathOf(name string) string {
+	home, err := filepath.Abs(string(d))
+	full, err2 := filepath.Abs(name)
+	if errors.Join(err, err2) != nil {
+		return name
+	}
+	if rel, err := filepath.Rel(home, full); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return full
+}
+
+// of returns what is known of a file, or directory.
+func (k knownFiles) of(name string) knownFile {
+	path := k.dir.pathOf(name)
+	for _, f := range k.files {
+		if f.Path == path {
+			return knownFile{File: f, isKnown: true, unclean: k.unclean, log: k.log}
+		}
+	}
+	return knownFile{log: k.log}
+}
+
+// warc returns what is known of the WARC files in a directory.
+func (k knownFiles) warc(dir string) warc.Extent {
+	f := k.of(dir)
+	return warc.Extent{Name: f.Name, Size: f.Size}
+}
+
+// ledger returns what is known of the ledger.
+func (k knownFiles) ledger(dir string) ledger.Extent {
+	f := k.of(dir)
+	return ledger.Extent{Serial: int(f.Serial), Size: f.Size}
+}
+
+// files returns how much of each file is on the disk: see bolt.Options.Files.
+func (o outputs) files(d stateDir) (files []bolt.File) {
+	if o.out == nil {
+		return nil
+	}
+	if serial, size, ok := o.out.file.onDisk(); ok {
+		files = append(files, bolt.File{Path: d.pathOf(o.out.file.name), Serial: serial, Size: size})
+	}
+	if o.archive != nil {
+		if e := o.archive.files.OnDisk(); e.Name != "" {
+			files = append(files, bolt.File{Path: d.pathOf(o.archive.path), Name: e.Name, Size: e.Size})
+		}
+	}
+	if o.proof != nil {
+		if e := o.proof.ledger.OnDisk(); e.Serial != 0 {
+			files = append(files, bolt.File{Path: d.pathOf(d.path(ledgerDir)), Serial: int64(e.Serial), Size: e.Size})
+		}
+	}
+	return files
+}
+
+// readKnown returns what the state of a crawl that nobody has open says of its files.
+func (d stateDir) readKnown(p Project, log *slog.Logger) (k knownFiles, err error) {
+	if p.Store.Redis.isUsed() {
+		return d.readLengths(log)
+	}
+	k = knownFiles{dir: d, log: log}
+	var clean bool
+	if k.files, clean, err = bolt.ReadFiles(d.path(storeFile)); err != nil {
+		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
+	}
+	k.unclean = !clean
+	return k, nil
+}
+
+// knownBy returns what a state that is open says of the files of output.
+func (d stateDir) knownBy(ctx context.Context, s stores, log *slog.Logger) (k knownFiles, err error) {
+	if s.remote {
+		return d.readLengths(log)
+	}
+	k = knownFiles{dir: d, log: log}
+	b, ok := s.frontier.(interface {
+		Files(context.Context) ([]bolt.File, error)
+		WasUnclean() bool
+	})
+	if !ok {
+		return k, nil
+	}
+	k.unclean = b.WasUnclean()
+	k.files, err = b.Files(ctx)
+	return k, err
+}
+
+// A crawl whose state is in Redis keeps the lengths of its files beside them: several
+// processes work on the state, and each has files of its own.
+const lengthsFile = "lengths.json"
+
+// lengthsEvery is how often that file is written at most. One that is behind lets more
+// be cut, and nothing be missed: what is on the disk is whole.
+const lengthsEvery = time.Second
+
+// lengths keeps how much of each file is on the disk, in a file.
+type lengths struct {
+	file  string
+	files func() []bolt.File
+	mu    sync.Mutex // guards last
+	last  time.Time
+}
+
+// keep writes the lengths, at most every lengthsEvery.
+func (l *lengths) keep() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if now.Sub(l.last) < lengthsEvery {
+		return nil
+	}
+	files := l.files()
+	if len(files) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(files)
+	if err == nil {
+		err = writeWhole(l.file, text)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep how long the files of output are: %w", err)
+	}
+	l.last = now
+	return nil
+}
+
+// readLengths returns what lengths kept. Whether the crawl ended in order is not known:
+// all is checked.
+func (d stateDir) readLengths(log *slog.Logger) (k knownFiles, err error) {
+	k = knownFiles{dir: d, unclean: true, log: log}
+	text, err := os.ReadFile(d.path(lengthsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &k.files)
+	}
+	if err != nil {
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the ends of the files of output are mended without it", d.path(lengthsFile), err)
+	}
+	return k, nil
+}

@@ -1,0 +1,217 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+// pageSize is what a system writes to a disk at a time.
+const pageSize = 4096
+
+// A powerCut is what a loss of power does to a part of a file: pages that were not
+// synced are there, or zeros, or what was on the disk before.
+func powerCut(r *rand.Rand, text []byte, from int64) []byte {
+	text = bytes.Clone(text)
+	for at := from; at < int64(len(text)); {
+		end := min(int64(len(text)), (at/pageSize+1)*pageSize)
+		switch r.IntN(3) {
+		case 0:
+			clear(text[at:end])
+		case 1:
+			for i := at; i < end; i++ {
+				text[i] = byte(r.Uint32())
+			}
+		}
+		at = end
+	}
+	if r.IntN(2) == 0 {
+		text = text[:from+r.Int64N(int64(len(text))-from+1)]
+	}
+	return text
+}
+
+// outputLine returns a line as records have it.
+func outputLine(i int) string {
+	return fmt.Sprintf(`{"url":"https://a.example/%d","text":"%s"}`+"\n", i, strings.Repeat("x", i%700))
+}
+
+// TestLinesAfterALossOfPower: what is behind the length on the disk is cut at the first
+// line that is not whole, what is before it stays, and what is written next is read.
+func TestLinesAfterALossOfPower(t *testing.T) {
+	const durable, lines = 50, 120
+	var before, all []byte
+	for i := range lines {
+		if all = append(all, outputLine(i)...); i < durable {
+			before = all
+		}
+	}
+	before = bytes.Clone(before)
+	for seed := range uint64(100) {
+		name := filepath.Join(t.TempDir(), outputFile)
+		torn := powerCut(rand.New(rand.NewPCG(seed, 1)), all, int64(len(before)))
+		if err := os.WriteFile(name, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		known := knownFile{File: bolt.File{Size: int64(len(before))}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
+		f, err := openLines(nil, name, 0, privateFile, known)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if _, err := f.Write([]byte(outputLine(lines))); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(name)
+		if err != nil || !bytes.HasPrefix(got, before) || !bytes.HasSuffix(got, []byte("\n"+outputLine(lines))) {
+			t.Fatalf("seed %d: lines that were on the disk are missing, or the new one is (%v)", seed, err)
+		}
+		for line := range bytes.Lines(got) {
+			if !json.Valid(line) {
+				t.Fatalf("seed %d: line %q", seed, line)
+			}
+		}
+	}
+}
+
+// TestLinesThatWereOnTheDisk: a file that is not whole as far as it was on the disk is
+// an error which says the line, after an unclean stop, and a file that is shorter always.
+// One that was moved away, emptied, or got its own name is none.
+func TestLinesThatWereOnTheDisk(t *testing.T) {
+	var text []byte
+	for i := range 50 {
+		text = append(text, outputLine(i)...)
+	}
+	garbled := bytes.Clone(text)
+	clear(garbled[1500:1600])
+	known := knownFile{File: bolt.File{Size: int64(len(text)), Serial: 2}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
+	clean, longer := known, known
+	clean.unclean, longer.Size = false, known.Size+8
+	line := 1 + bytes.Count(text[:1500], []byte("\n"))
+	for name, tt := range map[string]struct {
+		text   []byte
+		known  knownFile
+		closed int // number of a full file beside it
+		want   string
+	}{
+		"whole":                      {text, known, 2, ""},
+		"zeros":                      {garbled, known, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
+		"zeros, and a clean stop":    {garbled, clean, 2, ""},
+		"shorter":                    {text[:1400], clean, 2, fmt.Sprintf("has 1400 bytes, and %d were on the disk", len(text))},
+		"moved away":                 {nil, known, 2, ""},
+		"emptied":                    {[]byte{}, known, 2, ""},
+		"begun after that":           {text[:1400], known, 3, ""},
+		"full files were moved away": {text, known, 0, ""},
+		"ours, torn before the end":  {append([]byte("# notes\n"), text[:len(text)-8]...), known, 2, "line 51 is not whole"},
+		"and the whole of ours":      {append([]byte("# notes\n"), text...), longer, 2, ""},
+		"theirs, after a clean stop": {append(bytes.Clone(text), "# notes"...), clean, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, outputFile)
+			if tt.text != nil {
+				if err := os.WriteFile(file, tt.text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.closed > 0 {
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pages-20261122T013501Z-%06d.jsonl", tt.closed)), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := openLines(nil, file, 0, privateFile, tt.known)
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestCrawlAfterALossOfPower: a crawl that is killed, and of whose output and ledger
+// everything that was not synced is lost or garbled, goes on; one whose files are
+// damaged before that says which, and nothing is sent.
+func TestCrawlAfterALossOfPower(t *testing.T) {
+	site := chain("a.example", 40)
+	v := visitTo(t, site)
+	archive := filepath.Join(v.dir, "warc")
+	call(t, v.args("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
+	known, err := stateDir(v.data()).readKnown(DefaultProject(), nil)
+	if err != nil || len(known.files) != 3 || known.unclean {
+		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", known, err)
+	}
+	store, err := bolt.Open(filepath.Join(v.data(), storeFile), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unclean, err := os.ReadFile(filepath.Join(v.data(), storeFile)) // as after a kill
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || os.WriteFile(filepath.Join(v.data(), storeFile), unclean, 0o600) != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{outputFile, filepath.Join(ledgerDir, "ledger-000001.jsonl")} {
+		file := filepath.Join(v.data(), name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := known.of(filepath.Dir(file)).Size
+		if name == outputFile {
+			size = known.of(file).Size
+		}
+		if size == 0 || size > int64(len(text)) {
+			t.Fatalf("%d bytes of %s are known, it has %d", size, name, len(text))
+		}
+		garbled := bytes.Clone(text)
+		clear(garbled[size/2 : size/2+50])
+		if err := os.WriteFile(file, garbled, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sent := len(v.web.Log())
+		call(t, v.args("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
+		if len(v.web.Log()) != sent {
+			t.Errorf("%s: something was sent", name)
+		}
+		behind := append(text, []byte(strings.Repeat(`{"url":"https://a.example/lost"}`+"\n", 1000))...)
+		if err := os.WriteFile(file, powerCut(r, behind, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(v.data(), storeFile), unclean, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call(t, v.args("--resume")...).want(t, ExitDone)
+	got := slices.Compact(urls(slices.DeleteFunc(records(t, filepath.Join(v.data(), outputFile)), func(r Record) bool {
+		return r.URL == "https://a.example/lost"
+	})))
+	if want := slices.Compact(pagesOf(v.web.Log())); !slices.Equal(got, want) {
+		t.Errorf("pages %q are in the output, want %q", got, want)
+	}
+	verifyIn(t, v.data())
+	if report := v.web.Judge(crawltest.Options{}); len(report.Offences) > 0 {
+		t.Errorf("the judge says:\n%s", report)
+	}
+}

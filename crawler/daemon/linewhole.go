@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
+
+// longestLine is how many bytes a line of output has at most, by far.
+const longestLine = 64 << 20
+
+// mendBehind makes a file whole of which so much as known.Size is known to be on the
+// disk. That much must be there. After an unclean stop every line in it is checked;
+// what is behind is cut at the first line that is not a whole one of output, and what
+// is left of it is written again: see disk.Rewrite.
+func (f *lineFile) mendBehind(known knownFile) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	switch {
+	case size == 0: // emptied, or begun: nothing can be wrong with it
+		return nil
+	case size < known.Size:
+		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; restore it from a backup, or move it away to begin another (the visits in it are not made again)",
+			f.name, size, known.Size)
+	case !known.unclean: // all was synced; what is behind, somebody else has put there
+		return cutTornLine(f.file)
+	}
+	if err := f.checkLines(known.Size); err != nil {
+		return err
+	}
+	end, err := wholeLines(io.NewSectionReader(f.file, known.Size, size-known.Size), isOurLine)
+	if err != nil {
+		return err
+	}
+	end.size += known.Size
+	if end.size < size {
+		known.logger().Info("the end of the output was not whole, and has been cut", "file", f.name, "bytes_cut", size-end.size)
+		if err := f.file.Truncate(end.size); err != nil {
+			return err
+		}
+	}
+	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, known.Size, end.size)
+}
+
+// checkLines returns an error unless the first lines of the file, of so many bytes
+// together, are whole.
+func (f *lineFile) checkLines(size int64) error {
+	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isAnyLine)
+	if err == nil && end.size < size {
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk: restore it from a backup, or move it away to begin another (the visits in it are not made again)",
+			f.name, end.lines+1)
+	}
+	return err
+}
+
+// A lineEnd is the end of the whole lines of a file.
+type lineEnd struct{ size, lines int64 }
+
+// wholeLines returns where the first line ends before the first that has no end, or
+// is none.
+func wholeLines(r io.Reader, is func(line []byte) bool) (end lineEnd, err error) {
+	lines := bufio.NewReaderSize(r, 256<<10)
+	var long []byte
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if long = append(long, line...); len(long) > longestLine {
+				return end, nil
+			}
+			continue
+		}
+		if len(long) > 0 {
+			long = append(long, line...)
+			line, long = long, long[:0]
+		}
+		switch {
+		case err == io.EOF:
+			return end, nil
+		case err != nil:
+			return end, err
+		case !is(line):
+			return end, nil
+		}
+		end.size += int64(len(line))
+		end.lines++
+	}
+}
+
+// isOurLine reports whether a line is one of output.
+func isOurLine(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(lineHead)) && json.Valid(line)
+}
+
+// isAnyLine reports whether a line is one of output, or of text that somebody else
+// has put into the file.
+func isAnyLine(line []byte) bool {
+	if bytes.HasPrefix(line, []byte(lineHead)) {
+		return json.Valid(line)
+	}
+	return utf8.Valid(line) && bytes.IndexByte(line, 0) < 0
+}
+
+// onDisk returns how much of the file is on the disk; false if it is on none.
+func (f *lineFile) onDisk() (serial, size int64, ok bool) {
+	if f == nil || !f.regular {
+		return 0, 0, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil { // it is full, and the next is not begun
+		return int64(f.serial) + 1, 0, true
+	}
+	size = f.tail.OnDisk(f.file)
+	if info, err := f.file.Stat(); err != nil || info.Size() < size { // somebody has emptied it
+		size = 0
+	}
+	return int64(f.serial), size, true
+}
+
+// logger returns where it is said what was cut.
+func (k knownFile) logger() *slog.Logger {
+	if k.log == nil {
+		return slog.Default()
+	}
+	return k.log
+}
