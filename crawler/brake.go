@@ -95,7 +95,7 @@ func (c *Crawler) release(ctx context.Context) error {
 
 // unmade returns why v was refused when it was about to connect, nil if it was
 // not: something is busy, or a brake has been put on meanwhile, or this machine
-// could not connect. Nothing was sent.
+// could not connect. Nothing was sent: the host need not rest.
 func unmade(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
@@ -108,7 +108,7 @@ func unmade(v *Visit, t Ticket) error {
 	if errors.As(v.Err, &braked) && !t.sent() {
 		return braked
 	}
-	if isLocal(v) && !t.stub.sending.Load() {
+	if isLocal(v) && !v.arrived && !t.stub.sending.Load() {
 		return v.Err
 	}
 	return nil

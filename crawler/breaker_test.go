@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
@@ -28,19 +30,31 @@ type outage struct {
 	// reaches reports whether a host is reached all the same; nil: none is.
 	reaches func(host string) bool
 
-	mu     sync.Mutex
-	failed int // requests; guarded by mu
+	mu     sync.Mutex           // guards what follows
+	failed int                  // requests
+	ended  map[string]time.Time // the last request of each host that failed
+	early  int                  // requests to a host less than a second after one failed
 }
 
 func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
-	now := time.Now()
-	if now.Before(o.from) || !now.Before(o.to) || o.reaches != nil && o.reaches(r.URL.Hostname()) {
+	now, host := time.Now(), r.URL.Hostname()
+	o.mu.Lock()
+	if last, failed := o.ended[host]; failed && now.Sub(last) < time.Second {
+		o.early++
+	}
+	o.mu.Unlock()
+	if now.Before(o.from) || !now.Before(o.to) || o.reaches != nil && o.reaches(host) {
 		return o.web.RoundTrip(r)
 	}
+	err := o.fail(r)
 	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended == nil {
+		o.ended = map[string]time.Time{}
+	}
 	o.failed++
-	o.mu.Unlock()
-	return nil, o.fail(r)
+	o.ended[host] = time.Now()
+	return nil, err
 }
 
 // systemError returns what a dialler returns where connect fails with errno.
@@ -58,7 +72,8 @@ func lost(r *http.Request) error {
 
 // noResolver fails as package net does where the name server is down.
 func noResolver(r *http.Request) error {
-	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: r.URL.Hostname(), Server: "127.0.0.1:53", IsTemporary: true,
+	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+		Name: r.URL.Hostname(), Server: "127.0.0.1:53", IsTemporary: true,
 		Err: "read udp 127.0.0.1:40000->127.0.0.1:53: read: connection refused"}}
 }
 
@@ -68,7 +83,8 @@ func manyHosts(hosts, pages int) (web *crawltest.Web, seeds []string) {
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
 		host := fmt.Sprintf("site%d.test", i)
-		sites[i] = crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: time.Second / 2}}
+		sites[i] = crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")),
+			Latency: crawltest.Latency{Base: time.Second / 2}}
 		for page := range pages {
 			seeds = append(seeds, fmt.Sprintf("http://%s/%d", host, page))
 		}
@@ -122,6 +138,9 @@ func TestNetworkOutage(t *testing.T) {
 				wereVisited(t, web, seeds)
 				if st.Failed != 0 || st.Retries != 0 {
 					t.Errorf("%d pages were given up, %d retried; want none", st.Failed, st.Retries)
+				}
+				if network.early > 0 {
+					t.Errorf("%d requests came less than a second after one to the same host had failed", network.early)
 				}
 				if network.failed > 3*64 {
 					t.Errorf("%d requests failed during the outage", network.failed)
@@ -197,6 +216,53 @@ func TestWildcardOfDeadHosts(t *testing.T) {
 		other.Wait()
 		if want := 50*1500*time.Millisecond + 2*time.Second; err != nil || took > want {
 			t.Errorf("the good crawl took %v and ended with %v, want %v at most", took, err, want)
+		}
+	})
+}
+
+// A refusingFetcher cannot connect to any host until a moment.
+type refusingFetcher struct {
+	crawler.Fetcher
+	until time.Time
+
+	mu       sync.Mutex
+	attempts map[string][]time.Time // of each host; guarded by mu
+}
+
+func (f *refusingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	host := t.URL().Origin().Host()
+	f.mu.Lock()
+	f.attempts[host] = append(f.attempts[host], time.Now())
+	f.mu.Unlock()
+	if time.Now().Before(f.until) {
+		return nil, crawler.NoAnswer(t, systemError(syscall.ECONNREFUSED)(nil))
+	}
+	return f.Fetcher.Fetch(ctx, t)
+}
+
+// TestRefusedHostsRest: a host that refuses connections rests before the next attempt,
+// though it is this machine that is found to be to blame.
+func TestRefusedHostsRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 10 * time.Second
+		web, seeds := manyHosts(20, 2)
+		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
+		c.Policy.Delay = delay
+		f := &refusingFetcher{Fetcher: c.Fetcher, until: time.Now().Add(time.Minute), attempts: map[string][]time.Time{}}
+		c.Fetcher = f
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wereVisited(t, web, seeds)
+		if c.Stats().Local == 0 {
+			t.Error("no failure was found to be this machine's")
+		}
+		for host, attempts := range f.attempts {
+			for i, at := range attempts[1:] {
+				if rest := at.Sub(attempts[i]); rest < delay {
+					t.Errorf("%s was connected to %v after an attempt, want %v", host, rest, delay)
+				}
+			}
 		}
 	})
 }

@@ -27,12 +27,14 @@ func (timeoutError) Timeout() bool { return true }
 // TestEvidence: which errors speak of this machine.
 func TestEvidence(t *testing.T) {
 	connect := func(addr string, errno syscall.Errno) error {
-		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, addr)), Err: os.NewSyscallError("connect", errno)}
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, addr)),
+			Err: os.NewSyscallError("connect", errno)}
 	}
 	dns := func(text string, notFound bool) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: text, Name: "a.test", IsNotFound: notFound}}
 	}
-	const possible, probable, certain, none = politeness.Possible, politeness.Probable, politeness.Certain, politeness.Evidence(99)
+	const possible, probable, certain = politeness.Possible, politeness.Probable, politeness.Certain
+	const none = politeness.Evidence(99)
 	tests := []struct {
 		name string
 		err  error

@@ -29,6 +29,7 @@ type Visit struct {
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
 	addr      netip.Addr    // that the request went to; zero: it is not known
+	arrived   bool          // its host may have seen an attempt, though this machine is to blame
 	slots     int           // visits at a time that the host may have
 	lag       time.Duration // by which timers were late while it was made
 	before    time.Time     // end of the host's last visit when this one began; zero for its first

@@ -25,7 +25,8 @@ func (c *breakerClock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // fail has a visit to a host fail that began at the moment.
 func (c *breakerClock) fail(host string, e politeness.Evidence) *politeness.Doubt {
-	return c.limits.Breaker().Fail(c.now, politeness.Failure{Host: host, Start: c.now, Evidence: e, Why: "the test says so"})
+	failure := politeness.Failure{Host: host, Start: c.now, Evidence: e, Why: "the test says so"}
+	return c.limits.Breaker().Fail(c.now, failure)
 }
 
 // failAll has hosts of so many domains fail, and returns their doubts.
@@ -136,7 +137,8 @@ func TestBreakerPauses(t *testing.T) {
 			t.Errorf("after %v: %d visits may begin, want none", c.now.Sub(noon), n)
 		}
 		var paused *politeness.Paused
-		if _, err := c.limits.Request(c.now, "b.test", politeness.Wish{}); !errors.As(err, &paused) || !errors.Is(err, decorum.NotDue) {
+		_, err := c.limits.Request(c.now, "b.test", politeness.Wish{})
+		if !errors.As(err, &paused) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("after %v: %v, want that the crawl is paused", c.now.Sub(noon), err)
 		}
 		c.pass(time.Millisecond)

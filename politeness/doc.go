@@ -14,6 +14,9 @@
 // then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
 // domain, at once.
 //
+// A Breaker and a Load belong to the Hosts, too: they let fewer visits begin, or none,
+// while this machine has no network or is too busy.
+//
 // Hosts may share an IP address, which is known for sure only when a connection
 // is made: Permit.Bind asks for it then. An address that is busy keeps a line of
 // the hosts that were turned away, and a host of the crawls; Limits.Calls tells

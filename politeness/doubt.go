@@ -5,6 +5,42 @@ import (
 	"time"
 )
 
+// Evidence says how likely it is that a visit failed because of this machine, and
+// not because of its host.
+type Evidence uint8
+
+// The kinds of evidence.
+const (
+	// Possible is a failure that looks like the host's, such as a time-out or a
+	// connection that is refused. It is this machine's if many hosts fail at once.
+	Possible Evidence = iota
+	// Probable is a failure that looks like this machine's, such as a network
+	// without a route. It is the host's if other hosts answer meanwhile.
+	Probable
+	// Certain is a failure in which the host had no part, such as a lack of file
+	// descriptors.
+	Certain
+)
+
+// A Failure is a visit that got no answer.
+type Failure struct {
+	Host     string
+	Addr     netip.Addr // that was connected to; zero: not known
+	Start    time.Time  // of the visit
+	Evidence Evidence
+	Why      string // what this machine lacks, if it is to blame: "no route to the network"
+}
+
+// A Verdict says whom a Failure is charged to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Undecided    Verdict = iota
+	HostFault            // the host failed: the visit counts against it
+	MachineFault         // this machine failed: the visit is made again, and counts against no host
+)
+
 // A Doubt is a failure that may be this machine's or its host's. Any answer that
 // comes after it shows that the network works, and decides it against the host. If
 // the breaker opens, it is this machine's.

@@ -97,13 +97,6 @@ func (l *Limits) tell(host string, from time.Time) {
 	l.hosts.rung = append(l.hosts.rung, l)
 }
 
-// Breaker returns the circuit breaker of the process.
-func (l *Limits) Breaker() *Breaker { return l.hosts.breaker }
-
-// Load returns the limit of visits that the process keeps to where its machine is too
-// busy.
-func (l *Limits) Load() *Load { return &l.hosts.load }
-
 // Ready returns how many of want requests the crawl's limits let begin now, and
 // those of the process, and, if none, how long to wait.
 func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) {
@@ -241,12 +234,6 @@ func (l *Limits) Release(now time.Time, p Permit) {
 		host.give(l)
 		host.rest(now)
 	}
-}
-
-// endVisit notes that the process makes one visit less.
-func (l *Limits) endVisit(g *grant) {
-	l.hosts.load.end()
-	l.hosts.breaker.release(g.round)
 }
 
 // Leave takes back a permit at the end of the transfer, whatever came of it: the

@@ -77,3 +77,16 @@ func (l *Load) add(n int) {
 	defer l.mu.Unlock()
 	l.inFlight += n
 }
+
+// Breaker returns the circuit breaker of the process.
+func (l *Limits) Breaker() *Breaker { return l.hosts.breaker }
+
+// Load returns the limit of visits that the process keeps to where its machine is too
+// busy.
+func (l *Limits) Load() *Load { return &l.hosts.load }
+
+// endVisit notes that the process makes one visit less.
+func (l *Limits) endVisit(g *grant) {
+	l.hosts.load.end()
+	l.hosts.breaker.release(g.round)
+}
