@@ -63,9 +63,7 @@ func cutPower(t *testing.T, seed uint64, cuts int) {
 func (m *machine) examine() {
 	m.t.Helper()
 	m.checkOutput()
-	if r := m.decorum(0, "ledger", "verify", "--data", m.data()); r.code != 0 {
-		m.t.Errorf("ledger verify: exit code %d:\n%s", r.code, r.stderr)
-	}
+	m.checkLedger()
 	report := m.web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: m.starts[1:], Unflushed: unflushed})
 	if !report.OK() {
 		m.t.Errorf("the judge says:\n%s", report)

@@ -14,7 +14,7 @@ import (
 
 // TestDamages: a file is damaged while the crawl is stopped. The crawl ends with an
 // error, or goes on; what it loses it says. No URL is requested that the web does not
-// have, and a ledger that was damaged is not right.
+// have, and a ledger that is right has all requests.
 func TestDamages(t *testing.T) {
 	for i := range *damages {
 		seed := *seed + uint64(i)
@@ -27,12 +27,12 @@ func TestDamages(t *testing.T) {
 
 // damaged are the files of which one is damaged. Those of the state are chosen most
 // often: in them a damage may change what the crawl does.
-var damaged = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl", "crawl.yaml"}
+var damaged = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl"}
 
 func damageFile(t *testing.T, seed uint64) {
 	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, 11))
 	defer m.sayHowToRepeat(fmt.Sprintf("-run TestDamages -damages 1 -seed %d", seed))
-	m.crawl(time.Duration(1000+chance.IntN(2500)) * time.Millisecond)
+	m.crawl(time.Duration(2500+chance.IntN(2000)) * time.Millisecond)
 	m.powerOff()
 	name, n := m.choose(damaged[chance.IntN(len(damaged))], chance)
 	if n == nil {
@@ -71,6 +71,9 @@ func (m *machine) choose(prefix string, chance *rand.Rand) (string, *disk.Node) 
 
 // damage changes some bytes of content that are not zero, or a block with such bytes.
 func damage(b []byte, chance *rand.Rand) (damaged []byte, kind string) {
+	if chance.IntN(3) == 0 && damageURL(b, chance) {
+		return b, "a letter of a URL"
+	}
 	var full []int // blocks with content
 	for i := 0; i < len(b); i += disk.BlockSize {
 		if slices.ContainsFunc(b[i:min(i+disk.BlockSize, len(b))], func(c byte) bool { return c != 0 }) {
@@ -108,6 +111,22 @@ func damage(b []byte, chance *rand.Rand) (damaged []byte, kind string) {
 	return b, "some bits"
 }
 
+// damageURL changes the first letter of a segment of a path, if there is one: what is
+// read is well-formed then, and only a checksum can tell.
+func damageURL(b []byte, chance *rand.Rand) bool {
+	var letters []int
+	for i := 1; i < len(b); i++ {
+		if b[i-1] == '/' && ('0' <= b[i] && b[i] <= '9' || 'a' <= b[i] && b[i] <= 'z') {
+			letters = append(letters, i)
+		}
+	}
+	if len(letters) == 0 {
+		return false
+	}
+	b[letters[chance.IntN(len(letters))]] ^= 1 // another letter, or another digit
+	return true
+}
+
 // checkDamaged checks what a crawl made of a damaged file.
 func (m *machine) checkDamaged(name string, r run) {
 	m.t.Helper()
@@ -117,8 +136,9 @@ func (m *machine) checkDamaged(name string, r run) {
 	}
 	switch file := path.Base(name); {
 	case strings.HasPrefix(file, "ledger-"):
+		// Its end may be cut off, if it was not on the disk for certain.
 		if v := m.decorum(0, "ledger", "verify", "--data", m.data()); v.code == 0 {
-			m.t.Error("the ledger was damaged, and is right")
+			m.checkRecords()
 		}
 	case file == "pages.jsonl":
 		// What was written is not read again, but the crawl went on.

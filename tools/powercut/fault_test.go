@@ -87,8 +87,8 @@ func (m *machine) finish() {
 }
 
 // TestFaultUnderMapping: a block of the state cannot be read where it is mapped into
-// memory, which raises SIGBUS. The crawl ends with an error, and goes on when the disk
-// is well again.
+// memory, which raises SIGBUS: when the state is opened, or while the crawl runs. The
+// crawl ends with an error, and goes on when the disk is well again.
 func TestFaultUnderMapping(t *testing.T) {
 	for i := range *faults {
 		seed := *seed + uint64(i)
@@ -102,20 +102,39 @@ func TestFaultUnderMapping(t *testing.T) {
 func failMapping(t *testing.T, seed uint64) {
 	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, 7))
 	defer m.sayHowToRepeat(fmt.Sprintf("-run TestFaultUnderMapping -faults 1 -seed %d", seed))
-	m.crawl(time.Duration(500+chance.IntN(2000)) * time.Millisecond)
-	m.powerOff() // so that nothing of the file is in memory
-	if err := m.powerOn(); err != nil {
-		t.Fatal(err)
+	m.crawl(time.Duration(500+chance.IntN(1000)) * time.Millisecond)
+	m.cycle() // so that nothing of the file is in memory
+	fault := disk.Fault{Op: disk.Read, Name: [...]string{"frontier.db", "robots.db"}[chance.IntN(2)], Times: -1}
+	var injected *disk.Fault
+	begins := seed%2 == 0
+	if begins {
+		fault.After = chance.IntN(6)
+		injected = m.disk.Inject(fault)
+	} else {
+		breaks := time.AfterFunc(time.Duration(500+chance.IntN(1000))*time.Millisecond, func() {
+			m.disk.Inject(fault)
+			if err := m.mounted.Forget("data/" + fault.Name); err != nil {
+				t.Error(err)
+			}
+		})
+		defer breaks.Stop()
 	}
-	fault := disk.Fault{Op: disk.Read, Name: [...]string{"frontier.db", "robots.db"}[chance.IntN(2)], After: chance.IntN(6), Times: -1}
-	injected := m.disk.Inject(fault)
 	r := m.crawl(0)
 	r.checkEnd(t)
-	t.Logf("read of %s, after %d: %d failed; exit code %d: %s", fault.Name, fault.After, m.disk.Hits(injected), r.code, r.lastLine())
+	t.Logf("read of %s, as it begins: %t; exit code %d: %s", fault.Name, begins, r.code, r.lastLine())
+	if injected != nil && m.disk.Hits(injected) > 0 && r.code == 0 {
+		t.Error("the crawl has not noticed")
+	}
 	m.disk.Heal()
+	m.cycle()
+	m.finish()
+}
+
+// cycle unmounts the disk and mounts it again, as it is.
+func (m *machine) cycle() {
+	m.t.Helper()
 	m.powerOff()
 	if err := m.powerOn(); err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
-	m.finish()
 }

@@ -9,15 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testwait"
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 	"github.com/decorum-crawler/decorum/tools/powercut/fusefs"
 )
@@ -26,13 +26,17 @@ import (
 var (
 	cuts    = flag.Int("cuts", 3, "how often the power is cut")
 	damages = flag.Int("damages", 3, "how many files are damaged")
-	faults  = flag.Int("faults", 2, "after how many operations each kind of them fails: so many moments are tried")
+	faults  = flag.Int("faults", 1, "after how many operations each kind of them fails: so many moments are tried")
 	seed    = flag.Uint64("seed", 1, "seed of what is left to chance")
+	tested  = flag.String("decorum", "", "test this program; empty: the one of this tree")
 	strict  = flag.Bool("strict", false, "names are on the disk only when their directory was synced")
 )
 
-// build builds the decorum command once.
+// build builds the decorum command once, and returns its path.
 var build = sync.OnceValues(func() (string, error) {
+	if *tested != "" {
+		return filepath.Abs(*tested)
+	}
 	dir, err := os.MkdirTemp("", "decorum")
 	if err != nil {
 		return "", err
@@ -47,8 +51,9 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	testwait.Together(6) // crawls wait most of the time
 	code := m.Run()
-	if program, err := build(); err == nil {
+	if program, err := build(); err == nil && *tested == "" {
 		os.RemoveAll(filepath.Dir(program))
 	}
 	os.Exit(code)
@@ -56,13 +61,14 @@ func TestMain(m *testing.M) {
 
 // A machine is a disk, what is mounted of it, and a web that is crawled.
 type machine struct {
-	t      *testing.T
-	disk   *disk.Disk
-	mount  string
-	server *fuse.Server // nil: the power is off
-	web    *crawltest.Web
-	addr   string
-	starts []time.Time
+	t       *testing.T
+	disk    *disk.Disk
+	dir     string        // where it is mounted
+	mounted *fusefs.Mount // nil: the power is off
+	web     *crawltest.Web
+	addr    string // of its server
+
+	starts, kills []time.Time // of processes
 }
 
 // newMachine returns a machine whose power is on. The test is skipped where there is no
@@ -72,7 +78,7 @@ func newMachine(t *testing.T) *machine {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		t.Skipf("no FUSE: %v", err)
 	}
-	m := &machine{t: t, disk: disk.New(), mount: t.TempDir(), web: newWeb()}
+	m := &machine{t: t, disk: disk.New(), dir: t.TempDir(), web: newWeb()}
 	m.disk.Strict = *strict
 	s, err := m.web.Start("")
 	if err != nil {
@@ -88,20 +94,20 @@ func newMachine(t *testing.T) *machine {
 }
 
 func (m *machine) powerOn() (err error) {
-	m.server, err = fusefs.Mount(m.mount, m.disk)
+	m.mounted, err = fusefs.New(m.dir, m.disk)
 	return err
 }
 
 // powerOff unmounts the disk. What the kernel has cached of it is gone then.
 func (m *machine) powerOff() {
-	if m.server == nil {
+	if m.mounted == nil {
 		return
 	}
-	if err := m.server.Unmount(); err != nil { // somebody uses it
+	if err := m.mounted.Unmount(); err != nil { // somebody uses it
 		m.t.Errorf("unmount: %v", err)
-		_ = syscall.Unmount(m.mount, syscall.MNT_DETACH)
+		_ = syscall.Unmount(m.dir, syscall.MNT_DETACH)
 	}
-	m.server = nil
+	m.mounted = nil
 }
 
 // cutPower cuts the power, and has it come back.
@@ -122,11 +128,12 @@ func (m *machine) sayHowToRepeat(flags string) {
 }
 
 // data returns the data directory of the crawl.
-func (m *machine) data() string { return filepath.Join(m.mount, "data") }
+func (m *machine) data() string { return filepath.Join(m.dir, "data") }
 
 // A run is a process that has ended.
 type run struct {
 	code   int // -1: it was killed
+	stdout string
 	stderr string
 	hung   bool // it had to be killed, being idle for longer than it may be
 }
@@ -136,7 +143,7 @@ const hangs = 45 * time.Second
 
 // crawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
 func (m *machine) crawl(life time.Duration) run {
-	args := []string{"--data", m.data(), "--warc", filepath.Join(m.mount, "warc"), "--contact=mailto:bot@example.com", "--allow-private",
+	args := []string{"--data", m.data(), "--warc", filepath.Join(m.dir, "warc"), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	switch _, err := m.disk.Find("data/frontier.db"); {
 	case err == nil:
@@ -165,9 +172,9 @@ func (m *machine) decorum(life time.Duration, args ...string) run {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	var stderr bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	c := exec.Command(program, args...)
-	c.Stderr, c.WaitDelay = &stderr, 10*time.Second
+	c.Stdout, c.Stderr, c.WaitDelay = &stdout, &stderr, 10*time.Second
 	if err := c.Start(); err != nil {
 		m.t.Fatal(err)
 	}
@@ -178,15 +185,23 @@ func (m *machine) decorum(life time.Duration, args ...string) run {
 	kill := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
 	err = c.Wait()
 	ended := !kill.Stop()
+	if ended {
+		m.kills = append(m.kills, time.Now())
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		m.t.Fatal(err)
 	}
-	return run{code: c.ProcessState.ExitCode(), stderr: stderr.String(), hung: ended && life == 0}
+	return run{code: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), hung: ended && life == 0}
 }
 
-// lastLine returns what a process said last.
+// lastLine returns the last error that a process wrote, or the last line.
 func (r run) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "decorum: ") || strings.Contains(line, "level=ERROR") {
+			return line
+		}
+	}
 	return lines[len(lines)-1]
 }

@@ -18,6 +18,9 @@ const (
 
 func hostName(i int) string { return fmt.Sprintf("h%d.example", i%hosts) }
 
+// pagePath returns the path of a page. With another letter in it, it is no path of the web.
+func pagePath(p int) string { return fmt.Sprintf("/%c%02d", 'b'+p, p) }
+
 // newWeb returns a web in which each page leads to the next ones, so that a URL that is
 // lost loses the rest: with a Crawl-delay, a robots.txt behind a redirect, closed pages,
 // redirects and sitemaps.
@@ -45,13 +48,13 @@ func newSite(i int) crawltest.Site {
 		robots = crawltest.Redirect(http.StatusFound, "/rules.txt")
 	}
 	for p := range pages {
-		site[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
-			`<title>Page %d of %s</title><a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
-			p, host, p+1, p+2, p, hostName(i+1), p)))
+		site[pagePath(p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+			`<title>Page %d of %s</title><a href="%s">next</a><a href="%s">after</a><a href="/closed/%d">closed</a><a href="http://%s%s">there</a>`,
+			p, host, pagePath(p+1), pagePath(p+2), p, hostName(i+1), pagePath(p))))
 	}
-	site[fmt.Sprintf("/%d", pages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://"+hostName(i+3)+"/moved"))
+	site[pagePath(pages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://"+hostName(i+3)+"/moved"))
 	site["/moved"] = crawltest.Always(crawltest.HTML("moved"))
-	site["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, "/0"))
+	site["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, pagePath(0)))
 	site["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
 	site["/listed"] = crawltest.Always(crawltest.HTML("listed"))

@@ -2,7 +2,7 @@
 //
 // Writes reach the disk at once: the kernel keeps pages for reading and for mappings
 // only. So what a process has written when it is killed is what Disk.Cut decides about.
-// To show what is there after a cut, Unmount and Mount again.
+// To show what is there after a cut, unmount and mount again.
 package fusefs
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -18,10 +19,39 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 )
 
-// Mount mounts a disk on a directory, which needs /dev/fuse and the right to mount.
-func Mount(dir string, d *disk.Disk) (*fuse.Server, error) {
+// A Mount shows a disk.
+type Mount struct {
+	server *fuse.Server
+	root   *node
+}
+
+// New mounts a disk on a directory, which needs /dev/fuse and the right to mount.
+func New(dir string, d *disk.Disk) (*Mount, error) {
 	options := &fs.Options{MountOptions: fuse.MountOptions{DirectMount: true, FsName: "powercut", Name: "powercut", MaxWrite: 1 << 17}}
-	return fs.Mount(dir, &node{disk: d, n: d.Root()}, options)
+	root := &node{disk: d, n: d.Root()}
+	server, err := fs.Mount(dir, root, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Mount{server, root}, nil
+}
+
+// Unmount ends the mount. It fails while a process uses it.
+func (m *Mount) Unmount() error { return m.server.Unmount() }
+
+// Forget has the kernel forget what it has cached of a file, so that what processes read
+// of it next, in a mapping too, is read from the disk.
+func (m *Mount) Forget(path string) error {
+	inode := m.root.EmbeddedInode()
+	for name := range strings.SplitSeq(path, "/") {
+		if inode = inode.GetChild(name); inode == nil {
+			return syscall.ENOENT
+		}
+	}
+	if e := inode.NotifyContent(0, 0); e != 0 {
+		return e
+	}
+	return nil
 }
 
 // A node is a file or a directory in the mount.

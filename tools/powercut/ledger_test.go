@@ -1,0 +1,54 @@
+package powercut
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// lostRecords is how old a request may be, when its process ends, whose record need not
+// be on the disk yet.
+const lostRecords = 2 * time.Second
+
+// checkLedger checks that a ledger is right, and that each request that the server saw
+// is in it, but for those of the last moment before a process was killed.
+func (m *machine) checkLedger() {
+	m.t.Helper()
+	if r := m.decorum(0, "ledger", "verify", "--data", m.data()); r.code != 0 {
+		m.t.Errorf("ledger verify: exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	m.checkRecords()
+}
+
+func (m *machine) checkRecords() {
+	m.t.Helper()
+	r := m.decorum(0, "ledger", "show", "--format", "jsonl", "--data", m.data())
+	recorded := map[string]int{}
+	for line := range bytes.Lines([]byte(r.stdout)) {
+		var record struct{ Request struct{ URL string } }
+		if err := json.Unmarshal(line, &record); err != nil {
+			m.t.Fatalf("ledger show: %v: %.80q", err, line)
+		}
+		recorded[record.Request.URL]++
+	}
+	var missing []string
+	for _, x := range m.web.Log() {
+		if recorded[x.URL]--; recorded[x.URL] < 0 && !m.justBeforeKill(x.Start) {
+			missing = append(missing, x.URL)
+		}
+	}
+	if len(missing) > 0 {
+		m.t.Errorf("%d requests are not in the ledger: %s", len(missing), strings.Join(missing, " "))
+	}
+}
+
+// justBeforeKill reports whether a process was killed soon after a moment.
+func (m *machine) justBeforeKill(at time.Time) bool {
+	for _, k := range m.kills {
+		if !at.After(k) && k.Sub(at) < lostRecords {
+			return true
+		}
+	}
+	return false
+}
