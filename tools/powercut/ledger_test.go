@@ -12,7 +12,7 @@ import (
 const lostRecords = 2 * time.Second
 
 // checkLedger checks that a ledger is right, and that each request that the server saw
-// is in it, but for those of the last moment before a process was killed.
+// is in it, but for those of the last moment before a process was killed or failed.
 func (m *machine) checkLedger() {
 	m.t.Helper()
 	if r := m.decorum(0, "ledger", "verify", "--data", m.data()); r.code != 0 {
@@ -32,10 +32,17 @@ func (m *machine) checkRecords() {
 		}
 		recorded[record.Request.URL]++
 	}
-	var missing []string
+	requested := map[string]int{}
 	for _, x := range m.web.Log() {
-		if recorded[x.URL]--; recorded[x.URL] < 0 && !m.justBeforeKill(x.Start) {
-			missing = append(missing, x.URL)
+		requested[x.URL]++
+		if m.justBeforeEnd(x.Start) {
+			recorded[x.URL]++ // or not: it need not be
+		}
+	}
+	var missing []string
+	for url, n := range requested {
+		if n > recorded[url] {
+			missing = append(missing, url)
 		}
 	}
 	if len(missing) > 0 {
@@ -43,9 +50,9 @@ func (m *machine) checkRecords() {
 	}
 }
 
-// justBeforeKill reports whether a process was killed soon after a moment.
-func (m *machine) justBeforeKill(at time.Time) bool {
-	for _, k := range m.kills {
+// justBeforeEnd reports whether a process was killed, or failed, soon after a moment.
+func (m *machine) justBeforeEnd(at time.Time) bool {
+	for _, k := range m.ends {
 		if !at.After(k) && k.Sub(at) < lostRecords {
 			return true
 		}

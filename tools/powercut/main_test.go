@@ -68,7 +68,8 @@ type machine struct {
 	web     *crawltest.Web
 	addr    string // of its server
 
-	starts, kills []time.Time // of processes
+	starts []time.Time // of processes that crawl
+	ends   []time.Time // of those that were killed, or failed
 }
 
 // newMachine returns a machine whose power is on. The test is skipped where there is no
@@ -185,8 +186,8 @@ func (m *machine) decorum(life time.Duration, args ...string) run {
 	kill := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
 	err = c.Wait()
 	ended := !kill.Stop()
-	if ended {
-		m.kills = append(m.kills, time.Now())
+	if err != nil {
+		m.ends = append(m.ends, time.Now())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
