@@ -15,25 +15,33 @@ var ErrPages = errors.New("the limit of pages is reached")
 // ErrBytes is the error of Run when MaxBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// withinHostBudget reports whether the page of l may be visited, as far as the
-// budget of its host goes, and has its memo count it. What counts is the first visit: retries and revisits are of pages
-// that the host has had already.
-func (c *Crawler) withinHostBudget(l storage.Lease, cl robots.Clearance) bool {
+// withinHostBudget returns "" if the URL of l may be visited as far as the budget of
+// its host goes, and then counts a page in the host's memo; else it returns why not.
+// Only first visits are limited: retries and revisits are of pages that the host has
+// had already.
+func (c *Crawler) withinHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
 	again := l.Attempt > 0 || l.AsFound || l.Page != nil
-	return !isPage(l, cl) || again || c.memos.begin(l, int64(c.Settings.MaxPagesPerHost))
+	switch {
+	case again || cl.ForRobots():
+		return ""
+	case !c.memos.belowBytes(l, c.Settings.MaxBytesPerHost):
+		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
+	case isPage(l, cl) && !c.memos.begin(l, int64(c.Settings.MaxPagesPerHost)):
+		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
+	}
+	return ""
 }
 
-// setAside gives back a page whose host has had all its pages, but not to the
+// setAside gives back a page whose host has used up its budget, but not to the
 // head of the queue: the next lease of its origin may be a revisit, which is
 // welcome and takes turns with URLs of class Usual. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
-func (c *Crawler) setAside(ctx context.Context, l storage.Lease) (storage.Ack, error) {
+func (c *Crawler) setAside(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
 	now := c.now()
 	until := now.Add(asideFor)
 	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true,
-			Why: fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)})
+		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true, Why: why})
 	}
 	back := l
 	back.Class = max(l.Class, storage.Usual)
@@ -65,6 +73,13 @@ func (ms *memos) begin(l storage.Lease, most int64) bool {
 	}
 	m.begun[l.Token] = struct{}{}
 	return true
+}
+
+// belowBytes reports whether l's host has sent fewer bytes than a limit; 0 is no limit.
+func (ms *memos) belowBytes(l storage.Lease, limit int64) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return limit <= 0 || ms.hosts[l.URL.Origin().Host()].Bytes < limit
 }
 
 // end counts the page of v if it was asked for the first time. A visit that was

@@ -102,6 +102,56 @@ func testPagesPerHost(t *testing.T, slots int) {
 	judged(t, web, time.Second)
 }
 
+// TestBytesPerHost: a host gets no new page or sitemap once it has sent its bytes, after
+// a restart neither; but more when it may send more. Another host is not affected.
+func TestBytesPerHost(t *testing.T) { synctest.Test(t, testBytesPerHost) }
+
+func testBytesPerHost(t *testing.T) {
+	web := crawltest.New(bigSite("a.test", 500, 1), bigSite("b.test", 5, 1))
+	file := filepath.Join(t.TempDir(), "frontier.db")
+	sent := func() (n int64) {
+		for _, x := range web.Log() {
+			if strings.HasPrefix(x.URL, "http://a.test/") {
+				n += x.Bytes
+			}
+		}
+		return n
+	}
+	const longest = 11_000 // bytes of a page, rounded up
+	for run, limit := range []int64{100_000, 100_000, 200_000} {
+		before := sent()
+		store, err := bolt.Open(file, bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
+		c.Settings.MaxBytesPerHost = limit
+		why := ""
+		c.Hooks.Refused = func(_ storage.Lease, err error) {
+			if closed := new(robots.Closed); errors.As(err, &closed) {
+				why = closed.Why
+			}
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
+		}
+		if n := sent(); run == 1 && n-before > longest || n < limit || n > limit+longest {
+			t.Errorf("run %d: a.test has sent %d bytes, before %d, and may send %d", run, n, before, limit)
+		}
+		if want := fmt.Sprintf("the host has sent its %d bytes", limit); why != want {
+			t.Errorf("run %d: URLs are refused because %q, want %q", run, why, want)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute) // until what is set aside is looked at again
+	}
+	if n := pagesOf(web, "b.test"); n != 8 {
+		t.Errorf("%d pages of b.test, want all 8", n)
+	}
+	judged(t, web, time.Second)
+}
+
 // TestBudgetLeavesRevisits: the pages that a host has had are visited again at
 // their time, though hundreds of others wait, seeds among them.
 func TestBudgetLeavesRevisits(t *testing.T) {

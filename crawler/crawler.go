@@ -77,6 +77,12 @@ type Settings struct {
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,
 	// revisits, sitemaps and robots.txt do not count.
 	MaxPagesPerHost int
+	// MaxBytesPerHost is how many bytes of bodies, as decoded, a host may send, in
+	// all runs together, robots.txt, retries and revisits included; 0: no limit. Once
+	// it has sent them, no new page or sitemap of the host is visited: further URLs
+	// stay queued. Retries and revisits go on. Visits in flight may exceed the limit
+	// by a body each.
+	MaxBytesPerHost int64
 	// Attempts is how many visits a page gets that keeps failing; more where
 	// the server is throttling, fewer where there is no hope: see Failure.
 	// Default 3.
@@ -123,7 +129,7 @@ const DefaultMaxSitemaps = 10_000
 const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
-	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
+	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.MaxBytesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
 		return errors.New("numbers must not be negative")
 	}
 	if s.Grace < 0 || s.ReservationTTL < 0 {

@@ -85,8 +85,8 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if kept, err := c.keepRules(ctx, clearance.Origin(), clearance.File()); err != nil || !kept {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	if !c.withinHostBudget(l, clearance) {
-		return c.setAside(ctx, l)
+	if why := c.withinHostBudget(l, clearance); why != "" {
+		return c.setAside(ctx, l, why)
 	}
 	permit, err := c.admit(ctx, l, clearance)
 	if err != nil {

@@ -192,9 +192,9 @@ func (p *Project) settings() (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
-		MaxPagesPerHost: p.Scope.MaxPagesPerHost,
-		ReservationTTL:  time.Duration(p.Robots.MaxTTL),
-		Token:           p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
+		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
+		ReservationTTL: time.Duration(p.Robots.MaxTTL),
+		Token:          p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
 		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		LedgerRefusals: p.Output.LedgerRefusals,
 		Revisit: frontier.Revisit{

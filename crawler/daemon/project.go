@@ -52,6 +52,7 @@ type Scope struct {
 	Exclude           []string `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
 	MaxDepth          int      `yaml:"max_depth"`            // links from a seed; 0: seeds only
 	MaxPagesPerHost   int      `yaml:"max_pages_per_host"`   // over all runs together; 0: no limit
+	MaxBytesPerHost   Size     `yaml:"max_bytes_per_host"`   // of bodies, as decoded, over all runs together; 0: no limit
 	MaxURLLength      int      `yaml:"max_url_length"`       // bytes of a URL
 	MaxParams         int      `yaml:"max_params"`           // parameters of a query
 	MaxPathDepth      int      `yaml:"max_path_depth"`       // segments of a path

@@ -371,7 +371,7 @@ func TestReadProjectRefusesAHugeFile(t *testing.T) {
 // supported are the fields that do what they say.
 var supported = []string{
 	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
-	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_url_length",
+	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_bytes_per_host", "scope.max_url_length",
 	"scope.max_params", "scope.max_path_depth", "scope.max_repeat", "scope.max_redirects", "scope.max_urls_per_pattern",
 	"scope.max_urls_per_host", "scope.max_hosts_per_domain", "scope.max_hosts", "scope.params",
 	"robots.dialect", "robots.extensions", "robots.max_ttl", "robots.meta",

@@ -36,7 +36,8 @@ The state of a host is one of
   set aside   as held, and a crawl does not wait for it: no answer in several
               attempts, a Crawl-delay beyond max_crawl_delay, a Retry-After of
               more than a day, a refused address, a brake that stops it, or it
-              has had the pages that max_pages_per_host grants
+              has had the pages that max_pages_per_host grants, or the bytes of
+              max_bytes_per_host
   resting     all is visited; a page waits for its revisit
   done        nothing is left to visit
 

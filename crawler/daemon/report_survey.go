@@ -256,19 +256,21 @@ func (h *surveyed) mind(longest Duration) {
 	}
 }
 
-// explainHold says why the gate holds a host, or that it has had its pages.
+// explainHold says why the gate holds a host, or that its budget is used up.
 func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 	if h.held.IsZero() {
 		return nil
 	}
 	closed, err := q.gate.WhyClosed(ctx, q.now, h.held)
-	most := int64(q.project.Scope.MaxPagesPerHost)
+	most, bytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:
 	case closed != nil:
 		h.Why = plain(closed.Why)
 	case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
 		h.Why = fmt.Sprintf("it has had its %d pages", most)
+	case h.Why == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
+		h.Why = fmt.Sprintf("it has sent its %v", q.project.Scope.MaxBytesPerHost)
 	}
 	return err
 }

@@ -56,6 +56,19 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	}
 }
 
+// A host may send its bytes, and more when it is given more.
+func TestBytesPerHostAndResume(t *testing.T) {
+	t.Parallel()
+	v := visitTo(t, shop())
+	project := func(bytes string) string {
+		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
+	}
+	call(t, v.args("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
+	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41B")
+	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
+	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "left: 0 queued")
+}
+
 func TestBytesLimitAndResume(t *testing.T) {
 	v := visitTo(t, shop())
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")

@@ -118,9 +118,11 @@ func (j *job) ending(end error) error {
 	return &exit{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())}
 }
 
-// hadPages reports whether a run that visits nothing may have had its pages in
-// an earlier one.
-func (j *job) hadPages() bool { return j.goesOn && j.project.Scope.MaxPagesPerHost > 0 }
+// hadPages reports whether a run that visits nothing may have had its pages, or its
+// bytes, in an earlier one.
+func (j *job) hadPages() bool {
+	return j.goesOn && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
+}
 
 // goOn returns the command that goes on with the crawl.
 func (j *job) goOn() string {
