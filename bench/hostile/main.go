@@ -5,8 +5,8 @@
 // In each round decorum serve runs twice in a memory cgroup: first with one good
 // project, then with the same project and four hostile ones:
 //
-//   - bombs: 64 hosts, each with a sitemap of 50 MiB in 49 KiB of gzip, sent at the
-//     same moment;
+//   - bombs: 64 hosts, each with a sitemap of 50 MiB in 49 KiB of gzip and a page of
+//     10 MiB in 10 KiB, sent at the same moment;
 //   - wildcard: a domain each of whose pages links to 50 further host names;
 //   - names: a page that links to 20,000 domains;
 //   - plain: 2,000 hosts over plain http, whose pages never end.

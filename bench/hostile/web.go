@@ -20,7 +20,8 @@ const (
 	goodHosts  = 40
 	goodDelay  = time.Second
 	bombHosts  = 64
-	bombSize   = 50 << 20 // bytes of a sitemap, as decoded
+	mapSize    = 50 << 20 // bytes of a bomb of a sitemap, as decoded: the limit of sitemaps.org
+	pageSize   = 10 << 20 // the same of a page: decorum's limit
 	names      = 20_000
 	plainHosts = 2_000
 	wildFan    = 50 // host names that a page of the wildcard domain links to
@@ -30,8 +31,7 @@ const (
 type web struct {
 	addr   string
 	server *http.Server
-	bomb   []byte     // a sitemap of bombSize bytes, as gzip
-	bombs  rendezvous // of the requests for bombs
+	bombs  map[string]*bomb // by path
 
 	mu     sync.Mutex           // guards what follows
 	visits int                  // to pages of good hosts
@@ -46,8 +46,11 @@ func startWeb() (*web, error) {
 		return nil, err
 	}
 	w := &web{
-		addr: listener.Addr().String(), bomb: bomb(), last: map[string]time.Time{}, gap: time.Hour,
-		bombs: rendezvous{want: bombHosts, met: make(chan struct{})},
+		addr: listener.Addr().String(), last: map[string]time.Time{}, gap: time.Hour,
+		bombs: map[string]*bomb{
+			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, mapSize, "</urlset>"),
+			"/page":        newBomb("text/html", "<!doctype html>", pageSize, ""),
+		},
 	}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	go w.server.Serve(listener) // returns when Close is called
@@ -88,9 +91,8 @@ func (w *web) serveGood(rw http.ResponseWriter, r *http.Request, host string) {
 	page(rw, []string{next(r.URL.Path, 0), next(r.URL.Path, 1)})
 }
 
-// note notes a request to a good host. It is called before the answer is written:
-// the end of the answer is later, so that the next gap is measured too long by as
-// much, and never too short.
+// note notes a request to a good host. The gaps are from request to request, and so
+// longer than the crawler's delay by the time that an answer takes.
 func (w *web) note(host string, robots bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,19 +106,20 @@ func (w *web) note(host string, robots bool) {
 	}
 }
 
-// serveBomb answers robots.txt with a sitemap, and the sitemap with a bomb as soon
-// as all hosts were asked for theirs.
+// serveBomb answers for a host of bombs: its robots.txt names a sitemap, and its root
+// page links to a page, each of which is a bomb.
 func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/robots.txt":
+	b := w.bombs[r.URL.Path]
+	switch {
+	case r.URL.Path == "/robots.txt":
 		fmt.Fprintf(rw, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
-	case "/sitemap.xml":
-		w.bombs.wait(r.Context())
-		rw.Header().Set("Content-Type", "application/xml")
+	case b != nil:
+		b.wait(r.Context())
+		rw.Header().Set("Content-Type", b.contentType)
 		rw.Header().Set("Content-Encoding", "gzip")
-		rw.Write(w.bomb)
+		rw.Write(b.gzip)
 	default:
-		page(rw, []string{next(r.URL.Path, 0)})
+		page(rw, []string{"/page"})
 	}
 }
 
@@ -156,45 +159,48 @@ func (w *web) shortestGap() time.Duration {
 	return w.gap
 }
 
-// A rendezvous holds requests until enough have come.
-type rendezvous struct {
-	want int
-	met  chan struct{} // closed when enough have come
+// A bomb is an answer that is small as it is sent and large when it is decoded. It is
+// held back until all hosts of bombs were asked for theirs, so that they are sent at
+// the same moment.
+type bomb struct {
+	contentType string
+	gzip        []byte
+	all         chan struct{} // closed when all were asked
 
-	mu   sync.Mutex // guards come
-	come int
+	mu    sync.Mutex // guards asked
+	asked int
 }
 
-// wait returns when want calls have come, ctx is done, or 5 seconds are over: a
-// crawler need not ask for all at once.
-func (m *rendezvous) wait(ctx context.Context) {
-	m.mu.Lock()
-	if m.come++; m.come == m.want {
-		close(m.met)
+// newBomb returns a bomb of size bytes: head, spaces, and tail.
+func newBomb(contentType, head string, size int, tail string) *bomb {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	io.WriteString(z, head)
+	spaces := bytes.Repeat([]byte(" "), 1024)
+	for left := size - len(head) - len(tail); left > 0; left -= len(spaces) {
+		z.Write(spaces[:min(left, len(spaces))])
 	}
-	m.mu.Unlock()
+	io.WriteString(z, tail)
+	z.Close() // a bytes.Buffer does not fail
+	return &bomb{contentType: contentType, gzip: b.Bytes(), all: make(chan struct{})}
+}
+
+// wait returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
+// need not ask them all at once.
+func (b *bomb) wait(ctx context.Context) {
+	b.mu.Lock()
+	if b.asked++; b.asked == bombHosts {
+		close(b.all)
+	}
+	b.mu.Unlock()
 	select {
-	case <-m.met:
+	case <-b.all:
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):
 	}
 }
 
-// bomb returns a sitemap of one URL and bombSize bytes, most of them spaces, as
-// gzip.
-func bomb() []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	io.WriteString(z, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/a</loc></url>`)
-	for range bombSize / 1024 {
-		z.Write(bytes.Repeat([]byte(" "), 1024))
-	}
-	io.WriteString(z, "</urlset>")
-	z.Close() // a bytes.Buffer does not fail
-	return b.Bytes()
-}
-
-// page writes an HTML page with links.
+// page answers with an HTML page that has links.
 func page(rw http.ResponseWriter, links []string) {
 	rw.Header().Set("Content-Type", "text/html")
 	var b bytes.Buffer
