@@ -270,7 +270,7 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 	case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
 		h.Why = fmt.Sprintf("it has had its %d pages", most)
 	case h.Why == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
-		h.Why = fmt.Sprintf("it has sent its %v", q.project.Scope.MaxBytesPerHost)
+		h.Why = fmt.Sprintf("it has sent its %d bytes", bytes)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
 	call(t, v.args("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
-	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41B")
+	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
 	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
 	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "left: 0 queued")
 }
