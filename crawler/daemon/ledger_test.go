@@ -92,6 +92,27 @@ func keyFiles(t *testing.T) (private, public string) {
 	return private, write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
 }
 
+// TestLedgerHolds: what verify prints to be kept is found again by --holds, another hash is
+// not, and a file that holds nothing is wrong usage.
+func TestLedgerHolds(t *testing.T) {
+	t.Parallel()
+	v := visitTo(t, shop())
+	data := filepath.Join(v.dir, "data")
+	call(t, v.args("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	r := call(t, "ledger", "verify", "--data", data)
+	r.want(t, ExitDone, "to keep for --holds: ")
+	_, kept, _ := strings.Cut(r.stdout, "to keep for --holds: ")
+	kept, _, _ = strings.Cut(kept, "\n")
+	verify := func(text string) result {
+		return call(t, "ledger", "verify", "--data", data, "--holds", write(t, "kept.txt", text))
+	}
+	verify(kept+"\n").want(t, ExitDone, "1 of 1 held records are there")
+	n, _, _ := strings.Cut(kept, " ")
+	verify(n+" "+strings.Repeat("0", 64)).want(t, ExitNo, "is not the one that is held", "0 of 1 held records are there")
+	verify("1000000 "+strings.Repeat("0", 64)).want(t, ExitNo, "record 1000000 is held")
+	verify("nothing").want(t, ExitUsage, "--holds: ")
+}
+
 // TestLedgerCommands: what a crawl has written down can be checked and shown, and
 // what is wrong with it is named.
 func TestLedgerCommands(t *testing.T) {

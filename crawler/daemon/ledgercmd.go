@@ -30,7 +30,8 @@ func (a *app) ledgerCommand() *cobra.Command {
 const ledgerVerifyHelp = `Check a ledger: that no record was changed, left out, added or moved; that each
 robots.txt beside it has its hash; that each verdict is the one which that file
 gives; that each host had the rest that it was owed, by the times of the records;
-and, with --key, that the checkpoints are signed with that key.
+that what was asked for as a robots.txt is one; with --key, that the checkpoints are
+signed with that key; and, with --holds, that records which somebody has kept are there.
 
 A crawl that goes on meanwhile is checked as far as it has come. A warning says that
 the clock of the machine was set: nothing is wrong with that.
@@ -38,18 +39,20 @@ the clock of the machine was set: nothing is wrong with that.
 Exit codes: 0 all is right, 3 something is not, 1 it cannot be read, 2 wrong usage.`
 
 const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
-  decorum ledger verify --data evidence --key public.pem`
+  decorum ledger verify --data evidence --key public.pem
+  decorum ledger verify --data evidence --holds kept.txt`
 
 func (a *app) ledgerVerifyCommand() *cobra.Command {
-	var data, key, format string
+	var data, key, holds, format string
 	c := &cobra.Command{
-		Use: "verify [--data DIR] [--key FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
+		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
 		Example: ledgerVerifyExample, Args: args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(data, key, format) },
+		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(data, key, holds, format) },
 	}
 	fs := c.Flags()
 	dataFlag(fs, &data)
 	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
+	fs.StringVar(&holds, "holds", "", "check that the ledger has the records in `FILE`: the number and hash of one on each line, as an earlier verify printed it, or a record")
 	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }
@@ -72,7 +75,7 @@ func ledgerIn(name string) (dir string, open bool, err error) {
 }
 
 // verifyLedger checks a ledger, and says what is wrong with it.
-func (a *app) verifyLedger(data, key, format string) error {
+func (a *app) verifyLedger(data, key, holds, format string) error {
 	if err := checkFormat(format, "text", "json"); err != nil {
 		return err
 	}
@@ -88,6 +91,15 @@ func (a *app) verifyLedger(data, key, format string) error {
 		}
 		if opts.Key, err = ledger.ParsePublicKey(text); err != nil {
 			return usage("--key: %s: %w", key, err)
+		}
+	}
+	if holds != "" {
+		text, err := readSmall(nil, holds)
+		if err != nil {
+			return usage("--holds: %w", err)
+		}
+		if opts.Holds, err = ledger.ParseHolds(text); err != nil {
+			return usage("--holds: %s: %w", holds, err)
 		}
 	}
 	report, err := ledger.Verify(dir, opts)
@@ -128,14 +140,19 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 	if opts.Open {
 		end = "the crawl goes on"
 	}
+	held := ""
+	if n := len(opts.Holds); n > 0 {
+		held = fmt.Sprintf("\n%d of %d held records are there", r.Held, n)
+	}
 	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
 %d verdicts derived again, from %d robots.txt files
 %d rests measured
 %d checkpoints, signatures %s; %d records after the last
+to keep for --holds: %s%s
 %s
 `, r.Records, r.Segments, r.Runs, end, r.Requests, r.Answers, r.Interrupted, r.Refusals,
-		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, conclusion(r))
+		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, r.Last, held, conclusion(r))
 	return err
 }
 

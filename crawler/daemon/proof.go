@@ -55,6 +55,7 @@ func (p *Project) ledgerRun() ledger.Run {
 	run.Wider, run.NamedOnly = agent.Wider(), agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
 	run.Refusals = p.Output.LedgerRefusals
+	run.Shared = len(p.Store.Redis.Addresses) > 0
 	return run
 }
 

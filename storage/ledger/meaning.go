@@ -47,6 +47,7 @@ func (v *verifier) begin(run *Run) {
 // have been answered until the moment of its last record, as far as is known.
 func (v *verifier) interrupt() {
 	v.report.Interrupted += v.pace.interrupt()
+	v.led.interrupt()
 	v.run = nil
 }
 
@@ -80,11 +81,25 @@ func (v *verifier) request(r *Record) {
 	} else if q.Kind != RobotsTXT {
 		v.report.Verdicts++
 	}
+	if q.Kind == RobotsTXT && !v.led.request(r.N, q) {
+		v.unfollowed(q)
+	}
 	pause := v.judge.pause(q.Robots, r.Time)
 	for _, why := range v.pace.request(r, u.Origin().Host(), v.run, pause) {
 		v.find("%s: %s", q.URL, why)
 	}
 	v.report.Rests = v.pace.measured
+}
+
+// unfollowed notes a request for a robots.txt to which no recorded redirect leads. Where
+// several processes crawl together, the redirect may be in the ledger of another.
+func (v *verifier) unfollowed(q *Request) {
+	const what = "%s: it is asked for as the robots.txt of %s, and no redirect from there is recorded"
+	if v.run.Shared {
+		v.warn(what+" here: the ledger of another process may have it", q.URL, q.Origin)
+		return
+	}
+	v.find(what, q.URL, q.Origin)
 }
 
 // refusal checks a URL that was not asked for.
@@ -111,6 +126,7 @@ func (v *verifier) refusal(q *Refusal) {
 // answer checks what came of a request.
 func (v *verifier) answer(r *Record) {
 	v.report.Answers++
+	v.led.answer(r.Answer)
 	if why := v.pace.answer(r); why != "" {
 		v.find("%s", why)
 	}

@@ -42,6 +42,9 @@ type Run struct {
 	Hosts      map[string]Override `json:"hosts,omitempty"`      // by host
 	Refusals   bool                `json:"refusals,omitempty"`   // are recorded, too
 	Key        string              `json:"key,omitempty"`        // that signs checkpoints: see KeyID
+	// Shared says that other processes may work on the same crawl, each with a ledger of
+	// its own.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // An Override is what a run does otherwise for one host.

@@ -19,6 +19,8 @@ type VerifyOptions struct {
 	// Open says that the ledger is being written to: it need not be closed, and its
 	// last record may be torn.
 	Open bool
+	// Holds are records that somebody has kept: the ledger must have them.
+	Holds []Hold
 	// Findings is how many are kept, and how many warnings; of more, the Report has the
 	// number. Default 1,000.
 	Findings int
@@ -39,6 +41,10 @@ type Report struct {
 	Checkpoints int64 `json:"checkpoints"`  // whether their signatures were checked or not
 	Unsigned    int64 `json:"unsigned"`     // records after the last checkpoint
 	Closed      bool  `json:"closed"`       // it ends with that of a run
+	Held        int   `json:"held"`         // of VerifyOptions.Holds, those that are there
+	// Last is the last record: who keeps it can check later that nothing before it has
+	// been changed.
+	Last Hold `json:"last"`
 	// Stopped says that the rest was not read, since so much of the ledger is wrong.
 	Stopped bool `json:"stopped,omitempty"`
 
@@ -94,6 +100,8 @@ type verifier struct {
 	key    string     // of the last run
 	judge  judge      //
 	pace   paceKeeper //
+	held   []bool     // which of opts.Holds have been met
+	led    redirectKeeper
 }
 
 // Verify checks the ledger in a directory. The error is not nil where it cannot be
@@ -110,7 +118,7 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
-		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
+		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.segment(&all[i]); v.report.Stopped {
 			break
@@ -244,6 +252,8 @@ func (v *verifier) link(r *Record, line []byte) bool {
 	}
 	v.known, v.prior = true, v.ends[0]
 	v.ends = [2]link{{r.N, hash}, {r.N, computed}}
+	v.report.Last = Hold{r.N, string(hash[:])}
+	v.checkHolds(v.report.Last.Hash)
 	return true
 }
 
@@ -255,6 +265,7 @@ func (v *verifier) end() {
 	for _, f := range v.judge.findings {
 		v.note(f)
 	}
+	v.endHolds()
 	v.number = v.ends[0].n
 	switch {
 	case v.opts.Open:
