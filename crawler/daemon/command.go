@@ -76,7 +76,8 @@ type app struct {
 	handlers Handlers
 	bodies   *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
 	log      *slog.Logger
-	paused   func(error) // of outputs that wait for room on the disk, see whenPossible; nil: nobody is interested
+	memory   func() memoryNow // of the process; nil: see readMemory
+	paused   func(error)      // of outputs that wait for room on the disk, see whenPossible; nil: nobody is interested
 }
 
 // main runs the command line args and returns the exit code.

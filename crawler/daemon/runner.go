@@ -65,6 +65,9 @@ func (s *supervisor) newRunner(name string) *runner {
 	r.vault = newVault(r.dir, r.place, r.openVault)
 	r.vault.shuts = r.vacate
 	r.orders.wish, r.orders.gone = s.wishes.of(name), true
+	if r.orders.wish.State == api.Stopped {
+		r.why = r.orders.wish.Why
+	}
 	return r
 }
 
@@ -193,7 +196,7 @@ func (r *runner) rest(o orders) {
 	case o.wish.State == api.Paused:
 		r.is(api.Paused, o.wish.Why)
 	default:
-		r.is(api.Stopped, "")
+		r.is(api.Stopped, o.wish.Why)
 	}
 }
 

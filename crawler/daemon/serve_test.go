@@ -30,6 +30,8 @@ type farm struct {
 	log slog.Handler // of the daemon; nil: nothing is logged
 	end func() error // closes the daemon
 	api apiRules
+
+	memory func() memoryNow // of the daemon; nil: that of the process
 }
 
 // farmOf starts a web, and makes the folders of a daemon that is not started.
@@ -56,7 +58,7 @@ func (f *farm) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	a := &app{stdout: newPrinter(io.Discard), log: slog.New(f.log)}
+	a := &app{stdout: newPrinter(io.Discard), log: slog.New(f.log), memory: f.memory}
 	s, err := openSupervisor(a, service{data: f.visit.data(), projects: f.folderName(), startNew: startNew, api: f.api})
 	if err != nil {
 		f.t.Fatal(err)

@@ -38,11 +38,12 @@ type supervisor struct {
 	hasSocket bool
 	robots    store // what is known of robots.txt files, by all projects
 	shared
-	metrics  *metrics.Metrics
-	rosters  *rosters
-	shortage roomWait // of robots
-	wishes   *wishes
-	hub      hub
+	memoryWatch *memoryWatch
+	metrics     *metrics.Metrics
+	rosters     *rosters
+	shortage    roomWait // of robots
+	wishes      *wishes
+	hub         hub
 
 	braking  sync.Mutex // held by who changes brakes, and keeps them
 	scanning sync.Mutex // held by who reads project files, or changes them
@@ -109,10 +110,11 @@ func (s *supervisor) openState() (err error) {
 		return err
 	}
 	before, err := s.wishes.begin(time.Now())
-	if err == nil {
-		s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
+	if err != nil {
+		return err
 	}
-	return err
+	s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
+	return s.watchMemory()
 }
 
 // home is where the state of a project is.
@@ -180,6 +182,7 @@ func (s *supervisor) run(ctx context.Context) {
 			s.dropExpired(now)
 			s.tendCommons()
 			s.sample(ctx, now)
+			s.noteMemory(now)
 		case <-ctx.Done():
 			return
 		}
@@ -236,6 +239,7 @@ func (s *supervisor) Close() (err error) {
 	}
 	if s.rests != nil {
 		err = errors.Join(err, s.wishes.change(func(t *told) { t.Ended = time.Now() }))
+		s.memoryWatch.end()
 	}
 	if s.hasSocket { // once the lock is free, the socket may be another daemon's
 		err = errors.Join(err, s.data.removeSocket())

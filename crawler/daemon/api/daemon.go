@@ -99,7 +99,7 @@ const (
 type Project struct {
 	Name      string    `json:"name"`
 	State     State     `json:"state"`
-	Why       string    `json:"why,omitempty"`        // why it failed, pauses by itself, or waits for the servers that keep its state
+	Why       string    `json:"why,omitempty"`        // why it failed, pauses or came up stopped by itself, or waits for the servers that keep its state
 	FileError string    `json:"file_error,omitempty"` // why its file, as it is now, is not followed
 	Loaded    time.Time `json:"loaded,omitzero"`      // when the file that is followed was read; absent: none has been
 	Since     time.Time `json:"since"`                // when the state began

@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
+)
+
+// A daemon that the kernel ends for its memory would be started again, run the same
+// projects, and be ended again, so that no project makes progress. So the daemon
+// keeps a note of its memory. A project that held most of it at two memory kills in
+// a row comes up stopped. A process that was ended otherwise, by SIGKILL, a power
+// loss or a crash, leaves no sign of a memory kill, and stops no project.
+
+const (
+	memoryFile      = "memory.json"
+	memoryNoteEvery = 2 * time.Second
+	// fullShare is the share of the limit beyond which what a process kept when it
+	// ended is the sign of a memory kill, where the kernel does not count them.
+	fullShare = 0.9
+	// killsBeforeStop is at how many memory kills in a row a project must have held
+	// most of the memory to come up stopped.
+	killsBeforeStop = 2
+)
+
+// A memoryNote is what a daemon notes of its memory while it runs.
+type memoryNote struct {
+	At       time.Time `json:"at"`
+	Ended    bool      `json:"ended"`              // in order
+	Kept     int64     `json:"kept_bytes"`         // see memlimit.Kept
+	Limit    int64     `json:"limit_bytes"`        // 0: unknown
+	OOMKills int64     `json:"oom_kills"`          // of the control group; -1: unknown
+	Largest  string    `json:"largest,omitempty"`  // the project that holds most of the memory
+	Suspect  string    `json:"suspect,omitempty"`  // Largest at the last memory kills
+	Kills    int       `json:"kills_in_a_row"`     // at which Suspect held most
+	Stopped  string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
+	Before   string    `json:"last_end,omitempty"` // how the process before this one ended
+}
+
+// memoryNow is the memory of the process at a moment.
+type memoryNow struct {
+	kept, limit, oomKills int64
+}
+
+// readMemory returns the memory of this process.
+func readMemory(limit memlimit.Limit) memoryNow {
+	kills, ok := memlimit.OOMKills()
+	if !ok {
+		kills = -1
+	}
+	return memoryNow{memlimit.Kept(), limit.Bytes, kills}
+}
+
+// wasMemoryKill reports whether the process that left the note was ended for its
+// memory, and by which sign.
+func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
+	switch {
+	case n == nil || n.Ended:
+		return "", false
+	case n.OOMKills >= 0 && now.oomKills > n.OOMKills:
+		return "the kernel killed a process of the control group for its memory", true
+	case n.Limit > 0 && float64(n.Kept) > fullShare*float64(n.Limit):
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", approximate(n.Kept), approximate(n.Limit)), true
+	}
+	return "", false
+}
+
+// next returns the note of the process that starts now, given the one that was left
+// (nil: none), and the project that must come up stopped; empty: none must.
+func (n *memoryNote) next(now memoryNow, at time.Time) (note memoryNote, stop string) {
+	note = memoryNote{At: at, Kept: now.kept, Limit: now.limit, OOMKills: now.oomKills}
+	sign, killed := n.wasMemoryKill(now)
+	if !killed {
+		return note, "" // an end of another kind: what was suspected is not any more
+	}
+	note.Before = sign
+	if n.Largest == "" {
+		return note, ""
+	}
+	note.Suspect, note.Kills = n.Largest, 1
+	if n.Suspect == n.Largest {
+		note.Kills += n.Kills
+	}
+	if note.Kills >= killsBeforeStop {
+		note.Stopped, note.Suspect, note.Kills = n.Largest, "", 0
+	}
+	return note, note.Stopped
+}
+
+// A memoryWatch keeps the note of this process.
+type memoryWatch struct {
+	file string
+	read func() memoryNow // the memory of this process
+	log  *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	note   memoryNote
+	failed bool // the last write did, and that was logged
+}
+
+// openMemoryWatch reads the note that the last process left, writes that of this
+// one, and returns the project that must come up stopped; empty: none must. A note
+// that cannot be read is one that says nothing: no project is stopped for it.
+func openMemoryWatch(
+	file string, read func() memoryNow, log *slog.Logger,
+) (w *memoryWatch, stop string) {
+	w = &memoryWatch{file: file, read: read, log: log}
+	var last *memoryNote
+	if text, err := os.ReadFile(file); err == nil {
+		last = &memoryNote{}
+		if err := json.Unmarshal(text, last); err != nil {
+			last = nil
+		}
+	}
+	w.note, stop = last.next(read(), time.Now().UTC())
+	w.write()
+	return w, stop
+}
+
+// update notes the memory of now. held is what each project holds, about.
+func (w *memoryWatch) update(now time.Time, held map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Sub(w.note.At) < memoryNoteEvery {
+		return
+	}
+	m := w.read()
+	w.note.At, w.note.Kept, w.note.Limit = now.UTC(), m.kept, m.limit
+	w.note.OOMKills = m.oomKills // what this process survived was the kill of another
+	w.note.Largest = largestOf(held)
+	w.write()
+}
+
+// end notes that the process ends in order.
+func (w *memoryWatch) end() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note.Ended = true
+	w.write()
+}
+
+// write replaces the note in the file. It is not synced: a power loss, after which
+// it may be missing, is no memory kill. It requires mu.
+func (w *memoryWatch) write() {
+	text, err := json.MarshalIndent(&w.note, "", "  ")
+	if err == nil {
+		err = os.WriteFile(w.file+".new", append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(w.file+".new", w.file)
+	}
+	if err != nil && !w.failed {
+		w.log.Warn("cannot note the memory of the daemon; after a memory kill no project is stopped", "error", err)
+	}
+	w.failed = err != nil
+}
+
+// largestOf returns the project that holds at least half of what all hold; empty:
+// none does.
+func largestOf(held map[string]int64) (largest string) {
+	all := int64(0)
+	for name, n := range held {
+		all += n
+		if n > held[largest] || n == held[largest] && name < largest {
+			largest = name
+		}
+	}
+	if largest == "" || 2*held[largest] < all {
+		return ""
+	}
+	return largest
+}
+
+// What a project holds is estimated from what grows: its hosts, the URLs that it
+// has under way with their bodies, and the changes that its store has not written.
+const (
+	hostBytes  = 1 << 10
+	visitBytes = 256 << 10
+)
+
+// held returns about how much memory the project holds; 0 if it is not open.
+func (r *runner) held() int64 {
+	switch state, _ := r.standingNow(); state {
+	case api.Stopped, api.Failed:
+		return 0
+	}
+	c := r.vault.latest().counts
+	return int64(c.Hosts)*hostBytes + int64(c.Leased)*visitBytes
+}
+
+// noteMemory notes the memory of the daemon and who holds most of it.
+func (s *supervisor) noteMemory(now time.Time) {
+	held := map[string]int64{}
+	for _, r := range s.all() {
+		if n := r.held(); n > 0 {
+			held[r.name] = n
+		}
+	}
+	s.memoryWatch.update(now, held)
+}
+
+// watchMemory begins to note the memory of the daemon, and has the project come up
+// stopped that held most of it when daemons before were killed.
+func (s *supervisor) watchMemory() error {
+	read := s.app.memory
+	if read == nil {
+		limit := memlimit.Get()
+		read = func() memoryNow { return readMemory(limit) }
+	}
+	var stop string
+	s.memoryWatch, stop = openMemoryWatch(s.data.path(memoryFile), read, s.app.log)
+	if stop == "" {
+		return nil
+	}
+	return s.stopForMemory(stop)
+}
+
+// stopForMemory has a project come up stopped, for good, with the reason.
+func (s *supervisor) stopForMemory(project string) error {
+	if s.wishes.of(project).State != api.Running {
+		return nil // somebody has stopped or paused it
+	}
+	why := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
+		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
+		"and start it again", killsBeforeStop, s.memoryWatch.note.Before)
+	if err := s.wishes.want(project, wish{State: api.Stopped, Why: why}); err != nil {
+		return err
+	}
+	s.app.log.Error("the project comes up stopped", "project", project, "why", why)
+	return nil
+}
