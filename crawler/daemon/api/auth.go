@@ -90,7 +90,7 @@ func (s *Server) identify(r *http.Request) (Caller, error) {
 		}
 		return c, nil
 	}
-	if cookie, err := r.Cookie(sessionCookie); err == nil {
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
 		return s.sessions.find(cookie.Value), nil
 	}
 	if fromSocket(r) {

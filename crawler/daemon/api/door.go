@@ -28,6 +28,20 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
+// demandTLS has browsers come by TLS only for a year (RFC 6797), once they have. On
+// localhost it says nothing: what else is served there, on other ports, may have no TLS.
+// Browsers ignore it for addresses.
+func demandTLS(h http.Header, r *http.Request) {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if r.TLS != nil && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
 // isNameless reports whether a path is for those who watch the process, or check its
 // signatures, by whatever name they know it.
 func isNameless(path string) bool { return path == healthPath || path == readyPath || path == keysPath }

@@ -418,12 +418,14 @@ func TestSessions(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
 	now := time.Now()
-	first := s.begin(Caller{"a", Read}, now)
-	for i := range mostSessions {
-		s.begin(Caller{"b", Read}, now.Add(time.Duration(i+1)*time.Second))
+	operator, reader := Caller{"a", Operate}, Caller{"b", Read}
+	other := s.begin(operator, now)
+	first := s.begin(reader, now)
+	for i := range 1000 { // as the throttle does not hold who has a token
+		s.begin(reader, now.Add(time.Duration(i+1)*time.Second))
 	}
-	if len(s.open) != mostSessions || s.find(first) != (Caller{}) {
-		t.Errorf("%d sessions are open, and the first is %v", len(s.open), s.find(first))
+	if len(s.open) != mostSessions+1 || s.find(first) != (Caller{}) || s.find(other) != operator {
+		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.open), s.find(first), s.find(other))
 	}
 }
 

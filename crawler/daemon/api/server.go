@@ -68,6 +68,7 @@ func (s *Server) endStreams() { s.stopped.Do(func() { close(s.stop) }) }
 // ServeHTTP answers a call of the API, or hands it to the page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
+	demandTLS(w.Header(), r)
 	defer s.recovered(w, r)
 	if !isNameless(r.URL.Path) && r.Header.Get("Authorization") == "" && !s.knows(r.Host) {
 		writeProblem(w, problem(http.StatusMisdirectedRequest,

@@ -15,7 +15,7 @@ import (
 const (
 	sessionCookie = "decorum_session"
 	sessionFor    = 12 * time.Hour // how long a browser stays logged in
-	mostSessions  = 1000           // at a time; the one that ends first gives way
+	mostSessions  = 100            // of one token at a time; its own that ends first gives way
 )
 
 // sessions are the browsers that are logged in, by the hash of their id. They are
@@ -38,22 +38,39 @@ func (s *sessions) begin(c Caller, now time.Time) string {
 	if s.open == nil {
 		s.open = map[[sha256.Size]byte]session{}
 	}
-	for len(s.open) >= mostSessions {
-		s.dropFirst()
-	}
+	s.makeRoom(c)
 	s.open[sha256.Sum256([]byte(id))] = session{c, now.Add(sessionFor)}
 	return id
 }
 
-// dropFirst drops the session that ends first.
-func (s *sessions) dropFirst() {
+// makeRoom drops the session of a caller that ends first, if the caller has as many as
+// may be. Those of other callers stay: who may only read must not be able to end what an
+// operator does. It requires the lock.
+func (s *sessions) makeRoom(c Caller) {
 	var first [sha256.Size]byte
+	count := 0
 	for id, one := range s.open {
+		if one.caller != c {
+			continue
+		}
 		if was, ok := s.open[first]; !ok || one.until.Before(was.until) {
 			first = id
 		}
+		count++
 	}
-	delete(s.open, first)
+	if count >= mostSessions {
+		delete(s.open, first)
+	}
+}
+
+// cookieName returns the name of the session's cookie. Over TLS a browser takes the one
+// that begins with __Host- only from this host, for all of its paths, and over TLS
+// (RFC 6265bis): no other server of the domain can plant one.
+func cookieName(r *http.Request) string {
+	if r.TLS != nil {
+		return "__Host-" + sessionCookie
+	}
+	return sessionCookie
 }
 
 // find returns whose session it is: nobody's if it has ended. An id is found by
@@ -109,7 +126,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 
 // logout ends the caller's session.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
-	if cookie, err := r.Cookie(sessionCookie); err == nil {
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
 		s.sessions.end(cookie.Value)
 	}
 	http.SetCookie(w, s.cookie(r, "", -1))
@@ -127,7 +144,7 @@ func (s *Server) cookie(r *http.Request, id string, lives time.Duration) *http.C
 		age = -1
 	}
 	return &http.Cookie{
-		Name: sessionCookie, Value: id, Path: "/", MaxAge: age,
+		Name: cookieName(r), Value: id, Path: "/", MaxAge: age,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	}
 }
