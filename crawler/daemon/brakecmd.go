@@ -97,7 +97,11 @@ func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	host, ok := hostName(name)
+	valid := brakeHost
+	if b.lift {
+		valid = hostName // a brake of before may have any
+	}
+	host, ok := valid(name)
 	if !ok {
 		return usage("%q is not the name of a host, as example.com", name)
 	}

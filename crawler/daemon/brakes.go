@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -24,7 +26,7 @@ func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
 // SetBrake puts a brake on, in all projects. It holds before it is kept: should
 // that fail, it stays on, and the error says that it may not survive the daemon.
 func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
-	host, ok := hostName(b.Host)
+	host, ok := brakeHost(b.Host)
 	if !ok {
 		return api.Invalid("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
 	}
@@ -52,6 +54,33 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
+}
+
+// maxLabel and maxHostName bound a name of the DNS and its parts, in octets (RFC 1035,
+// 2.3.4).
+const maxLabel, maxHostName = 63, 253
+
+// brakeHost returns the canonical name of a host, and false if no server can have the
+// name s: a brake on it would hold nothing, and who set it would believe it does. A URL is
+// read more kindly: it may contain a line break, which is left out, and empty labels.
+func brakeHost(s string) (string, bool) {
+	host, ok := hostName(s)
+	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return "", false
+	}
+	if strings.HasPrefix(host, "[") { // an IPv6 address
+		return host, true
+	}
+	name := strings.TrimSuffix(host, ".")
+	if len(name) > maxHostName {
+		return "", false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabel {
+			return "", false
+		}
+	}
+	return host, true
 }
 
 // LiftBrake takes a brake off, when that is kept.
