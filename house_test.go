@@ -55,7 +55,7 @@ var plan = map[string][]string{
 		"crawler", "crawler/bodymem", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
-	"crawler/daemon/api":     {".", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
+	"crawler/daemon/api":     {".", "internal/jsonline", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
 	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
 	"cmd/decorum":            {"crawler/daemon"},
 }

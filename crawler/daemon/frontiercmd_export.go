@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -103,7 +104,7 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &exporter{kept: k, json: json.NewEncoder(w), end: endLine{Type: "end"}}
+		x := &exporter{kept: k, json: jsonline.NewEncoder(w), end: endLine{Type: "end"}}
 		x.json.SetEscapeHTML(false)
 		x.line(exportLine{"export", exportFormat, k.now.UTC(), string(text)})
 		before := x.quiet(ctx)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -178,7 +178,7 @@ func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.Stat
 // lineWriter returns how a line is written in the format.
 func lineWriter(w io.Writer, format string) func(*api.URL) error {
 	if format == "jsonl" {
-		e := json.NewEncoder(w)
+		e := jsonline.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		return func(l *api.URL) error { return e.Encode(l) }
 	}

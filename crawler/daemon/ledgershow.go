@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -128,7 +128,7 @@ func (s *shower) raw(r *ledger.Record) error {
 	}
 	line := *r
 	line.Hash = "" // it is of the line as it stands there
-	e := json.NewEncoder(s.out)
+	e := jsonline.NewEncoder(s.out)
 	e.SetEscapeHTML(false)
 	return e.Encode(&line)
 }

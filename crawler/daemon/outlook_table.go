@@ -1,12 +1,13 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 // outlookRows is how many hosts, and rules, the table of a forecast names.
@@ -14,7 +15,7 @@ const outlookRows = 20
 
 // writeLines writes the totals, and then each host, on lines of their own.
 func (p *prospect) writeLines(out *output) error {
-	e := json.NewEncoder(out.w)
+	e := jsonline.NewEncoder(out.w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)
 	for _, h := range p.hosts {

@@ -2,10 +2,11 @@ package daemon
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 // A paramReport is what a survey of parameters suggests. Nothing of it is applied
@@ -125,7 +126,7 @@ func (r *paramReport) write(w io.Writer, q reportQuery) error {
 	case "json":
 		return writeJSON(w, r)
 	case "jsonl":
-		e := json.NewEncoder(w)
+		e := jsonline.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		for _, m := range r.Suggestions {
 			if err := e.Encode(m); err != nil {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
@@ -164,7 +164,7 @@ func hostFlag(s string) (string, error) {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := jsonline.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
@@ -172,7 +172,7 @@ func writeJSON(w io.Writer, v any) error {
 
 // writeLines writes the totals, and then each host, on lines of their own.
 func writeLines(w io.Writer, s *api.Report) error {
-	e := json.NewEncoder(w)
+	e := jsonline.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(struct {
 		Type string `json:"type"`

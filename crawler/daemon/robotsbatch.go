@@ -3,7 +3,6 @@ package daemon
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -93,7 +93,7 @@ func openQuestions(stdin io.Reader, names []string) (io.ReadCloser, error) {
 // talk to it line by line.
 func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
-	enc := json.NewEncoder(w)
+	enc := jsonline.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	var room []byte
 	for first := true; ; first = false {

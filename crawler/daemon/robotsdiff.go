@@ -3,7 +3,6 @@ package daemon
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -88,7 +88,7 @@ func (a *app) diffRobots(ctx context.Context, q robotsDiff, stdin io.Reader, nam
 
 func (q robotsDiff) printChanges(w io.Writer, c robots.Changes) error {
 	if q.json {
-		return json.NewEncoder(w).Encode(c)
+		return jsonline.NewEncoder(w).Encode(c)
 	}
 	var b strings.Builder
 	for _, agent := range c.Agents {
@@ -201,7 +201,7 @@ func pathOrURL(s string) (decorum.URL, error) {
 // printTurn writes one URL that opens or closes for an agent.
 func (q robotsDiff) printTurn(w io.Writer, text, agent string, was, is robots.Verdict) error {
 	if q.json {
-		return json.NewEncoder(w).Encode(struct {
+		return jsonline.NewEncoder(w).Encode(struct {
 			URL   string         `json:"url"`
 			Agent string         `json:"agent"`
 			Old   robots.Verdict `json:"old"`

@@ -2,20 +2,20 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
 // print writes what is said of u as the flags ask.
 func (q robotsCheck) print(w io.Writer, u decorum.URL, e robots.Explanation) error {
 	if q.json {
-		return json.NewEncoder(w).Encode(struct {
+		return jsonline.NewEncoder(w).Encode(struct {
 			URL string `json:"url"`
 			robots.Explanation
 		}{u.String(), e})
@@ -85,10 +85,11 @@ func useText(s robots.Signal) string {
 }
 
 // plain returns s without what a terminal would act on: files are written by
-// anybody.
+// anybody. That is control characters, and those that change the direction of the text
+// around them, by which one name looks like another.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -2,12 +2,12 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -71,7 +71,7 @@ func (a *app) lintRobots(ctx context.Context, q robotsLint, name string) error {
 
 func printFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(struct {
+		return jsonline.NewEncoder(w).Encode(struct {
 			File string `json:"file"`
 			robots.Finding
 		}{name, f})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 // Bounds of a listing.
@@ -67,7 +68,7 @@ type listed struct {
 
 func newListing(q sitemapQuery, e *errand, out, errors io.Writer) *listing {
 	w := bufio.NewWriterSize(out, 1<<16)
-	lines := json.NewEncoder(w)
+	lines := jsonline.NewEncoder(w)
 	lines.SetEscapeHTML(false)
 	return &listing{ask: q, errand: e, out: w, lines: lines, errors: errors, seen: map[decorum.URL]bool{}}
 }

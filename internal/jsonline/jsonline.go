@@ -6,8 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 var errYear = errors.New("a time has no year of four digits")
@@ -18,7 +22,47 @@ func Marshal(v any) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return b.Bytes(), err
+	return Escape(b.Bytes()), err
+}
+
+// NewEncoder returns an encoder whose values are written to w as Escape returns them.
+func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escaper{w}) }
+
+// An escaper escapes what an encoder writes, which writes each value at once.
+type escaper struct{ w io.Writer }
+
+func (e escaper) Write(p []byte) (int, error) {
+	if _, err := e.w.Write(Escape(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Escape returns JSON in which no character acts on a terminal or changes the direction
+// of the text around it: in place of controls from U+007F to U+009F, and of those for
+// bidirectional text, stand their escapes (\u202e). It means the same. They occur in
+// strings only. JSON without them is returned as it is.
+func Escape(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isHidden) {
+		return text
+	}
+	escaped := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if isHidden(r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		} else {
+			escaped = append(escaped, text[:size]...)
+		}
+		text = text[size:]
+	}
+	return escaped
+}
+
+// isHidden reports whether encoding/json writes a character as it is that is not to be
+// seen. All of these have four digits at most.
+func isHidden(r rune) bool {
+	return r >= 0x7f && (r <= 0x9f || unicode.Is(unicode.Bidi_Control, r))
 }
 
 // An Object is the beginning of one, which is put together from its first member to its

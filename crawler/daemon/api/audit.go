@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 // An AuditEntry is a call that changed something, or was refused. Of calls by nobody
@@ -150,6 +152,7 @@ func (a *Audit) write(e AuditEntry) (seq int64, f *os.File, err error) {
 	}
 	e.Seq = a.seq + 1
 	line, failed := json.Marshal(e)
+	line = jsonline.Escape(line)
 	if failed != nil {
 		return 0, nil, failed
 	}

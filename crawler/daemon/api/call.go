@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 // reasonHeader says why a call is made, for the audit.
@@ -227,7 +229,7 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) err
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, err = w.Write(append(text, '\n'))
+	_, err = w.Write(append(jsonline.Escape(text), '\n'))
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
 const eventStream = "text/event-stream"
@@ -84,6 +86,7 @@ func (s *Server) tell(ctx context.Context, cancel func(), w http.ResponseWriter,
 
 func pushEvent(w http.ResponseWriter, id int, e Event) error {
 	text, err := json.Marshal(e)
+	text = jsonline.Escape(text)
 	if err != nil {
 		return err
 	}
