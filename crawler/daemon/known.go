@@ -175,7 +175,8 @@ func (d stateDir) readLengths(log *slog.Logger) (k knownFiles, err error) {
 		err = json.Unmarshal(text, &k.files)
 	}
 	if err != nil {
-		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the ends of the files of output are mended without it", d.path(lengthsFile), err)
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the ends of the files of output are mended without it",
+			d.path(lengthsFile), err)
 	}
 	return k, nil
 }

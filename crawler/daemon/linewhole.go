@@ -17,6 +17,9 @@ import (
 // longestLine is how many bytes a line of output has at most, by far.
 const longestLine = 64 << 20
 
+// mendLines is what to do about a file of lines that is damaged.
+const mendLines = "restore it from a backup, or move it away to begin another (the visits in it are not made again)"
+
 // mendBehind makes a file whole of which so much as known.Size is known to be on the
 // disk. That much must be there. After an unclean stop every line in it is checked;
 // what is behind is cut at the first line that is not a whole one of output, and what
@@ -31,8 +34,7 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	case size == 0: // emptied, or begun: nothing can be wrong with it
 		return nil
 	case size < known.Size:
-		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; restore it from a backup, or move it away to begin another (the visits in it are not made again)",
-			f.name, size, known.Size)
+		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s", f.name, size, known.Size, mendLines)
 	case !known.unclean: // all was synced; what is behind, somebody else has put there
 		return cutTornLine(f.file)
 	}
@@ -45,7 +47,8 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	}
 	end.size += known.Size
 	if end.size < size {
-		known.logger().Info("the end of the output was not whole, and has been cut", "file", f.name, "bytes_cut", size-end.size)
+		known.logger().Info("the end of the output was not whole, and has been cut",
+			"file", f.name, "bytes_cut", size-end.size)
 		if err := f.file.Truncate(end.size); err != nil {
 			return err
 		}
@@ -58,8 +61,7 @@ func (f *lineFile) mendBehind(known knownFile) error {
 func (f *lineFile) checkLines(size int64) error {
 	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isAnyLine)
 	if err == nil && end.size < size {
-		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk: restore it from a backup, or move it away to begin another (the visits in it are not made again)",
-			f.name, end.lines+1)
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, end.lines+1, mendLines)
 	}
 	return err
 }

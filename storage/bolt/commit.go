@@ -57,30 +57,12 @@ func (s *Store) commit() (well, more bool) {
 	if s.writing == nil {
 		s.writing = s.seal()
 	}
-	w, update, err := s.writing, s.update, s.failed
+	w, update, mend := s.writing, s.update, s.failed != nil
 	s.mu.Unlock()
-	mend := err != nil
 	var files []File
-	switch {
-	case w == nil:
-		err = nil
-	default:
-		began := time.Now()
-		err = guard(func() error {
-			if mend {
-				if err := s.rewriteMeta(); err != nil {
-					return err
-				}
-			}
-			if err := s.opts.Before(); err != nil {
-				return &beforeError{err}
-			}
-			files = s.changedFiles()
-			return update(func(tx *bbolt.Tx) error { return errors.Join(w.apply(tx), putFiles(tx, files)) })
-		})
-		if err == nil {
-			s.opts.Committed(time.Since(began))
-		}
+	var err error
+	if w != nil {
+		files, err = s.write(w, update, mend)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +79,28 @@ func (s *Store) commit() (well, more bool) {
 	}
 	s.endAttempt()
 	return err == nil, s.presses()
+}
+
+// write puts the output on the disk, and then w and the lengths of the output's files
+// into the file. With mend it makes up for a write that has failed.
+func (s *Store) write(w *write, update func(func(*bbolt.Tx) error) error, mend bool) (files []File, err error) {
+	began := time.Now()
+	err = guard(func() error {
+		if mend {
+			if err := s.rewriteMeta(); err != nil {
+				return err
+			}
+		}
+		if err := s.opts.Before(); err != nil {
+			return &beforeError{err}
+		}
+		files = s.changedFiles()
+		return update(func(tx *bbolt.Tx) error { return errors.Join(w.apply(tx), putFiles(tx, files)) })
+	})
+	if err == nil {
+		s.opts.Committed(time.Since(began))
+	}
+	return files, err
 }
 
 // endAttempt lets those calls go on that wait for the end of a write. It requires

@@ -147,7 +147,7 @@ func TestFaultOnAFullDisk(t *testing.T) {
 	if writes != 1 {
 		t.Errorf("%d writes after the fault, want none", writes-1)
 	}
-	if len(told) != 2 || !errors.Is(told[0], syscall.ENOSPC) || !errors.Is(told[1], errFault) ||
+	if len(told) != 2 || !errors.Is(told[0], syscall.ENOSPC) || !errors.Is(told[1], errFault) || !errors.Is(told[1], storage.ErrFailed) ||
 		!strings.Contains(told[1].Error(), "restore the file from a backup") {
 		t.Errorf("told %v, want that there is no room, then that the file is damaged", told)
 	}

@@ -176,7 +176,8 @@ func (l *Ledger) onDiskOf(all []segment) (int64, error) {
 
 // missing says that the segment is missing that was written last.
 func (l *Ledger) missing(last segment) error {
-	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: restore it, or move the directory %s away to begin another ledger (the last there is %s)",
+	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: "+
+		"restore it, or move the directory %s away to begin another ledger (the last there is %s)",
 		plainName(l.cfg.OnDisk.Serial), l.cfg.OnDisk.Size, l.cfg.Dir, last.name)
 }
 
@@ -190,17 +191,6 @@ var errCut = errors.New("the rest is cut")
 // torn record, and no more.
 func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 	var bad error // what is wrong with the last line
-	defer func() {
-		switch {
-		case errors.Is(err, errCut) || err == nil && l.size < onDisk:
-			err = nil
-			if l.size < onDisk {
-				err = l.cutShort(s, onDisk, bad)
-			}
-		case errors.Is(err, errLong) && onDisk >= 0 && l.size >= onDisk: // zeros have no line end
-			err = nil
-		}
-	}()
 	first := s.serial > 1 && s.packed && l.end.n == 0
 	err = s.eachLine(l.cfg.Dir, func(number int, line []byte) error {
 		if bad != nil {
@@ -230,6 +220,14 @@ func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 		l.size = 0
 		err = errors.Join(err, bad) // nothing can be torn there
 	}
+	switch {
+	case errors.Is(err, errCut) || err == nil && l.size < onDisk:
+		if err = nil; l.size < onDisk {
+			err = l.cutShort(s, onDisk, bad)
+		}
+	case errors.Is(err, errLong) && onDisk >= 0 && l.size >= onDisk: // zeros have no line end
+		err = nil
+	}
 	return t, err
 }
 
@@ -239,6 +237,7 @@ func (l *Ledger) cutShort(s segment, onDisk int64, bad error) error {
 	if bad != nil {
 		return bad
 	}
-	return fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; restore it from a backup, or move the directory away to begin another",
+	return fmt.Errorf("the ledger is damaged: %s is whole for %d bytes, and %d were on the disk; "+
+		"restore it from a backup, or move the directory away to begin another",
 		s.name, l.size, onDisk)
 }

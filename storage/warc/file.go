@@ -137,7 +137,8 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 		onDisk = cfg.OnDisk.Size
 	}
 	if whole < onDisk {
-		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: restore it from a backup, or move it away; what it holds is not archived again",
+		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: "+
+			"restore it from a backup, or move it away; what it holds is not archived again",
 			filepath.Join(cfg.Dir, name+openEnding), whole, onDisk)
 	}
 	cut = info.Size() - whole
