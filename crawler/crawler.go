@@ -63,6 +63,7 @@ type Crawler struct {
 	braked       line          // whom brakes have put off
 	rebraked     chan struct{} // the brakes have changed
 	lapsed       sync.Map      // hosts whose override has expired, and that it was said of
+	damaged      atomic.Bool   // a damaged sitemap has been logged in this run
 	halt         context.CancelFunc
 	mu           sync.Mutex // guards halt
 }
@@ -224,6 +225,7 @@ func (c *Crawler) Prepare() error {
 	c.pages.Store(0)
 	c.quotas = quotas{}
 	c.bytes.Store(0)
+	c.damaged.Store(false)
 	if c.Handler == nil {
 		c.Handler, c.follows = c.FollowLinks, true
 	}

@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -65,13 +66,23 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 		damage = errSitemapCut
 	}
 	if v.Err = damage; damage != nil {
-		c.Log.Warn("sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
+		c.logDamage(ctx, v, damage)
 	}
 	r.tellFlaws()
 	if !c.Settings.Revisit.Wanted() || !dates.mean(v.End) {
 		return nil
 	}
 	return c.recallListed(ctx, r)
+}
+
+// logDamage logs what is wrong with a sitemap: the first of a run as a warning, which many
+// hosts with sitemaps beyond a limit cannot repeat without end.
+func (c *Crawler) logDamage(ctx context.Context, v *Visit, damage error) {
+	level := slog.LevelInfo
+	if !c.damaged.Swap(true) {
+		level = slog.LevelWarn
+	}
+	c.Log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 }
 
 // errSitemapCut is what is wrong with a sitemap that is longer than the memory for bodies

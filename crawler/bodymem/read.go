@@ -3,6 +3,7 @@ package bodymem
 import (
 	"context"
 	"io"
+	"runtime"
 )
 
 const (
@@ -37,6 +38,7 @@ func (s *Share) ReadAll(ctx context.Context, r io.Reader, limit, size int64, buf
 			if err := b.grow(); err != nil {
 				return b.bytes, false, err
 			}
+			runtime.Gosched() // a long body is much to compute: see yielding
 			continue
 		}
 		n, err := r.Read(room)

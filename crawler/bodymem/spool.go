@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"runtime"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -49,7 +50,7 @@ func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
 // Fill reads r to its end, but not more than limit bytes, and reports whether there
 // are more. A body that the whole memory cannot hold is cut: see Cut.
 func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
-	n, err := io.CopyBuffer(struct{ io.Writer }{p}, io.LimitReader(r, limit), make([]byte, block))
+	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yielding{io.LimitReader(r, limit)}, make([]byte, block))
 	if closed := p.writer.Close(); err == nil {
 		err = closed
 	}
@@ -94,7 +95,18 @@ func (p *Spool) Open() io.Reader {
 		readers[i] = bytes.NewReader(c)
 	}
 	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(block), s2.ReaderAllocBlock(block)))
-	return io.LimitReader(r, p.length)
+	return yielding{io.LimitReader(r, p.length)}
+}
+
+// A yielding reader lets other goroutines run before each piece. Reading is all
+// computation where much comes out of few bytes: else a few dozen such bodies would keep
+// every other visit waiting for as many time slices, each time that it goes on.
+type yielding struct{ io.Reader }
+
+// Read implements io.Reader.
+func (y yielding) Read(p []byte) (int, error) {
+	runtime.Gosched()
+	return y.Reader.Read(p)
 }
 
 // errSpoolFull ends the writing of a body that the whole memory cannot hold.

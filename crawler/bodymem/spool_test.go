@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -79,3 +80,39 @@ func TestSpoolLimits(t *testing.T) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }
+
+// TestOthersRunMeanwhile: a body that is all computation lets others run at each block,
+// when it is written and when it is read.
+func TestOthersRunMeanwhile(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	m := newMemory(t, 8)
+	s := open(t, m, "url", 0)
+	defer s.Close()
+	p, err := s.NewSpool(t.Context(), m.Largest(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const blocks = 1000
+	for _, work := range []func() error{
+		func() error { _, err := p.Fill(zeros{}, blocks*block); return err },
+		func() error {
+			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, p.Open(), make([]byte, block))
+			return err
+		},
+	} {
+		turns, over := 0, make(chan error, 1)
+		go func() { over <- work() }()
+		for len(over) == 0 {
+			turns++
+			runtime.Gosched()
+		}
+		if err := <-over; err != nil || turns < blocks/2 {
+			t.Errorf("others ran %d times, %v; want once a block, which are %d", turns, err, blocks)
+		}
+	}
+}
+
+// zeros reads zeros without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
