@@ -76,7 +76,9 @@ type machine struct {
 // FUSE.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	if _, err := os.Stat("/dev/fuse"); err != nil {
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err == nil {
+		f.Close()
+	} else {
 		t.Skipf("no FUSE: %v", err)
 	}
 	m := &machine{t: t, disk: disk.New(), dir: t.TempDir(), web: newWeb()}
@@ -87,6 +89,13 @@ func newMachine(t *testing.T) *machine {
 	}
 	m.addr = s.Addr
 	t.Cleanup(func() { s.Close() })
+	// What the power takes away in its first moment is a crawl, and not its directory.
+	if _, err := m.disk.Create(m.disk.Root(), "data", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.disk.Sync(m.disk.Root(), "/"); err != nil {
+		t.Fatal(err)
+	}
 	if err := m.powerOn(); err != nil {
 		t.Skipf("no FUSE: %v", err)
 	}
@@ -104,10 +113,16 @@ func (m *machine) powerOff() {
 	if m.mounted == nil {
 		return
 	}
-	if err := m.mounted.Unmount(); err != nil { // somebody uses it
-		m.t.Errorf("unmount: %v", err)
-		_ = syscall.Unmount(m.dir, syscall.MNT_DETACH)
+	// The kernel may be busy for a moment with what a killed process had open.
+	var err error
+	for range 100 {
+		if err = m.mounted.Unmount(); err == nil {
+			m.mounted = nil
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
+	m.t.Errorf("unmount: %v", errors.Join(err, syscall.Unmount(m.dir, syscall.MNT_DETACH)))
 	m.mounted = nil
 }
 
@@ -183,7 +198,11 @@ func (m *machine) decorum(life time.Duration, args ...string) run {
 	if life == 0 {
 		limit = hangs
 	}
-	kill := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+	end := c.Process.Kill
+	if life == 0 { // it says where it hangs
+		end = func() error { return c.Process.Signal(syscall.SIGQUIT) }
+	}
+	kill := time.AfterFunc(limit, func() { _ = end() })
 	err = c.Wait()
 	ended := !kill.Stop()
 	if err != nil {
