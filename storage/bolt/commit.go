@@ -66,6 +66,9 @@ func (s *Store) commit() (well, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.faulted { // meanwhile: all that waited for this write has been told
+		return false, false
+	}
 	if isFinal(err) || (err == nil) != (s.failed == nil) {
 		s.failed = s.failure(err)
 		if s.hasFailed() {
@@ -157,6 +160,9 @@ func (s *Store) Close() error {
 		return err
 	}
 	s.closed = true
+	if s.faulted {
+		return s.abandon()
+	}
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
 		h.Rest(s.opts.Now().Add(max(h.Gap, s.opts.RestartDelay)))
@@ -187,6 +193,18 @@ func (s *Store) Close() error {
 		dropCache(s.path)
 	}
 	return err
+}
+
+// abandon closes the file of a store that has faulted, and asks bbolt for nothing. It
+// requires the lock, and gives it back.
+func (s *Store) abandon() error {
+	err := fmt.Errorf("close: what was not flushed is lost: %w", s.failed)
+	close(s.quit)
+	s.endAttempt()
+	s.mu.Unlock()
+	defer s.leave()
+	unlock(s.file)
+	return errors.Join(err, s.file.Close())
 }
 
 // errFault says that bbolt has lost its way in the file.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,4 +136,33 @@ func TestFailureEndsWaiting(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFaultWhileReading: the file is cut off under its mapping, so that bbolt faults
+// where it begins to read, with a lock of its own that it never gives back. The store has
+// failed for good: nothing waits for that lock, and Close returns.
+func TestFaultWhileReading(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{FlushEvery: time.Hour})
+	e := entry(t, "https://a.example/1")
+	add(t, s, e)
+	must(t, s.Flush(t.Context()))
+	add(t, s, entry(t, "https://a.example/2")) // something to write at the end
+	must(t, os.Truncate(path(dir), 0))
+	for range 2 {
+		if _, err := s.Note(t.Context(), e.URL.Origin(), "key"); !errors.Is(err, errFault) {
+			t.Errorf("a note is read with error %v, want a fault", err)
+		}
+	}
+	select {
+	case <-s.Failed():
+	default:
+		t.Error("the store has not failed")
+	}
+	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrFailed) {
+		t.Errorf("flush: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, storage.ErrFailed) {
+		t.Errorf("close: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -329,9 +330,16 @@ func (s *Store) scan(tx *bbolt.Tx, o *origin, from slot, max int) (items []item,
 	return items, more
 }
 
-// view reads the file.
+// view reads the file. It requires the lock. After a fault it reads no more: bbolt may
+// hold locks of its own for good, and whoever asks it for them would wait for ever.
 func (s *Store) view(read func(*bbolt.Tx) error) error {
+	if s.faulted {
+		return s.failed
+	}
 	err := guard(func() error { return s.db.View(read) })
+	if errors.Is(err, errFault) {
+		s.fault(err)
+	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.path, err)
 	}

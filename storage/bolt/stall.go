@@ -31,6 +31,19 @@ func isFinal(err error) bool {
 // hasFailed reports whether the store has failed for good. It requires the lock.
 func (s *Store) hasFailed() bool { return errors.Is(s.failed, storage.ErrFailed) }
 
+// fault ends the store for good because bbolt faulted where it reads. The committer may
+// wait for a lock of bbolt from then on, so that nobody may wait for the committer. It
+// requires the lock.
+func (s *Store) fault(err error) {
+	s.faulted = true
+	if !s.hasFailed() {
+		s.failed = s.failure(err)
+		close(s.broke)
+		s.opts.Stalled(s.failed)
+	}
+	s.endAttempt()
+}
+
 // failure says what err means for the store; nil if err is.
 func (s *Store) failure(err error) error {
 	if err == nil {

@@ -70,6 +70,7 @@ type backlog struct {
 	writing       *write // being written, or to be written again; nil if none is
 	written       uint64 // number of the last write in the file
 	failed        error  // of the last write; nil if it went well, ErrFailed if it was the last for good
+	faulted       bool   // bbolt faulted where it reads: nothing is asked of it any more
 	attempt       chan struct{}
 	logging
 
