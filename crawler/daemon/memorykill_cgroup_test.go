@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+)
+
+// memoryKills has TestServeMemoryKill run: it takes half a minute, and must be root.
+var memoryKills = flag.Bool("memory-kills", false, "run a daemon in a memory cgroup until the kernel kills it, twice")
+
+// memoryGroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
+// It skips the test where none can be made.
+func memoryGroup(t *testing.T, limit int) (dir string) {
+	t.Helper()
+	dir, file := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		dir, file = "/sys/fs/cgroup", "memory.max"
+	}
+	dir = filepath.Join(dir, "decorum-memory-kill-"+strconv.Itoa(os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skipf("no memory cgroup can be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		for range 100 { // until the kernel has noticed that the last process is gone
+			if err := os.Remove(dir); err == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("%s is left", dir)
+	})
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit)), 0); err != nil {
+		t.Skipf("the memory of a cgroup cannot be limited here: %v", err)
+	}
+	return dir
+}
+
+// serveIn starts the daemon in a cgroup, without a garbage collector, so that its
+// memory grows with what its projects do.
+func (f *farm) serveIn(group string) (stop func(), ended chan error, stderr func() string) {
+	f.t.Helper()
+	c, _ := command(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName())
+	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
+	c.Path, c.Env = "/bin/sh", append(c.Environ(), "GOGC=off", "GOMEMLIMIT=off")
+	log, err := os.Create(filepath.Join(f.t.TempDir(), "log")) // read while the daemon writes it
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer log.Close()
+	c.Stderr = log
+	if err := c.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { c.Process.Kill() })
+	ended = make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	read := func() string {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
+			f.t.Error(err)
+		}
+		return string(text)
+	}
+	return func() { c.Process.Signal(syscall.SIGTERM) }, ended, read
+}
+
+// TestServeMemoryKill: a daemon is killed by the kernel for its memory, twice. When it
+// is started again, the project that held most of the memory comes up stopped and the
+// log says why; the other one is as it was.
+func TestServeMemoryKill(t *testing.T) {
+	if !*memoryKills {
+		t.Skip("-memory-kills runs it")
+	}
+	group := memoryGroup(t, 72<<20)
+	f := farmOf(t, chain("bad.example", 20_000), chain("good.example", 3))
+	f.put("bad", f.file("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
+	f.put("good", f.file("http://good.example/0"))
+	f.start(true)
+	f.becomes("good", api.Done)
+	f.stop()
+	for round := range 2 {
+		_, ended, stderr := f.serveIn(group)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), "killed") {
+				t.Fatalf("round %d: the daemon ended with %v:\n%s", round, err, stderr())
+			}
+		case <-ctx.Done():
+			t.Fatalf("round %d: the daemon was not killed:\n%s", round, stderr())
+		}
+		cancel()
+		if strings.Contains(stderr(), "comes up stopped") {
+			t.Fatalf("round %d: a project is stopped too early:\n%s", round, stderr())
+		}
+	}
+	stop, ended, stderr := f.serveIn(group)
+	await(t, "the log says that the project is stopped", func() bool {
+		return strings.Contains(stderr(), "the project comes up stopped")
+	})
+	w, err := openWishes(filepath.Join(f.visit.data(), wishesFile))
+	stop()
+	var exit *exec.ExitError
+	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {
+		t.Fatalf("the daemon ended with %v (%v):\n%s", end, err, stderr())
+	}
+	if bad, good := w.of("bad"), w.of("good"); bad.State != api.Stopped || bad.Why == "" || good.State != api.Running {
+		t.Errorf("bad is to be %+v, good %+v", bad, good)
+	}
+	t.Log(w.of("bad").Why)
+}
