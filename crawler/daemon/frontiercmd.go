@@ -111,35 +111,48 @@ func (s *frontierStats) write(w io.Writer) error {
 
 // stats adds up all origins.
 func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
+	s, err := k.count(ctx)
+	if err == nil {
+		s.Files, err = k.files()
+	}
+	return s, err
+}
+
+// count adds up what the store holds.
+func (k *kept) count(ctx context.Context) (*frontierStats, error) {
 	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
-	hosts, err := k.hosts(ctx, "", func(o *storage.OriginInfo) {
+	hosts, err := k.eachHost(ctx, "", func(o *storage.OriginInfo) {
 		s.Origins++
 		s.Seen += o.Seen
 		s.Parked += o.Parked
 		s.Resting += o.Resting
 		s.Queued += o.Queued + o.Leased
-	})
+	}, s.add)
 	if err != nil {
 		return nil, err
 	}
-	s.Hosts = len(hosts)
 	for _, h := range hosts {
-		s.States[h.State]++
-		switch {
-		case h.State == stateSetAside:
-			s.SetAside += h.Queued
-		case h.DueAt.IsZero():
-		case h.State == stateDue:
-			s.DueSince = earlier(s.DueSince, h.DueAt)
-		default:
-			s.NextDue = earlier(s.NextDue, h.DueAt)
-		}
+		s.add(h)
 	}
 	if s.States[stateDue] > 0 {
 		s.NextDue = time.Time{} // it is now
 	}
-	s.Files, err = k.files()
-	return s, err
+	return s, nil
+}
+
+// add adds a host that is complete.
+func (s *frontierStats) add(h *surveyed) {
+	s.Hosts++
+	s.States[h.State]++
+	switch {
+	case h.State == stateSetAside:
+		s.SetAside += h.Queued
+	case h.DueAt.IsZero():
+	case h.State == stateDue:
+		s.DueSince = earlier(s.DueSince, h.DueAt)
+	default:
+		s.NextDue = earlier(s.NextDue, h.DueAt)
+	}
 }
 
 // files tells how large the files of the crawl are.

@@ -18,6 +18,7 @@ type inquiry struct {
 	scope   *frontier.Scope // nil if it is not known
 	params  *frontier.Params
 	now     time.Time
+	still   bool // nothing in the store changes while it is asked
 }
 
 // A store is one that can be asked what it holds, and take over what another does.

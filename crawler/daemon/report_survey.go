@@ -57,17 +57,29 @@ type surveyed struct {
 }
 
 // survey asks the stores for the report, of one host if it is named. The hosts
-// come in the order of what matters, at most limit of them unless it is 0. Memory
-// grows with hosts, not with URLs.
+// come in the order of what matters, at most limit of them unless it is 0. With a
+// limit, memory grows with the hosts that have several origins or parked URLs: the
+// others are added up one after the other.
 func (q *inquiry) survey(ctx context.Context, only string, limit int) (*api.Report, error) {
 	s := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}
+	top, total := leadingHosts{limit: limit}, refusals{}
+	add := func(h *surveyed) {
+		cover(&h.Tally) // anew: URLs out of scope are known by now
+		h.Refusals = h.refusals.list()
+		total.merge(h.Refusals)
+		s.Count++
+		addTally(&s.Tally, &h.Tally)
+		s.Shortfall = max(s.Shortfall, h.Shortfall)
+		s.States[h.State]++
+		top.add(h)
+	}
 	var parked []decorum.Origin
-	hosts, err := q.hosts(ctx, only, func(o *storage.OriginInfo) {
+	hosts, err := q.eachHost(ctx, only, func(o *storage.OriginInfo) {
 		s.Origins++
 		if o.Parked > 0 {
 			parked = append(parked, o.Origin)
 		}
-	})
+	}, add)
 	if err != nil {
 		return nil, err
 	}
@@ -79,26 +91,16 @@ func (q *inquiry) survey(ctx context.Context, only string, limit int) (*api.Repo
 	if err := q.sightings(ctx, only, s); err != nil {
 		return nil, err
 	}
-	s.Count = len(hosts)
-	all, total := make([]*surveyed, 0, len(hosts)), refusals{}
 	for _, h := range hosts {
-		cover(&h.Tally) // anew: URLs out of scope are known by now
-		h.Refusals = h.refusals.list()
-		total.merge(h.Refusals)
-		all = append(all, h)
-		addTally(&s.Tally, &h.Tally)
-		s.Shortfall = max(s.Shortfall, h.Shortfall)
-		s.States[h.State]++
+		add(h)
 	}
 	s.Refusals = total.list()
-	slices.SortFunc(all, func(a, b *surveyed) int { return byConcern(&a.Host, &b.Host) })
 	if limit > 0 {
-		all = all[:min(limit, len(all))]
 		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
 		s.Refused = s.Refused[:min(limit, len(s.Refused))]
 		s.Cleaned = s.Cleaned[:min(limit, len(s.Cleaned))]
 	}
-	for _, h := range all {
+	for _, h := range top.sorted() {
 		s.Hosts = append(s.Hosts, &h.Host)
 		if err := q.explainHold(ctx, h); err != nil {
 			return nil, err
