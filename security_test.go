@@ -1,0 +1,40 @@
+package decorum_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSecurityPage: each test that docs/security.md names is there, so that no defence
+// loses its test unnoticed when one is renamed.
+func TestSecurityPage(t *testing.T) {
+	page, err := os.ReadFile("docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	err = filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		code.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1)
+	if len(names) < 40 {
+		t.Errorf("the page names %d tests", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(code.String(), "\nfunc "+name[1]+"(") {
+			t.Errorf("there is no test %s", name[1])
+		}
+	}
+}
