@@ -166,7 +166,10 @@ func (m *machine) crawl(life time.Duration) run {
 		args = append(args, "--resume")
 	case m.lasted() > unflushed:
 		m.t.Fatalf("the crawl is gone %v after its first request", m.lasted())
-	default: // its first moment was lost as a whole
+	default:
+		// Its first moment was lost as a whole. What begins anew knows of no visit, as
+		// nobody does who starts a machine this fast.
+		time.Sleep(3 * delay)
 		args = append(append(args, "--fresh"), m.web.Plan.Seeds...)
 	}
 	m.starts = append(m.starts, time.Now())
