@@ -148,7 +148,8 @@ func call(t *testing.T, s *pastServer, wantCode int, args ...string) []byte {
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != wantCode {
-		t.Fatalf("decorum %s ended with %v, want exit code %d:\n%s%s", strings.Join(args, " "), err, wantCode, &stdout, &stderr)
+		t.Fatalf("decorum %s ended with %v, want exit code %d:\n%s%s",
+			strings.Join(args, " "), err, wantCode, &stdout, &stderr)
 	}
 	return stdout.Bytes()
 }

@@ -39,7 +39,8 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 	var (
 		c    pastCrawl
 		err  error
-		opts = bolt.Options{RestartDelay: 200 * time.Millisecond, Damaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
+		opts = bolt.Options{RestartDelay: 200 * time.Millisecond,
+			Damaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
 	)
 	c.robots, err = bolt.Open(p.path("data", "robots.db"), opts)
 	must(err)
@@ -53,7 +54,8 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 	}, c.robots)
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, Restarted: time.Now()})
 	fetcher, err := collyfetch.New(collyfetch.Config{
-		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: schemeMarker{web}, Cookies: collyfetch.NewCookies(c.frontier),
+		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: schemeMarker{web},
+		Cookies: collyfetch.NewCookies(c.frontier),
 	})
 	must(err)
 	f := frontier.New(c.frontier, frontier.Config{Scope: pastScope(t), Clean: gate.Clean, Budget: limits, MaxWait: 24 * time.Hour})
@@ -61,8 +63,9 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 	pastCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
 		Frontier: f, Gate: gate, Policy: pastPolicy(), Limits: limits, Fetcher: collector, Handler: collector.Handle,
-		Settings: crawler.Settings{MaxPagesPerHost: 13, Token: "decorum", Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
-		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Settings: crawler.Settings{MaxPagesPerHost: 13, Token: "decorum",
+			Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	must(f.Reopen(t.Context(), c.StillAside))
 	return &c
@@ -84,7 +87,8 @@ func pastPolicy() politeness.Policy {
 func pastScope(t *testing.T) *frontier.Scope {
 	t.Helper()
 	var roots []core.URL
-	for name := range strings.FieldsSeq(`news ports chain slow frozen hop hopping down failing busy tomorrow sloth many cookie tdm clean form hang`) {
+	const names = `news ports chain slow frozen hop hopping down failing busy tomorrow sloth many cookie tdm clean form hang`
+	for name := range strings.FieldsSeq(names) {
 		roots = append(roots, parse(t, "http://"+name+".example/"))
 	}
 	roots = append(roots, parse(t, "http://secure.example.com/"))
@@ -106,7 +110,8 @@ func (c *pastCrawl) run(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	switch err := c.Run(ctx); {
-	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, frontier.ErrResting), errors.Is(err, frontier.ErrDormant):
+	case err == nil, errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, frontier.ErrResting), errors.Is(err, frontier.ErrDormant):
 	default:
 		t.Errorf("the crawl ended with %v", err)
 	}

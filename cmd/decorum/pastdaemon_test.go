@@ -97,7 +97,8 @@ func startDaemon(t *testing.T, p past, s *pastServer) (*api.Client, *exec.Cmd, *
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(string(readFile(t, p.path("data", "token"))))
-	c := decorum(t, s, "serve", "--listen", listen, "--data", p.path("data"), "--projects", p.path("projects"), "--log-level=error")
+	c := decorum(t, s, "serve", "--listen", listen, "--data", p.path("data"), "--projects", p.path("projects"),
+		"--log-level=error")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	if err := c.Start(); err != nil {

@@ -39,7 +39,8 @@ type exportedOrigin struct {
 // readExport reads an export.
 func readExport(t *testing.T, text []byte) pastExport {
 	t.Helper()
-	x := pastExport{urls: map[string]exportedURL{}, seen: map[string]bool{}, notes: map[string]bool{}, origins: map[string]exportedOrigin{}}
+	x := pastExport{urls: map[string]exportedURL{}, seen: map[string]bool{}, notes: map[string]bool{},
+		origins: map[string]exportedOrigin{}}
 	origin := ""
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<24)

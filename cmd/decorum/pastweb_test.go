@@ -113,7 +113,8 @@ func (h pastHost) page(name, path string, p pastPage, killed time.Time) crawltes
 		switch {
 		case h.HTTPS && r.Header.Get(overTLS) == "":
 			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
-		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") && !strings.Contains(r.Header.Get("Cookie"), h.Cookie):
+		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") &&
+			!strings.Contains(r.Header.Get("Cookie"), h.Cookie):
 			return crawltest.Status(http.StatusForbidden)
 		}
 		return p.answer(name, r.At.Before(killed))

@@ -64,7 +64,9 @@ func (m *machine) examine() {
 	m.t.Helper()
 	m.checkOutput()
 	m.checkLedger()
-	report := m.web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: m.starts[1:], Unflushed: unflushed})
+	report := m.web.Judge(crawltest.Options{
+		MinDelay: delay, Product: "decorum", Restarts: m.starts[1:], Unflushed: unflushed,
+	})
 	if !report.OK() {
 		m.t.Errorf("the judge says:\n%s", report)
 	}

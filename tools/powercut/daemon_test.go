@@ -37,8 +37,8 @@ func TestDaemonPowerCuts(t *testing.T) {
 // operate tells a daemon something before each cut, and checks all of it after the cut.
 func (m *machine) operate(chance *rand.Rand) {
 	projects := m.t.TempDir() // of another disk
-	text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nfetch: {allow_private: true, connect_to: ['::%s']}\n",
-		m.web.Plan.Seeds[0], m.addr)
+	text := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\n"+
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", m.web.Plan.Seeds[0], m.addr)
 	if err := os.WriteFile(filepath.Join(projects, "p.yaml"), []byte(text), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
@@ -85,7 +85,8 @@ func (m *machine) serve(projects string) *service {
 		m.t.Fatal(err)
 	}
 	s := &service{m: m, ctx: m.t.Context(), stderr: &bytes.Buffer{}, client: &api.Client{Server: "http://" + listen}}
-	s.cmd = exec.Command(program, "serve", "--listen", listen, "--data", m.data(), "--projects", projects, "--log-level=error")
+	s.cmd = exec.Command(program, "serve", "--listen", listen, "--data", m.data(), "--projects", projects,
+		"--log-level=error")
 	s.cmd.Stderr = s.stderr
 	if err := s.cmd.Start(); err != nil {
 		m.t.Fatal(err)

@@ -64,11 +64,13 @@ func failOperation(t *testing.T, op disk.Op, seed uint64) {
 	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, uint64(len(op))))
 	defer m.sayHowToRepeat(fmt.Sprintf("-run 'TestFaults/%s' -faults 1 -seed %d", op, seed))
 	target := targets[op][chance.IntN(len(targets[op]))]
-	fault := disk.Fault{Op: op, Name: target.name, After: chance.IntN(target.count), Times: [...]int{1, -1}[chance.IntN(2)]}
+	times := [...]int{1, -1}[chance.IntN(2)]
+	fault := disk.Fault{Op: op, Name: target.name, After: chance.IntN(target.count), Times: times}
 	injected := m.disk.Inject(fault)
 	r := m.crawl(0)
 	r.checkEnd(t)
-	t.Logf("%s of %q, after %d, %d times: %d failed; exit code %d: %s", op, fault.Name, fault.After, fault.Times, m.disk.Hits(injected), r.code, r.lastLine())
+	t.Logf("%s of %q, after %d, %d times: %d failed; exit code %d: %s",
+		op, fault.Name, fault.After, fault.Times, m.disk.Hits(injected), r.code, r.lastLine())
 	m.cutPower(chance) // which ends the fault, too
 	m.finish()
 }

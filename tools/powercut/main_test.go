@@ -159,8 +159,8 @@ const hangs = 45 * time.Second
 
 // crawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
 func (m *machine) crawl(life time.Duration) run {
-	args := []string{"--data", m.data(), "--warc", filepath.Join(m.dir, "warc"), "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+	args := []string{"--data", m.data(), "--warc", filepath.Join(m.dir, "warc"),
+		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	switch _, err := m.disk.Find("data/frontier.db"); {
 	case err == nil:
 		args = append(args, "--resume")

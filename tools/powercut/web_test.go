@@ -49,10 +49,12 @@ func newSite(i int) crawltest.Site {
 	}
 	for p := range pages {
 		site[pagePath(p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
-			`<title>Page %d of %s</title><a href="%s">next</a><a href="%s">after</a><a href="/closed/%d">closed</a><a href="http://%s%s">there</a>`,
+			`<title>Page %d of %s</title><a href="%s">next</a><a href="%s">after</a>`+
+				`<a href="/closed/%d">closed</a><a href="http://%s%s">there</a>`,
 			p, host, pagePath(p+1), pagePath(p+2), p, hostName(i+1), pagePath(p))))
 	}
-	site[pagePath(pages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://"+hostName(i+3)+"/moved"))
+	moved := "http://" + hostName(i+3) + "/moved"
+	site[pagePath(pages)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, moved))
 	site["/moved"] = crawltest.Always(crawltest.HTML("moved"))
 	site["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, pagePath(0)))
 	site["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",

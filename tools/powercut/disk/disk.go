@@ -26,7 +26,6 @@ package disk
 
 import (
 	"io/fs"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"syscall"
@@ -218,52 +217,5 @@ func collect(dir *Node, path string, files map[string]*Node) {
 		} else {
 			files[path+name] = n
 		}
-	}
-}
-
-// Cut ends the power, and leaves what the disk may hold then, by chance. No process may
-// use the disk meanwhile: nodes that were open are not those of the disk any more.
-func (d *Disk) Cut(chance *rand.Rand) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cutJournal(chance)
-	d.journal, d.faults = nil, nil
-	// How likely it is that what is not stable was written: all, nothing and half of it
-	// are as likely as all that is in between.
-	likely := [...]float64{0, 0.5, 1, chance.Float64()}[chance.IntN(4)]
-	cutNode(d.root, chance, likely, map[*Node]bool{})
-}
-
-// cutJournal makes stable what was written of the journal: each directory's own, if the
-// disk is Strict.
-func (d *Disk) cutJournal(chance *rand.Rand) {
-	if !d.Strict {
-		for _, c := range d.journal[:chance.IntN(len(d.journal)+1)] {
-			setNames(c.dir.stableNames, c.names)
-		}
-		return
-	}
-	ended := map[*Node]bool{}
-	for _, c := range d.journal {
-		if ended[c.dir] = ended[c.dir] || chance.IntN(3) == 0; !ended[c.dir] {
-			setNames(c.dir.stableNames, c.names)
-		}
-	}
-}
-
-// cutNode leaves of a node, and what is in it, what the disk holds.
-func cutNode(n *Node, chance *rand.Rand, likely float64, done map[*Node]bool) {
-	if done[n] {
-		return
-	}
-	done[n] = true
-	if !n.Dir {
-		n.cut(chance, likely)
-		return
-	}
-	n.names = map[string]*Node{}
-	setNames(n.names, n.stableNames)
-	for _, name := range sortedNames(n.names) { // so that the same chance does the same
-		cutNode(n.names[name], chance, likely, done)
 	}
 }

@@ -1,12 +1,6 @@
 package disk
 
-import (
-	"maps"
-	"math/rand/v2"
-	"slices"
-)
-
-func sortedNames(names map[string]*Node) []string { return slices.Sorted(maps.Keys(names)) }
+import "slices"
 
 // Size returns the number of bytes of a file.
 func (d *Disk) Size(n *Node) int {
@@ -114,21 +108,6 @@ func resized(b []byte, size int) []byte {
 		return b[:size]
 	}
 	return append(b, make([]byte, size-len(b))...)
-}
-
-// cut leaves of a file what the disk holds: a size that it has had, and some of the
-// blocks that were written.
-func (n *Node) cut(chance *rand.Rand, likely float64) {
-	if len(n.dirty) > 0 || len(n.sizes) > 0 {
-		sizes := append(n.sizes, len(n.data))
-		n.stable = resized(n.stable, sizes[chance.IntN(len(sizes))])
-		for _, block := range slices.Sorted(maps.Keys(n.dirty)) {
-			if chance.Float64() < likely {
-				n.copyBlock(block, n.data)
-			}
-		}
-	}
-	n.data, n.dirty, n.sizes = slices.Clone(n.stable), map[int]bool{}, nil
 }
 
 // Content returns the current content of a file.

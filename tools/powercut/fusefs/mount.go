@@ -27,7 +27,9 @@ type Mount struct {
 
 // New mounts a disk on a directory, which needs /dev/fuse and the right to mount.
 func New(dir string, d *disk.Disk) (*Mount, error) {
-	options := &fs.Options{MountOptions: fuse.MountOptions{DirectMount: true, FsName: "powercut", Name: "powercut", MaxWrite: 1 << 17}}
+	options := &fs.Options{MountOptions: fuse.MountOptions{
+		DirectMount: true, FsName: "powercut", Name: "powercut", MaxWrite: 1 << 17,
+	}}
 	root := &node{disk: d, n: d.Root()}
 	server, err := fs.Mount(dir, root, options)
 	if err != nil {
@@ -155,7 +157,9 @@ func (n *node) name(h fs.FileHandle) string {
 	return name
 }
 
-func (n *node) Create(ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(
+	ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut,
+) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	of, err := n.disk.Create(n.n, name, false)
 	if err != nil {
 		return nil, nil, 0, errno(err)
