@@ -31,24 +31,24 @@ fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
 // good is the project whose visits are counted.
-var good = project{"good", seeds("good-%d.example", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
+var good = project{"good", seeds("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
 
 // hostile returns the projects beside it. They have decorum's default settings, but
 // for the scope that an operator of a broad crawl sets.
 func hostile() []project {
 	return []project{
-		{"bombs", seeds("bomb-%d.example", bombHosts), ""},
+		{"bombs", seeds("bomb-%d.example/page", bombHosts), ""},
 		{"wildcard", "http://a.wild.example/", "scope: {within: domain}"},
 		{"names", "http://names.example/", "scope: {within: any}"},
-		{"plain", seeds("plain-%d.example", plainHosts), ""},
+		{"plain", seeds("plain-%d.example/", plainHosts), ""},
 	}
 }
 
-// seeds returns the root pages of n hosts.
-func seeds(host string, n int) string {
+// seeds returns a page of each of n hosts.
+func seeds(page string, n int) string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = "http://" + fmt.Sprintf(host, i) + "/"
+		all[i] = "http://" + fmt.Sprintf(page, i)
 	}
 	return strings.Join(all, ", ")
 }

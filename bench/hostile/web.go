@@ -106,8 +106,8 @@ func (w *web) note(host string, robots bool) {
 	}
 }
 
-// serveBomb answers for a host of bombs: its robots.txt names a sitemap, and its root
-// page links to a page, each of which is a bomb.
+// serveBomb answers for a host of bombs: its seed is one, and so is the sitemap that
+// its robots.txt names.
 func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
 	b := w.bombs[r.URL.Path]
 	switch {
@@ -119,7 +119,7 @@ func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Encoding", "gzip")
 		rw.Write(b.gzip)
 	default:
-		page(rw, []string{"/page"})
+		http.NotFound(rw, r)
 	}
 }
 
