@@ -12,7 +12,7 @@ import (
 // What the web is like: it takes some seconds to crawl.
 const (
 	delay = 100 * time.Millisecond // the rest of a host
-	hosts = 6
+	hosts = 16
 	pages = 12 // of a host
 )
 
