@@ -189,6 +189,7 @@ func (s *supervisor) Robots(ctx context.Context, name, origin, version string) (
 		return nil, api.Invalid("%q is not an origin, as https://example.com", origin)
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
+		q.reachesPrivate = s.reachesPrivate()
 		f, err = q.robotsText(ctx, u.Origin(), version)
 		return err
 	})

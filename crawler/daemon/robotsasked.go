@@ -81,15 +81,25 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 
 // withheld returns why a caller may not read the text of a robots.txt. Where a project
 // reaches into private networks, a site may redirect its robots.txt to another server
-// there, and what that answers is not for every role.
+// there, and what that answers is not for every role. All projects of a daemon share what
+// is known of robots.txt files, so it does not matter which of them fetched it.
 func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) string {
-	if api.CallerOf(ctx).Role != api.Read || at == "" || !q.project.reachesPrivate() {
+	if api.CallerOf(ctx).Role != api.Read || at == "" || !q.reachesPrivate {
 		return ""
 	}
 	if u, err := decorum.ParseURL(at); err == nil && u.Origin().Host() == o.Host() {
 		return ""
 	}
-	return "it is the answer of another host, and the project may reach into private networks: reading it needs the role operate"
+	return "it is the answer of another host, and a project of this daemon may reach into private networks: reading it needs the role operate"
+}
+
+// reachesPrivate reports whether a project of the daemon may connect to addresses that
+// are not public.
+func (s *supervisor) reachesPrivate() bool {
+	return slices.ContainsFunc(s.all(), func(r *runner) bool {
+		ed := r.edition()
+		return ed != nil && ed.project.reachesPrivate()
+	})
 }
 
 // reachesPrivate reports whether a project may connect to addresses that are not public.

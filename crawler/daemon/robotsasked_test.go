@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
@@ -30,6 +31,9 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.put("p", f.file("'http://a.example/', 'http://b.example/'", brisk))
 	f.reload("p")
 	f.becomes("p", api.Done)
+	// A project that cannot reach private networks knows the same robots.txt files.
+	f.put("public", least)
+	f.reload("public")
 	keys := []api.Key{api.NewKey("reader", api.Read, "reader"), api.NewKey("operator", api.Operate, "operator")}
 	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), auditFile), api.AuditConfig{})
 	if err != nil {
@@ -59,6 +63,10 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 		}
 		if (file.Text == inside) != tt.shown || (file.Withheld == "") != tt.shown || file.At == "" || file.SHA256 == "" {
 			t.Errorf("%s of %s: %+v; want the text shown: %v", tt.token, tt.origin, file, tt.shown)
+		}
+		text = get(tt.token, "/api/v1/projects/public/robots/"+url.PathEscape(tt.origin))
+		if strings.Contains(text, secret) != tt.shown {
+			t.Errorf("%s of %s by a project without private networks: %s; want the text shown: %v", tt.token, tt.origin, text, tt.shown)
 		}
 		raw := get(tt.token, "/projects/p/robots.txt?origin="+url.QueryEscape(tt.origin))
 		if (raw == inside) != tt.shown {
