@@ -232,7 +232,7 @@ func (s *supervisor) stopForMemory(project string) error {
 	why := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
 		"and start it again", killsBeforeStop, s.memoryWatch.note.Before)
-	if err := s.wishes.want(project, wish{State: api.Stopped, Why: why}); err != nil {
+	if err := s.wishes.wantNow(project, wish{State: api.Stopped, Why: why}); err != nil {
 		return err
 	}
 	s.app.log.Error("the project comes up stopped", "project", project, "why", why)

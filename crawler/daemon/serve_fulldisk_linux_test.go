@@ -58,3 +58,37 @@ func TestServeOnAFullDisk(t *testing.T) {
 	}
 	goesOn("when there is room again")
 }
+
+// TestMemoryStopOnAFullDisk: a daemon can be started on a full disk when a project must
+// come up stopped, and the project stays stopped when there is room.
+func TestMemoryStopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	f := farmOf(t, chain("a.example", 3))
+	f.visit.dir = smallFileSystem(t)
+	f.memory = func() memoryNow { return memoryNow{kept: 1, limit: 1000} }
+	ballast := filepath.Join(f.dir, "ballast")
+	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.put("books", f.file("http://a.example/"))
+	f.start(true)
+	f.becomes("books", api.Done)
+	f.stop()
+	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
+	if err := os.WriteFile(filepath.Join(f.visit.data(), memoryFile), []byte(left), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, ballast)
+	f.start(false)
+	if p := f.becomes("books", api.Stopped); p.Why == "" {
+		t.Error("on a full disk nobody knows why it is stopped")
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	f.stop()
+	f.start(false)
+	if p := f.becomes("books", api.Stopped); p.Why == "" {
+		t.Error("after another start nobody knows why it is stopped")
+	}
+}

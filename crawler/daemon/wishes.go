@@ -26,7 +26,7 @@ type wishes struct {
 
 	mu   sync.Mutex // guards the fields below
 	told told
-	due  bool // the disk does not say yet that the daemon runs: see begin
+	due  bool // the disk does not say all of told yet: see begin and wantNow
 }
 
 // told is the content of the file.
@@ -81,7 +81,7 @@ func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	return before, err
 }
 
-// begun makes the note that begin had no room for. No visit may begin until it
+// begun writes what begin and wantNow had no room for. No visit may begin until it
 // returns nil.
 func (w *wishes) begun() error {
 	w.mu.Lock()
@@ -140,6 +140,21 @@ func (w *wishes) knows(project string) bool {
 // want keeps what is wanted of a project.
 func (w *wishes) want(project string, it wish) error {
 	return w.change(func(t *told) { t.Projects[project] = it })
+}
+
+// wantNow is want, but on a full disk it does not fail: the wish counts, and is written
+// with the next change.
+func (w *wishes) wantNow(project string, it wish) error {
+	err := w.want(project, it)
+	if !passing(err) {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told.Projects = maps.Clone(w.told.Projects)
+	w.told.Projects[project] = it
+	w.due = true
+	return nil
 }
 
 // forget forgets a project.
