@@ -181,6 +181,52 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestClosedWhileItWaits: a visit that is over while a reservation for it waits, or that
+// reserves more, holds nothing.
+func TestClosedWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t, 10)
+		other, s := open(t, m, "other", 8), open(t, m, "url", 1)
+		waited := make(chan error, 1)
+		go func() { waited <- s.Reserve(t.Context(), 2*mib) }()
+		synctest.Wait()
+		other.Release(mib / 2) // not enough
+		s.Close()
+		if err := <-waited; err == nil {
+			t.Error("a visit that is over got memory")
+		}
+		for _, n := range []int64{first, mib} {
+			if err := s.Reserve(t.Context(), n); err == nil {
+				t.Errorf("a visit that is over got %d bytes", n)
+			}
+		}
+		other.Close()
+		unused(t, m)
+	})
+}
+
+// TestNeverEnded: a visit that must not be ended gets more than it reserved ahead without
+// waiting, and gives it back.
+func TestNeverEnded(t *testing.T) {
+	m := newMemory(t, 10)
+	s := new(Share)
+	m.Open(s, "form")
+	if err := s.ReserveAhead(t.Context(), 2*mib, true); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, m, "other", 8)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range 4 {
+		if err := s.Reserve(ctx, 4*mib); err != nil {
+			t.Fatalf("it was ended: %v", err)
+		}
+	}
+	other.Close()
+	s.Close()
+	unused(t, m)
+}
+
 // TestEveryVisitEnds: with memory for two long bodies, all URLs of many workers are
 // visited in the end, none is ended twice, unsafe ones never, and no more is ever
 // reserved than there is.

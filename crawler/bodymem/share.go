@@ -16,6 +16,7 @@ type Share struct {
 	again  bool    // an earlier visit to the URL was ended
 	ahead  bool    // the share waits before the request is sent
 	whole  bool    // all that the visit may need was reserved ahead
+	must   bool    // the visit must not be ended: it gets at once what it needs beyond that
 	first  int64   // bytes held of the part for first bytes
 	held   int64   // bytes held beyond
 	spare  int64   // of held, those that were reserved ahead and are not used yet
@@ -37,7 +38,8 @@ func (m *Memory) Open(s *Share, url string) {
 
 // ReserveAhead reserves n bytes, all that the visit may need, before its request is
 // sent. It does nothing unless always or an earlier visit to the URL was ended. It
-// waits for some seconds at most; the error is a *Full then.
+// waits for some seconds at most; the error is a *Full then. A visit with always is
+// never ended later: where it needs more than n, the memory is overdrawn.
 func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 	if !always && !s.again {
 		return nil
@@ -48,7 +50,7 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
 	if s.ahead = false; err == nil {
-		s.whole, s.spare = true, s.held
+		s.whole, s.spare, s.must = true, s.held, always
 	}
 	return err
 }
@@ -58,7 +60,12 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 func (s *Share) Reserve(ctx context.Context, n int64) error {
 	m := s.memory
 	m.mu.Lock()
-	if n = s.cheap(n); n == 0 {
+	n = s.cheap(n)
+	if n > 0 && s.must && !s.closed {
+		m.take(s, n)
+		n = 0
+	}
+	if n == 0 {
 		m.mu.Unlock()
 		return nil
 	}
@@ -68,6 +75,9 @@ func (s *Share) Reserve(ctx context.Context, n int64) error {
 // cheap reserves what it can of n bytes without waiting: of what was reserved ahead, and
 // of the part for first bytes. It returns how many are left. It requires the lock.
 func (s *Share) cheap(n int64) int64 {
+	if s.closed {
+		return n
+	}
 	spare := min(n, s.spare)
 	s.spare -= spare
 	n -= spare
@@ -86,6 +96,9 @@ func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
 	if s.err != nil || s.closed || s.held+n > m.long {
 		defer m.mu.Unlock()
+		if s.closed {
+			return cmp.Or(s.err, errClosed)
+		}
 		return cmp.Or(s.err, errTooLong)
 	}
 	if m.used+n <= m.long && (len(m.waiters) == 0 || s.age < m.waiters[0].share.age) {
@@ -96,8 +109,13 @@ func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
 	return m.wait(ctx, s, n, limit)
 }
 
-// errTooLong is the error of a reservation that the whole Memory could not give.
-var errTooLong = errors.New("the body is longer than all bodies together may be")
+var (
+	// errTooLong is the error of a reservation that the whole Memory could not give.
+	errTooLong = errors.New("the body is longer than all bodies together may be")
+	// errClosed is the error of a reservation for a visit that is over: a goroutine of
+	// net/http may read a connection for a moment longer than the visit lasts.
+	errClosed = errors.New("the visit is over")
+)
 
 // take gives n bytes beyond the first to s. It requires the lock.
 func (m *Memory) take(s *Share, n int64) {
@@ -195,7 +213,8 @@ func (s *Share) Err() error {
 	return s.err
 }
 
-// Close gives everything back. It may be called more than once.
+// Close gives everything back, and ends the waiting for more. It may be called more than
+// once.
 func (s *Share) Close() {
 	if s == nil || s.memory == nil {
 		return
@@ -203,6 +222,7 @@ func (s *Share) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.dropAll(s)
 	m.firsts -= s.first
 	s.first, s.spare, s.closed = 0, 0, true
 	m.give(s, s.held)

@@ -67,6 +67,16 @@ func (m *Memory) drop(w *waiter) {
 	}
 }
 
+// dropAll ends the waiting of a share that is closed: nobody would give back what it got.
+// It requires the lock.
+func (m *Memory) dropAll(s *Share) {
+	for s.waits > 0 {
+		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
+		m.drop(w)
+		w.ready <- errClosed
+	}
+}
+
 // settle gives memory to those who wait, the oldest first. If all that hold memory wait,
 // it gives what there is to the oldest of them for which that is enough, before those who
 // hold nothing; if there is none, it ends the youngest. It requires the lock.
