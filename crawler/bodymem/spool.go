@@ -47,6 +47,10 @@ func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
 	return p, nil
 }
 
+// SpoolBytes returns how many bytes of memory a Spool of a body of n bytes takes at most:
+// of one that cannot be compressed, which grows by a few bytes a block.
+func SpoolBytes(n int64) int64 { return n + n/1000 + 2*chunk + working }
+
 // Fill reads r to its end, but not more than limit bytes, and reports whether there
 // are more. A body that the whole memory cannot hold is cut: see Cut.
 func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {

@@ -116,3 +116,24 @@ func TestOthersRunMeanwhile(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestSpoolBytes: no body takes more than SpoolBytes says, and one that cannot be
+// compressed takes about as much.
+func TestSpoolBytes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{})
+	for _, n := range []int64{1, block - 1, block, block + 1, 3*block + 7, 2 * mib} {
+		m := newMemory(t, 8)
+		s := open(t, m, "url", 0)
+		p, err := s.NewSpool(t.Context(), m.Largest(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Fill(io.LimitReader(random, n), n); err != nil {
+			t.Fatal(err)
+		}
+		if most := SpoolBytes(n); p.Held() > most || p.Held() < most-3*chunk {
+			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.Held(), most)
+		}
+		s.Close()
+	}
+}

@@ -153,6 +153,11 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 		return nil, t.Use("") // refused: it is for no URL
 	}
 	visit := &passage{ticket: t}
+	defer func() { // also if a decoder panics
+		if !visit.held {
+			visit.share.Close()
+		}
+	}()
 	if err := f.way.reserveAhead(ctx, visit); err != nil {
 		return nil, crawler.NoAnswer(t, err)
 	}
@@ -166,20 +171,19 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 	defer visit.breakOff(nil)
 	req, err := visit.request(ctx)
 	if err != nil {
-		visit.share.Close()
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	req.Header = f.header(t, extra)
 	err = f.way.pass(req, visit)
-	if visit.tape != nil {
-		t.Keep(visit.tape.stop(visit.cut(ctx, err)))
-	}
+	kept := visit.stopTape(ctx, err)
 	full := visit.share.Err()
-	if err == nil && full == nil {
+	if full == nil { // else the visit is made again, and nothing of this one is archived
+		t.Keep(kept)
 		visit.holdBody()
+	}
+	if err == nil && full == nil {
 		return visit.response, nil
 	}
-	visit.share.Close()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
 // largest returns how long a body may be that is in memory: as long as Bodies can hold
@@ -30,28 +31,30 @@ func (t *turnstile) bodyLimit(ticket crawler.Ticket) int64 {
 func (t *turnstile) reserveAhead(ctx context.Context, p *passage) error {
 	t.cfg.Bodies.Open(&p.share, p.ticket.URL().String())
 	whole := 2 * t.bodyLimit(p.ticket) // while it grows there are two
+	if p.ticket.Streams() {
+		whole = bodymem.SpoolBytes(t.bodyLimit(p.ticket))
+	}
 	if t.cfg.Capture {
 		whole += 2 * (t.bodyLimit(p.ticket) + around)
 	}
-	unsafe := !p.ticket.Request().IsSafe()
-	err := p.share.ReserveAhead(ctx, whole, unsafe)
-	if err != nil {
-		p.share.Close()
-	}
-	return err
+	return p.share.ReserveAhead(ctx, whole, !p.ticket.Request().IsSafe())
 }
 
-// holdBody has the body of the response, and what was captured, held until the visit is
-// over. What decoding it took is given back.
+// holdBody has the body of the response, if there is one, and what was captured, held
+// until the visit is over. What decoding it took is given back.
 func (p *passage) holdBody() {
-	n := int64(cap(p.response.Body))
-	if p.spool != nil {
+	var n int64
+	if p.response != nil {
+		n = int64(cap(p.response.Body))
+	}
+	if p.response != nil && p.spool != nil {
 		n += p.spool.Held()
 		p.ticket.KeepBody(p.spool)
 	}
 	if p.tape != nil {
 		n += p.tape.held
 	}
+	p.held = true
 	p.share.Finish(n)
 	p.ticket.HoldBody(&p.share)
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
@@ -264,5 +265,87 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	}
 	if st := crawl.Stats(); st.Pages != 1 || st.InDoubt != 0 || memory.Use().Bytes != 0 {
 		t.Errorf("got %+v, %+v", st, memory.Use())
+	}
+}
+
+// TestPanicGivesMemoryBack: a decoder that panics over a hostile body keeps no memory.
+func TestPanicGivesMemoryBack(t *testing.T) {
+	memory, err := bodymem.New(bodymem.Min)
+	must(t, err)
+	answer := transport(func(r *http.Request) (*http.Response, error) {
+		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panicking{})
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(body), ContentLength: -1}, nil
+	})
+	f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: answer, Bodies: memory})
+	must(t, err)
+	ticket := pageTicket(t, "http://a.test/page")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the body did not panic")
+			}
+		}()
+		_, _ = f.Fetch(t.Context(), ticket)
+	}()
+	if use := memory.Use(); use.Bytes != 0 || use.Peak < 1<<20 {
+		t.Errorf("got %+v, want nothing in use", use)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic("cannot be decoded") }
+
+// TestCapturedCounts: what was captured of an answer counts until it is archived, though
+// the answer did not come whole, and says that a sitemap was cut for its length.
+func TestCapturedCounts(t *testing.T) {
+	const part = 300 << 10
+	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprint(w, "User-agent: *\nAllow: /\n")
+			if strings.HasPrefix(r.Host, "h0.") {
+				fmt.Fprint(w, "Sitemap: http://h0.test/sitemap.xml\n")
+			}
+		case "/sitemap.xml":
+			_, _ = io.WriteString(w, "<urlset>"+strings.Repeat(" ", 10_000)+"</urlset>")
+		default:
+			if strings.HasPrefix(r.Host, "h0.") { // which would rest before its sitemap is visited
+				return
+			}
+			w.Header().Set("Content-Length", "10000000")
+			_, _ = w.Write(make([]byte, part))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
+	memory, err := bodymem.New(bodymem.Min)
+	must(t, err)
+	cfg := hostileConfig
+	cfg.Bodies, cfg.Capture, cfg.Timeout = memory, true, 300*time.Millisecond
+	crawl := crawlOf(t, 2, address, cfg)
+	crawl.Settings.MaxSitemapBody = 1000
+	var mu sync.Mutex // guards cuts
+	cuts := map[string]decorum.Cut{}
+	crawl.Hooks.Visited = func(v *crawler.Visit) {
+		if v.Exchange == nil {
+			t.Errorf("nothing of %s was captured", v.URL())
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		cuts[v.URL().String()] = v.Exchange.Cut
+		if n := int64(len(v.Exchange.Response)); v.Response == nil && (n < part || memory.Use().Bytes < n) {
+			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Use())
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := crawl.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if cuts["http://h0.test/sitemap.xml"] != decorum.CutByLength || cuts["http://h1.test/page"] != decorum.CutByTime ||
+		memory.Use().Bytes != 0 {
+		t.Errorf("got %v, and %+v at the end", cuts, memory.Use())
 	}
 }

@@ -108,6 +108,14 @@ func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
 	return &x
 }
 
+// stopTape ends the capturing and returns what was captured; err is why there is no answer.
+func (p *passage) stopTape(ctx context.Context, err error) *decorum.Exchange {
+	if p.tape == nil {
+		return nil
+	}
+	return p.tape.stop(p.cut(ctx, err))
+}
+
 // cut says how the reading of a visit's answer ended: err is why there is none.
 func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
 	var (
@@ -118,7 +126,7 @@ func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
 	switch {
 	case p.response != nil && !p.response.Truncated:
 		return decorum.NotCut
-	case p.response != nil && len(p.response.Body) > 0:
+	case p.response != nil && (len(p.response.Body) > 0 || p.spool != nil):
 		return decorum.CutByLength
 	case p.response != nil:
 		return decorum.CutOtherwise // its type is not wanted

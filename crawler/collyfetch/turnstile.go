@@ -32,6 +32,7 @@ type passage struct {
 	breakOff context.CancelCauseFunc // before anything more is sent
 	tape     *tape                   // nil: the exchange is not kept
 	share    bodymem.Share           // of the memory for bodies
+	held     bool                    // share is the ticket's, until the visit is over
 	spool    *bodymem.Spool          // the body of a sitemap; nil: it is in response
 }
 

@@ -92,7 +92,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 			s.share.Close()
 		}
 	}()
-	if err := s.share.ReserveAhead(ctx, 2*s.limit, false); err != nil {
+	if err := s.share.ReserveAhead(ctx, s.maxMemory(), false); err != nil {
 		return nil, crawler.NoAnswer(t, err)
 	}
 	if err := t.Use(u.String()); err != nil {

@@ -132,6 +132,14 @@ func (f *Fetcher) limit(t crawler.Ticket) int64 {
 	return min(t.Limit(f.cfg.MaxBody), f.cfg.Bodies.Largest(1))
 }
 
+// maxMemory returns how many bytes of memory the visit may need.
+func (s *session) maxMemory() int64 {
+	if s.ticket.Streams() {
+		return bodymem.SpoolBytes(min(s.limit, s.cfg.Bodies.Largest(1)))
+	}
+	return 2 * s.limit // while it grows there are two
+}
+
 // A line is a connection of a session. It gives up after so many bytes.
 type line struct {
 	net.Conn
