@@ -161,8 +161,8 @@ const hangs = 45 * time.Second
 func (m *machine) crawl(life time.Duration) run {
 	args := []string{"--data", m.data(), "--warc", filepath.Join(m.dir, "warc"),
 		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
-	switch _, err := m.disk.Find("data/frontier.db"); {
-	case err == nil:
+	switch {
+	case m.holds("data/frontier.db") && m.holds("data/crawl.yaml"):
 		args = append(args, "--resume")
 	case m.lasted() > unflushed:
 		m.t.Fatalf("the crawl is gone %v after its first request", m.lasted())
@@ -174,6 +174,12 @@ func (m *machine) crawl(life time.Duration) run {
 	}
 	m.starts = append(m.starts, time.Now())
 	return m.decorum(life, append([]string{"crawl"}, args...)...)
+}
+
+// holds reports whether the disk has something of a file.
+func (m *machine) holds(path string) bool {
+	n, err := m.disk.Find(path)
+	return err == nil && m.disk.Size(n) > 0
 }
 
 // lasted returns how long ago the first request of the crawl was; 0 if there was none.
