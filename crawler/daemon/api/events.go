@@ -24,9 +24,10 @@ const (
 // server stops. What Last-Event-ID asks for is not kept: events go on with what
 // happens now, and pages ask anew for how things stand.
 func (s *Server) events(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	if s.streams.Add(1) > int64(s.cfg.Streams) {
+	limit := s.streamsFor(CallerOf(r.Context()).Role)
+	if s.streams.Add(1) > int64(limit) {
 		s.streams.Add(-1)
-		return reply{}, problem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", s.cfg.Streams)
+		return reply{}, problem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	events, err := s.d.Events(ctx, r.PathValue("project"))
@@ -39,6 +40,15 @@ func (s *Server) events(_ http.ResponseWriter, r *http.Request) (reply, error) {
 		defer s.streams.Add(-1)
 		return s.tell(ctx, cancel, w, events)
 	}}, nil
+}
+
+// streamsFor returns how many streams there may be for one of a role to begin. A quarter
+// is for the role operate alone: callers who may only read cannot take them all.
+func (s *Server) streamsFor(role Role) int {
+	if role == Operate {
+		return s.cfg.Streams
+	}
+	return s.cfg.Streams - s.cfg.Streams/4
 }
 
 // tell writes events, which end with ctx, until that is done or the server stops.

@@ -283,6 +283,31 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// Callers who may only read cannot take all streams of events.
+func TestStreamsForOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, &script{}, func(c *Config) { c.Streams = 4 })
+		get := call{method: "GET", path: "/api/v1/events"}
+		over := make(chan int, 4)
+		begin := func(token string) {
+			go func() { over <- get.by(token).to(s).Code }()
+			synctest.Wait()
+		}
+		for range 3 {
+			begin(readToken)
+		}
+		wantProblem(t, get.by(readToken).to(s), http.StatusServiceUnavailable)
+		begin(operateToken)
+		wantProblem(t, get.by(operateToken).to(s), http.StatusServiceUnavailable)
+		s.endStreams()
+		for range 4 {
+			if code := <-over; code != http.StatusOK {
+				t.Errorf("a stream ended with %d", code)
+			}
+		}
+	})
+}
+
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, &script{}, func(c *Config) { c.Streams = 2 })
