@@ -215,3 +215,17 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		t.Errorf("the judge says:\n%s", report)
 	}
 }
+
+// What a crawl keeps its state in is no place for output, nor is a name that the state
+// has while it is replaced.
+func TestOutputsAreNoState(t *testing.T) {
+	d := stateDir(filepath.Join(t.TempDir(), "data"))
+	for name, owned := range map[string]bool{
+		"crawl.yaml": true, "crawl.yaml.new": true, "lengths.json.new": true, "x/../lock": true,
+		"ledger": true, "ledger/pages.jsonl": true, "pages.jsonl": false, "pages.new": false, "ledgers/a": false,
+	} {
+		if d.owns(d.path(name)) != owned {
+			t.Errorf("%s is a file of the state: %v, want %v", name, !owned, owned)
+		}
+	}
+}

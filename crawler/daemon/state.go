@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -43,16 +44,22 @@ func (d stateDir) lock() (*hold, error) {
 	return h, errors.Join(err, dir.Close())
 }
 
-// owns reports whether name is one of the crawl's own files of state.
+// owns reports whether name is one of the crawl's own files of state, what writeWhole
+// makes while it replaces one, or in the ledger's directory.
 func (d stateDir) owns(name string) bool {
+	theirs, err := filepath.Abs(name)
+	ledger, err2 := filepath.Abs(d.path(ledgerDir))
+	if errors.Join(err, err2) != nil {
+		return false
+	}
+	theirs = strings.TrimSuffix(theirs, newSuffix)
+	home := filepath.Dir(ledger)
 	for _, file := range []string{storeFile, robotsFile, redisFile, lengthsFile, projectFile, lockFile} {
-		ours, err := filepath.Abs(d.path(file))
-		theirs, err2 := filepath.Abs(name)
-		if err == nil && err2 == nil && ours == theirs {
+		if theirs == filepath.Join(home, file) {
 			return true
 		}
 	}
-	return false
+	return within(theirs, ledger)
 }
 
 // holdsCrawl reports whether a crawl was begun here.
@@ -161,10 +168,13 @@ func keptText(p Project) ([]byte, error) {
 	return text, errors.Join(err, e)
 }
 
+// newSuffix ends the name of a file that is written to replace another.
+const newSuffix = ".new"
+
 // writeWhole writes a file so that a crash, or a power cut, leaves the old one or
 // the new one; when it returns, the new one.
 func writeWhole(name string, text []byte) error {
-	temporary := name + ".new"
+	temporary := name + newSuffix
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
