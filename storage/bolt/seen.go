@@ -59,24 +59,25 @@ func printAt(value []byte, n int, p print) int {
 }
 
 // addPrints adds fingerprints, which are in order, to the bucket prints. What is left
-// of a damaged value goes into the new one: who asks for it has reported it.
+// of a damaged value goes into the new one, which stays damaged: what else it held is
+// not known, and a request that is not safe must not be sent twice.
 func addPrints(b bucket, origin uint32, fresh []print) error {
 	var room [4 + printLen]byte
 	for len(fresh) > 0 {
-		last := lastPrint
+		last, put := lastPrint, b.set
 		key, value := b.Cursor().Seek(appendPrintKey(room[:0], origin, fresh[0]))
 		if len(key) == 4+printLen && binary.BigEndian.Uint32(key) == origin {
 			last = print(binary.BigEndian.Uint64(key[4:]))
 			checked, err := b.check(key, value)
 			if err != nil || len(checked)%printLen != 0 {
-				checked = mergePrints(nil, printsLeft(value))
+				checked, put = mergePrints(nil, printsLeft(value)), b.setDamaged
 			}
 			value = checked
 		} else {
 			value = nil
 		}
 		n := sort.Search(len(fresh), func(i int) bool { return fresh[i] > last })
-		if err := putPrints(b, origin, last, mergePrints(value, fresh[:n])); err != nil {
+		if err := putPrints(put, origin, last, mergePrints(value, fresh[:n])); err != nil {
 			return err
 		}
 		fresh = fresh[n:]
@@ -85,15 +86,15 @@ func addPrints(b bucket, origin uint32, fresh []print) error {
 }
 
 // putPrints puts the fingerprints up to last, in one value or several.
-func putPrints(b bucket, origin uint32, last print, value []byte) error {
+func putPrints(put func(key, value []byte) error, origin uint32, last print, value []byte) error {
 	for len(value) > printsMost*printLen {
 		cut := value[:printsCut*printLen]
-		if err := b.set(appendPrintKey(nil, origin, printOfValue(cut, printsCut-1)), cut); err != nil {
+		if err := put(appendPrintKey(nil, origin, printOfValue(cut, printsCut-1)), cut); err != nil {
 			return err
 		}
 		value = value[printsCut*printLen:]
 	}
-	return b.set(appendPrintKey(nil, origin, last), value)
+	return put(appendPrintKey(nil, origin, last), value)
 }
 
 // mergePrints returns the fingerprints of both, once each.

@@ -76,3 +76,10 @@ func (b bucket) set(key, value []byte) error {
 	}
 	return b.Put(key, withSum(key, value))
 }
+
+// setDamaged puts a value whose checksum does not fit, so that it counts as damaged.
+func (b bucket) setDamaged(key, value []byte) error {
+	sealed := withSum(key, value)
+	sealed[len(value)] ^= 0xff
+	return b.Put(key, sealed)
+}
