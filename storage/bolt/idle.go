@@ -23,7 +23,7 @@ func (s *Store) evict(h *host) {
 		}
 	}
 	for o := range h.Host.Origins {
-		s.behead(o)
+		s.release(o)
 		delete(s.origins, o.name)
 		delete(s.numbers, o.number)
 	}

@@ -197,6 +197,32 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// Hosts that were visited, and are idle again, are out of memory.
+func TestIdleHostsLeaveMemory(t *testing.T) {
+	const hosts = 3000
+	s := openIdle(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
+	addHosts(t, s, hosts)
+	foldEverything(t, s)
+	now := faultNow
+	for i := range hosts {
+		now = now.Add(time.Millisecond)
+		leases, _, err := s.Lease(t.Context(), now, time.Hour, 1)
+		must(t, err)
+		for _, l := range leases {
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(10 * time.Second),
+				Host: &storage.Host{Due: now.Add(time.Second)}}}))
+		}
+		if i%100 == 0 {
+			foldEverything(t, s)
+		}
+	}
+	foldEverything(t, s)
+	if hosts, heads := len(s.hosts), len(s.heads); hosts > 100 || heads > 100 {
+		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
+	}
+	must(t, s.Close())
+}
+
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -286,6 +286,18 @@ func (s *Store) trim() {
 	}
 }
 
+// release takes o, which is made idle, out of heads: else they would keep it in memory.
+func (s *Store) release(o *origin) {
+	if !o.cached {
+		return
+	}
+	s.behead(o)
+	if s.stale++; s.stale > len(s.heads)/2 {
+		s.heads = slices.DeleteFunc(s.heads, func(o *origin) bool { return !o.cached })
+		s.stale = 0
+	}
+}
+
 // behead forgets the heads of o's lanes: one that is missed is read again.
 func (s *Store) behead(o *origin) {
 	o.cached = false

@@ -53,6 +53,7 @@ type state struct {
 
 	cached int             // weight of the heads of lanes
 	heads  []*origin       // that have some, or had: the first are forgotten first
+	stale  int             // of heads, that were made idle since heads was cleared of them
 	guests []*origin       // looked at, and kept for a while though they may hold nothing
 	key    [urlKeyLen]byte // room for a key
 	entry  []byte          // room for an entry
