@@ -113,6 +113,13 @@ func isLocked(name string, flag int) bool {
 	return err == nil && !free
 }
 
+// isIdle reports whether processes have worked in the directory, and none does now. It is
+// false where that cannot be seen.
+func (d stateDir) isIdle() bool {
+	info, err := os.Stat(d.path(lockFile))
+	return err == nil && info.Mode().IsRegular() && hasLocks && !d.inUse()
+}
+
 // noteHolder notes in a lock file which process holds it. It is a help, no more: where it
 // cannot be written, on a full disk for example, no process is named.
 func noteHolder(f *os.File) {

@@ -4,6 +4,9 @@ package daemon
 
 import "os"
 
+// hasLocks says that tryLock tells whether another process has the lock.
+const hasLocks = false
+
 // tryLock leaves it to the store to notice that another process has it open.
 func tryLock(*os.File) (bool, error) { return true, nil }
 

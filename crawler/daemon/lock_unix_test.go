@@ -10,6 +10,28 @@ import (
 	"testing"
 )
 
+// Where no daemon runs, its token is not sent to what listens at the default address.
+func TestTokenOfAnIdleDaemonStays(t *testing.T) {
+	dir := stateDir(t.TempDir())
+	lock, err := dir.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeWhole(dir.path(tokenFile), []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	r := remote{server: defaultServer, data: string(dir), flags: (&app{}).brakeCommand().Flags()}
+	if c, err := r.client(t.Context()); err != nil || c.Token != "secret" {
+		t.Errorf("while it runs without a socket: %+v, %v", c, err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := r.client(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
+		t.Errorf("when it has ended: %+v, %v; want an error that says what to do", c, err)
+	}
+}
+
 // A directory that was given back is free at once, though a process that was started
 // meanwhile still has the file of its lock.
 func TestDirectoryIsFreeAtOnce(t *testing.T) {

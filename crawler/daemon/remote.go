@@ -41,6 +41,11 @@ func (r *remote) client(ctx context.Context) (*api.Client, error) {
 	if c := r.socketClient(ctx); c != nil {
 		return c, nil
 	}
+	if !r.isNamed() && stateDir(r.data).isIdle() {
+		// Any user of the machine may listen at the default address in the daemon's
+		// place, and would be sent the token.
+		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.data)
+	}
 	r.place = r.server
 	u, err := url.Parse(r.server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -57,11 +62,16 @@ func (r *remote) client(ctx context.Context) (*api.Client, error) {
 	return &api.Client{Server: r.server, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: answerTime}}, nil
 }
 
+// isNamed reports whether the flags say where the daemon is, or what its token is.
+func (r *remote) isNamed() bool {
+	return r.flags == nil || r.flags.Changed("server") || r.flags.Changed("token-file")
+}
+
 // socketClient returns a client that reaches the daemon by its socket. It returns nil
 // if the flags name another way, or if no daemon listens there: the daemon may be
 // older than sockets, or have its directory where there cannot be one.
 func (r *remote) socketClient(ctx context.Context) *api.Client {
-	if r.flags == nil || r.flags.Changed("server") || r.flags.Changed("token-file") {
+	if r.isNamed() {
 		return nil
 	}
 	dir := stateDir(r.data)
