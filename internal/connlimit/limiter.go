@@ -51,11 +51,21 @@ func (n *network) len() int { return n.idle.Len() + n.busy.Len() }
 
 // oldest returns the connection to close first, an idle one if there is one. The
 // network must hold a connection.
-func (n *network) oldest() *Conn {
-	if e := n.idle.Front(); e != nil {
-		return e.Value.(*Conn)
+func (n *network) oldest() *Conn { return n.oldestBut(nil) }
+
+// oldestBut is oldest, but spares the idle connection c if there is another connection:
+// requests that are sent slowly must not keep a new connection out.
+func (n *network) oldestBut(c *Conn) *Conn {
+	e := n.idle.Front()
+	if e != nil && e.Value.(*Conn) == c {
+		if e = e.Next(); e == nil && n.busy.Len() == 0 {
+			return c
+		}
 	}
-	return n.busy.Front().Value.(*Conn)
+	if e == nil {
+		e = n.busy.Front()
+	}
+	return e.Value.(*Conn)
 }
 
 // New returns a Limiter without connections.
@@ -125,10 +135,10 @@ func (l *Limiter) add(inner net.Conn) *Conn {
 	c.timer = time.AfterFunc(l.limits.StrangerTime, func() { _ = c.Close() })
 	var victims []*Conn
 	if n.len() > l.limits.PerNetwork {
-		victims = append(victims, l.removeLocked(n.oldest()))
+		victims = append(victims, l.removeLocked(n.oldestBut(c)))
 	}
 	if l.strangers > l.limits.Strangers {
-		victims = append(victims, l.removeLocked(l.largestLocked().oldest()))
+		victims = append(victims, l.removeLocked(l.largestLocked().oldestBut(c)))
 	}
 	l.mu.Unlock()
 	for _, v := range victims {

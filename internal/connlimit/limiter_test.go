@@ -68,7 +68,7 @@ func wantOpen(t *testing.T, got []bool, want ...bool) {
 }
 
 // A new connection of a network at its limit closes the one that has been idle longest;
-// busy ones come last, and trusted ones do not count.
+// busy ones come last, but before the new one, and trusted ones do not count.
 func TestLimitOfANetwork(t *testing.T) {
 	limiter := New(Limits{PerNetwork: 2})
 	l := listen(t, limiter)
@@ -82,11 +82,11 @@ func TestLimitOfANetwork(t *testing.T) {
 	wantOpen(t, open(first, third, fourth), true, false, true)
 	fourth.server.Begin()
 	fifth := dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, fourth, fifth), true, true, false) // all others are busy
-	first.server.Trust()
+	wantOpen(t, open(first, fourth, fifth), false, true, true) // all others were busy
+	fourth.server.Trust()
 	sixth, seventh := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, fourth, sixth, seventh), true, true, false, true)
-	for _, p := range []pair{first, fourth, seventh} {
+	wantOpen(t, open(fourth, fifth, sixth, seventh), true, false, true, true)
+	for _, p := range []pair{fourth, sixth, seventh} {
 		p.server.Close()
 	}
 	if limiter.strangers != 0 || limiter.trusted != 0 || len(limiter.networks) != 0 {
