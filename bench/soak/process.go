@@ -71,7 +71,7 @@ func startDaemon(p plan) (*process, error) {
 		return nil, err
 	}
 	var err error
-	if d.cmd, err = program.Again(serveArg, "--data", data, "--projects", d.projects, "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
+	if d.cmd, err = program.Again(serveArg, "--data", data, "--projects", d.projects, "--api-private-networks", "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
 		return nil, err
 	}
 	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.Profile)
