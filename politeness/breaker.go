@@ -48,7 +48,7 @@ type Breaker struct {
 	run        failedRun  // the failures since the last answer
 	average    float64    // length of the runs of late
 	seen       map[string]struct{}
-	answered   map[string]struct{} // domains that have answered, guards of them at most
+	answered   map[string]struct{} // hosts that have answered, guards of them at most
 	outage     *outage             // nil: the breaker is closed
 	outages    uint64              // how often it has opened
 	rounds     uint64              // of probes, in all outages
@@ -95,15 +95,16 @@ func domainOf(host string) string {
 // Answered notes that a host has answered a visit that began at start: the network
 // works. Descriptors, for one, there are again only if a new visit could have them.
 func (b *Breaker) Answered(host string, start time.Time) {
-	domain := domainOf(host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answers++
-	b.note(domain)
-	if len(b.answered) >= guards {
-		clear(b.answered)
+	if _, known := b.answered[host]; !known { // to find its domain takes time
+		b.note(domainOf(host))
+		if len(b.answered) >= guards {
+			clear(b.answered)
+		}
+		b.answered[host] = struct{}{}
 	}
-	b.answered[domain] = struct{}{}
 	b.average += breakerWeight * (float64(b.run.count()) - b.average)
 	b.run = failedRun{}
 	b.distrusted = false
@@ -145,7 +146,8 @@ func (b *Breaker) Fail(now time.Time, f Failure) *Doubt {
 	case b.distrusted:
 		d.verdict = HostFault
 	default:
-		b.run.add(now, domain, f.Addr, b.answered)
+		_, proven := b.answered[f.Host]
+		b.run.add(now, domain, f.Addr, proven)
 		if f.Evidence == Possible && len(b.seen) < breakerDomains { // too few hosts to wait for
 			d.verdict = HostFault
 		}

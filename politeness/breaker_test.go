@@ -230,3 +230,13 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the limit is %d, want 1 at least", load.Limit())
 	}
 }
+
+// TestAnsweredAllocates: an answer of a host that has answered before allocates nothing.
+func TestAnsweredAllocates(t *testing.T) {
+	c := newBreakerClock(t)
+	for _, host := range []string{"www.site.test", "localhost", "127.0.0.1", "[2001:db8::1]"} {
+		if n := testing.AllocsPerRun(100, func() { c.answer(host) }); n > 0 {
+			t.Errorf("an answer of %s makes %v allocations", host, n)
+		}
+	}
+}

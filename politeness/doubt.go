@@ -102,12 +102,12 @@ func (d *Doubt) decide(now time.Time) (v Verdict, wait time.Duration) {
 // whoever has many names has few addresses, and the other way round.
 type failedRun struct {
 	domains, addrs map[string]struct{}
-	answered       int // of domains, those that have answered before
+	answered       int // of domains, those whose host has answered before
 	first          time.Time
 }
 
-// add adds a failure. Of answered it learns which domains have answered before.
-func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, answered map[string]struct{}) {
+// add adds a failure of a host, which has answered before if it is proven.
+func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, proven bool) {
 	if r.domains == nil {
 		*r = failedRun{domains: map[string]struct{}{}, addrs: map[string]struct{}{}, first: now}
 	}
@@ -116,7 +116,7 @@ func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, answered 
 	}
 	if _, known := r.domains[domain]; !known {
 		r.domains[domain] = struct{}{}
-		if _, proven := answered[domain]; proven {
+		if proven {
 			r.answered++
 		}
 	}
@@ -141,5 +141,5 @@ func networkOf(domain string, addr netip.Addr) string {
 // count returns how many owners of hosts have failed.
 func (r *failedRun) count() int { return min(len(r.domains), len(r.addrs)) }
 
-// proven reports whether most of the domains have answered before.
+// proven reports whether a host of most of the domains has answered before.
 func (r *failedRun) proven() bool { return len(r.domains) > 0 && 2*r.answered >= len(r.domains) }
