@@ -2,9 +2,9 @@ package collyfetch
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/decorum-crawler/decorum"
 )
@@ -23,9 +23,6 @@ var badPorts = []uint16{
 // Redis, memcached and MongoDB. No site is served there.
 var storePorts = []uint16{3306, 5432, 6379, 11211, 27017}
 
-// ftpPort is where ftp is served, and nothing else.
-const ftpPort = "21"
-
 // portRefusal says why no connection is made to a port, "" if one is.
 func portRefusal(port string) string {
 	n, err := strconv.ParseUint(port, 10, 16)
@@ -43,12 +40,14 @@ func portRefusal(port string) string {
 // RefusePort returns an error, of the kind Forbidden, if no visit connects to the port
 // of an origin: a link must not have a crawl speak to a mail server or a database. A
 // rule of ConnectTo that names the port, or leads to another, allows it, and so does
-// the scheme ftp for port 21.
+// a scheme whose own port it is.
 func RefusePort(o decorum.Origin, rules []ConnectTo) error {
-	host, port, err := net.SplitHostPort(o.HostPort())
-	if err != nil || o.Scheme() == "ftp" && port == ftpPort {
-		return nil
+	hostPort := o.HostPort()
+	colon := strings.LastIndexByte(hostPort, ':')
+	if colon <= strings.LastIndexByte(hostPort, ']') {
+		return nil // it is the scheme's own
 	}
+	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
 	for _, r := range rules {
 		if r.matches(host, port) {
 			if r.Port != "" || r.Port2 != "" {
