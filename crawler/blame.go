@@ -15,9 +15,8 @@ func (c *Crawler) blame(ctx context.Context, v *Visit) {
 	switch {
 	case c.Now != nil: // a crawl with a clock of its own is no crawl of this machine's network
 		return
-	case v.Response != nil || spoke(v.Err):
+	case v.reached():
 		c.Limits.Breaker().Answered(v.host(), v.Start)
-		c.memos.answered(v.Lease)
 		if !c.lag.late(v) {
 			c.Limits.Load().Answered()
 		}
@@ -29,8 +28,8 @@ func (c *Crawler) blame(ctx context.Context, v *Visit) {
 	c.logBreaker(v)
 }
 
-// spoke reports whether err shows that the server was reached.
-func spoke(err error) bool { return isTLS(err) || isMalformed(err) }
+// reached reports whether v shows that its server was reached.
+func (v *Visit) reached() bool { return v.Response != nil || isTLS(v.Err) || isMalformed(v.Err) }
 
 // host returns the host that was visited.
 func (v *Visit) host() string { return v.URL().Origin().Host() }

@@ -93,14 +93,6 @@ func (ms *memos) excuse(l storage.Lease) bool {
 	return m.excused <= maxExcused
 }
 
-// answered notes that l's host has answered.
-func (ms *memos) answered(l storage.Lease) {
-	m := ms.of(l)
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	m.excused = 0
-}
-
 // late reports whether the machine was too busy during v.
 func (*lagMeter) late(v *Visit) bool {
 	return v.lag >= lagLeast && float64(v.lag) > lagShare*float64(v.End.Sub(v.Start))

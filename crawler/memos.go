@@ -87,6 +87,9 @@ func (ms *memos) count(v *Visit, declared, configured time.Duration) {
 	defer ms.mu.Unlock()
 	m := ms.hosts[v.Lease.URL.Origin().Host()]
 	m.end(v)
+	if v.reached() {
+		m.excused = 0
+	}
 	m.Declared, m.Configured = declared, max(configured, 0)
 	if v.Response != nil || !v.unsent() {
 		m.HostMemo.count(v)

@@ -89,16 +89,18 @@ func (f *Frontier) admitHosts(
 }
 
 // unadmitted returns the hosts of the entries that the store must be asked for,
-// and the index of each entry's host among them; -1: it was admitted before.
+// and the index of each entry's host among them; -1: it was admitted before. Both
+// are nil if all were.
 func (f *Frontier) unadmitted(entries []storage.Entry) (offered []storage.HostAdmission, at []int) {
-	at = make([]int, len(entries))
-	index := map[string]int{}
+	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
 		host := e.URL.Origin().Host()
-		at[i] = -1
 		if f.admitted.holds(host) {
 			continue
+		}
+		if at == nil {
+			at, index = slices.Repeat([]int{-1}, len(entries)), map[string]int{}
 		}
 		k, there := index[host]
 		if !there {
