@@ -134,7 +134,7 @@ func (o *operator) edit(ctx context.Context) error {
 	}
 	err := o.daemon.await(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
 		p := all[j.Name]
-		return p.State == api.Running && strings.Contains(p.FileError, "politness")
+		return p.State == api.Running && strings.Contains(p.FileError, "unknown field")
 	})
 	if err != nil {
 		return err
