@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -97,10 +98,14 @@ func readFiles(tx *bbolt.Tx) (map[string]File, error) {
 
 // ReadFiles returns the files that the store at path knows, which nobody has open,
 // and whether it was closed in order. It changes nothing. A store that is not there
-// knows none, nor does one of a format before 4.
+// knows none, nor does one of a format before 4. An empty file is an error.
 func ReadFiles(path string) (files []File, clean bool, err error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
+	case err == nil && info.Size() == 0: // which bbolt would write to
+		return nil, false, fmt.Errorf("%s is empty: it was cut short, or whoever made it was killed at once: "+
+			"restore it from a backup, or move it away to begin anew", path)
 	}
 	err = guard(func() error {
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -389,6 +390,11 @@ func TestFiles(t *testing.T) {
 	}
 	if got, _, err := ReadFiles(path(t.TempDir())); err != nil || len(got) != 0 {
 		t.Errorf("of no file: %+v (%v)", got, err)
+	}
+	empty := filepath.Join(t.TempDir(), "frontier.db")
+	must(t, os.WriteFile(empty, nil, 0o600))
+	if _, _, err := ReadFiles(empty); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("of an empty file: %v", err)
 	}
 }
 
