@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
 // idleOptions never write by themselves: foldEverything does.
@@ -219,6 +220,34 @@ func TestIdleHostsLeaveMemory(t *testing.T) {
 	foldEverything(t, s)
 	if hosts, heads := len(s.hosts), len(s.heads); hosts > 100 || heads > 100 {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
+	}
+	must(t, s.Close())
+}
+
+// Links to pages that are known leave idle hosts where they are.
+func TestIdleHostsStayIdle(t *testing.T) {
+	s := openIdle(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
+	addHosts(t, s, 500)
+	foldEverything(t, s)
+	idle := func() (hosts []*schedule.IdleHost) {
+		for n := range s.last {
+			hosts = append(hosts, s.turns.Idle(n+1))
+		}
+		return hosts
+	}
+	before := idle()
+	addHosts(t, s, 500)
+	woken := 0
+	for n, h := range idle() { // one that was woken is another when it is idle again
+		if h != before[n] {
+			woken++
+		}
+	}
+	if woken > 10 {
+		t.Errorf("%d hosts were woken", woken)
+	}
+	if c := must1(s.Counts(t.Context())); c.Hosts != 500 || c.Queued != c.Seen {
+		t.Errorf("counts %+v: a known page was queued again", c)
 	}
 	must(t, s.Close())
 }

@@ -53,12 +53,9 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	if o := s.origins[name]; o != nil {
 		return o, nil
 	}
-	number, err := bucketOf(tx, bucketNames).get(originKey(name.String()))
-	if err != nil {
-		return nil, s.damaged("number of origin %v: %v", name, err)
-	}
-	if number == nil {
-		return nil, nil
+	number, err := s.numberOf(tx, name)
+	if number == nil || err != nil {
+		return nil, err
 	}
 	o, err := s.read(tx, number)
 	if err != nil {
@@ -72,6 +69,18 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	}
 	s.entertain(o)
 	return o, nil
+}
+
+// numberOf returns the number of an origin in the file, as in keys; nil if there is none.
+func (s *Store) numberOf(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
+	number, err := bucketOf(tx, bucketNames).get(originKey(name.String()))
+	if err == nil && number != nil && len(number) != 4 {
+		err = record.ErrDamaged
+	}
+	if err != nil {
+		return nil, s.damaged("number of origin %v: %v", name, err)
+	}
+	return number, nil
 }
 
 // read returns an origin as it is in the file, and without its host.

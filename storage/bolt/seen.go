@@ -8,6 +8,8 @@ import (
 	"sort"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/decorum-crawler/decorum"
 )
 
 // The bucket prints holds the seen set, packed: a value is fingerprints of one
@@ -122,10 +124,15 @@ func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) (seen, sure bool) {
 			return true, true
 		}
 	}
-	seen, damaged := hasPrint(c, o.number, p, s.key[:])
+	return s.isSeenOnDisk(c, o.number, o.name, p)
+}
+
+// isSeenOnDisk is isSeen of what is in its place in the file. number is the origin's.
+func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p print) (seen, sure bool) {
+	seen, damaged := hasPrint(c, number, p, s.key[:])
 	if damaged != nil {
 		s.reportOnce("prints "+string(damaged),
-			"a part of the seen set of %v: pages in it that are found again are visited again, and no unsafe request in it is sent", o.name)
+			"a part of the seen set of %v: pages in it that are found again are visited again, and no unsafe request in it is sent", name)
 	}
 	return seen, damaged == nil
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,6 +44,9 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 // add queues e, unless c finds it among the seen ones or there are most of its
 // origin.
 func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (storage.Fate, error) {
+	if known, err := s.isKnownOnDisk(tx, c, e); known || err != nil {
+		return storage.Known, err
+	}
 	o, err := s.meet(tx, e.URL.Origin())
 	if err != nil {
 		return 0, err
@@ -61,6 +65,21 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 	s.put(o, laneOf(e), rankOf(e), e)
 	s.turns.Update(&o.Origin)
 	return storage.Added, nil
+}
+
+// isKnownOnDisk reports whether e is known and its origin is on disk only. Most links
+// lead to pages that are known: they do not take an idle host into memory.
+func (s *Store) isKnownOnDisk(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
+	name := e.URL.Origin()
+	if !e.For.IsZero() || s.origins[name] != nil {
+		return false, nil
+	}
+	number, err := s.numberOf(tx, name)
+	if number == nil || err != nil {
+		return false, err
+	}
+	seen, sure := s.isSeenOnDisk(c, binary.BigEndian.Uint32(number), name, printOfEntry(e))
+	return seen || !sure && !e.Request.IsSafe(), nil
 }
 
 // see puts a fingerprint into the seen set.
