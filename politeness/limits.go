@@ -108,7 +108,6 @@ func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) 
 	if grant, wait = l.hosts.load.ready(grant); grant == 0 {
 		return 0, wait
 	}
-	want = grant
 	for _, lim := range []*rate.Limiter{l.requests, l.bytes} {
 		if lim == nil {
 			continue
