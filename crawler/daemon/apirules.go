@@ -18,8 +18,10 @@ type apiRules struct {
 }
 
 func (r *apiRules) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&r.outputRoot, "output-root", "", "projects that come by the API write below `DIR` only, beside their own directory in --data")
-	fs.StringVar(&r.filesRoot, "files-root", "", "projects that come by the API read files below `DIR` only (default: the folder of project files)")
+	fs.StringVar(&r.outputRoot, "output-root", "",
+		"projects that come by the API write below `DIR` only, beside their own directory in --data")
+	fs.StringVar(&r.filesRoot, "files-root", "",
+		"projects that come by the API read files below `DIR` only (default: the folder of project files)")
 	fs.BoolVar(&r.private, "api-private-networks", false,
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }
@@ -53,7 +55,8 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
 		return nil
 	}
 	return &confinement{
-		output: s.api.outputRoot, files: s.api.filesRoot, home: string(s.home(project)), data: string(s.data), folder: s.folder,
+		output: s.api.outputRoot, files: s.api.filesRoot,
+		home: string(s.home(project)), data: string(s.data), folder: s.folder,
 		private: s.api.private, known: func(path string) bool { return s.wishes.knowsOutput(project, path) },
 		note: func(path string) error { return s.wishes.addOutput(project, path) },
 	}
@@ -73,7 +76,8 @@ func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 			dir, flag = c.files, "--files-root"
 		}
 		return faulty(field, "%q is outside of %s, which projects that come by the API are held to; "+
-			"name a place below it, start the daemon with another %s, or put the project file into %s by hand", *path, dir, flag, c.folder)
+			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
+			*path, dir, flag, c.folder)
 	}); f != nil || c.private {
 		return f
 	}

@@ -9,8 +9,9 @@ import (
 // bodyMemoryFlag adds the flag for the memory that bodies take. It is a setting of the
 // process, and not of a project: the bodies of all projects share it.
 func bodyMemoryFlag(fs *pflag.FlagSet, size *Size) {
-	fs.TextVar(size, "body-memory", Size(0), "memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
-		"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
+	fs.TextVar(size, "body-memory", Size(0),
+		"memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
+			"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
 }
 
 // limitBodies makes the memory for the bodies of all crawls; size 0 is the default.

@@ -65,7 +65,8 @@ const maxLabel, maxHostName = 63, 253
 // read more kindly: it may contain a line break, which is left out, and empty labels.
 func brakeHost(s string) (string, bool) {
 	host, ok := hostName(s)
-	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }) {
+	isBlank := func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }
+	if !ok || strings.ContainsFunc(s, isBlank) {
 		return "", false
 	}
 	if strings.HasPrefix(host, "[") { // an IPv6 address

@@ -108,8 +108,8 @@ func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 	} else if within(name, c.home) && string(head[:n]) == lineHead {
 		return nil
 	}
-	return usage("output.jsonl: %s exists, and this project, which came by the API, has not written it: move it away, name another file, or put the project file into %s by hand",
-		name, c.folder)
+	return usage("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
+		"move it away, name another file, or put the project file into %s by hand", name, c.folder)
 }
 
 // directory opens a directory to be written to. Below the one that holds the project,
@@ -176,7 +176,8 @@ func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, err
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("it is no directory; a symbolic link is not followed here")}
+		err := errors.New("it is no directory; a symbolic link is not followed here")
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	next, err := dir.OpenRoot(name)
 	if err != nil {

@@ -50,8 +50,8 @@ func (c *connections) check() error {
 	files := maxDescriptors()
 	set := c.withDefaults(files)
 	if sum := uint64(set.trusted + set.strangers + set.bot); files > 0 && sum > files/2 {
-		return usage("--connections, --stranger-connections and --bot-connections come to %d, and the process may have %d files open, "+
-			"half of which the crawl needs: set less, or allow more files (ulimit -n, LimitNOFILE)", sum, files)
+		return usage("--connections, --stranger-connections and --bot-connections come to %d, "+
+			"and the process may have %d files open, half of which the crawl needs: set less, or allow more files (ulimit -n, LimitNOFILE)", sum, files)
 	}
 	return nil
 }
@@ -79,7 +79,10 @@ func (c *connections) withDefaults(files uint64) connections {
 // ofAPI returns the limits of the listener of the API.
 func (c *connections) ofAPI() connlimit.Limits {
 	set := c.withDefaults(maxDescriptors())
-	return connlimit.Limits{Trusted: set.trusted, Strangers: set.strangers, PerNetwork: set.perAddress, StrangerTime: time.Duration(set.strangerTime)}
+	return connlimit.Limits{
+		Trusted: set.trusted, Strangers: set.strangers,
+		PerNetwork: set.perAddress, StrangerTime: time.Duration(set.strangerTime),
+	}
 }
 
 // ofBot returns the limits of the listener for site owners, who have no tokens.

@@ -43,7 +43,8 @@ func (r *runner) roomsOn(files stores) (*rooms, error) {
 		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.orders.may())
 	}
 	rooms, err := ground{
-		files: files, confined: ed.confined, log: r.app.log, waits: true, discovered: r.metrics.Discovered, refused: r.metrics.Refused,
+		files: files, confined: ed.confined, log: r.app.log, waits: true,
+		discovered: r.metrics.Discovered, refused: r.metrics.Refused,
 	}.open(ed.project, ed.roots, nil)
 	if err == nil {
 		r.rooms, r.roomsOf = rooms, ed

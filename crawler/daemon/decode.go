@@ -122,7 +122,8 @@ func (d *draft) mapping(n ast.MapNode, v reflect.Value, path string) error {
 		}
 		field, ok := fieldOf(v, name)
 		if !ok {
-			return d.refuse(d.at[sub], "", fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(fieldNames(v.Type()), ", ")))
+			return d.refuse(d.at[sub], "",
+				fmt.Sprintf("unknown field %q; expected one of %s", sub, strings.Join(fieldNames(v.Type()), ", ")))
 		}
 		if err := d.value(it.Value(), field, sub); err != nil {
 			return err

@@ -80,7 +80,8 @@ func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	scout, err := newScout(ground{
-		files: files, handlers: a.handlers, log: a.log, shared: shared{hosts: politeness.NewHosts(), bodies: a.bodies}, brisk: s.brisk,
+		files: files, handlers: a.handlers, log: a.log,
+		shared: shared{hosts: politeness.NewHosts(), bodies: a.bodies}, brisk: s.brisk,
 	}, scoutOf(p, dir), roots)
 	if err != nil {
 		return err

@@ -33,7 +33,9 @@ func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error
 		return nil, err
 	}
 	c := s.confinementOf(name, byAPI)
-	for _, f := range []*fault{s.unfit(name, &d.Project), s.tooMuch(name, d.Project, c), s.app.handlers.unknown(d.Handler)} {
+	for _, f := range []*fault{
+		s.unfit(name, &d.Project), s.tooMuch(name, d.Project, c), s.app.handlers.unknown(d.Handler),
+	} {
 		if f != nil {
 			return nil, d.blame(*f)
 		}
@@ -44,7 +46,8 @@ func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error
 	ed, err := s.publish(name, d.Project, c)
 	if err == nil && ed.project.Output.JSONL != "" {
 		if other := s.writer(ed.project.Output.JSONL); other != "" && other != name {
-			return nil, d.blame(*faulty("output.jsonl", "%q is written by project %s: name another file", ed.project.Output.JSONL, other))
+			return nil, d.blame(*faulty("output.jsonl", "%q is written by project %s: name another file",
+				ed.project.Output.JSONL, other))
 		}
 	}
 	return ed, err

@@ -52,7 +52,8 @@ func (a *app) ledgerVerifyCommand() *cobra.Command {
 	fs := c.Flags()
 	dataFlag(fs, &data)
 	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
-	fs.StringVar(&holds, "holds", "", "check that the ledger has the records in `FILE`: the number and hash of one on each line, as an earlier verify printed it, or a record")
+	fs.StringVar(&holds, "holds", "",
+		"check that the ledger has the records in `FILE`: the number and hash of one on each line, as an earlier verify printed it, or a record")
 	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }

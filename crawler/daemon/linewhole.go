@@ -34,7 +34,8 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	case size == 0: // emptied, or begun: nothing can be wrong with it
 		return nil
 	case size < known.Size:
-		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s", f.name, size, known.Size, mendLines)
+		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
+			f.name, size, known.Size, mendLines)
 	case !known.unclean: // all was synced; what is behind, somebody else has put there
 		return cutTornLine(f.file)
 	}

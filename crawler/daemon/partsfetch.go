@@ -40,7 +40,9 @@ func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 
 // fetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func (p *Project) fetcher(c *confinement, notes collyfetch.Notes, transport http.RoundTripper, bodies *bodymem.Memory) (*collyfetch.Fetcher, error) {
+func (p *Project) fetcher(
+	c *confinement, notes collyfetch.Notes, transport http.RoundTripper, bodies *bodymem.Memory,
+) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetchConfig(c)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func (b *patternBudget) compile(pattern string) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	if b.size -= programSize(tree); b.size < 0 {
-		return nil, fmt.Errorf("the regular expressions up to this one take more than %d MiB when compiled; use fewer or smaller repetitions such as {1000}", maxPatternsSize>>20)
+		return nil, fmt.Errorf("the regular expressions up to this one take more than %d MiB when compiled; "+
+			"use fewer or smaller repetitions such as {1000}", maxPatternsSize>>20)
 	}
 	return regexp.Compile(pattern)
 }

@@ -212,7 +212,8 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 func (s *supervisor) Ready(context.Context) error {
 	var reasons []error
 	if short := s.shortage.why(); short != nil {
-		reasons = append(reasons, fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrNoRoom, short))
+		reasons = append(reasons,
+			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrNoRoom, short))
 	}
 	for _, r := range s.all() {
 		if err := r.ready(); err != nil {

@@ -26,7 +26,8 @@ type remote struct {
 
 func (r *remote) addFlags(fs *pflag.FlagSet) {
 	r.flags = fs
-	fs.StringVar(&r.server, "server", defaultServer, "the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
+	fs.StringVar(&r.server, "server", defaultServer,
+		"the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
 	dataFlag(fs, &r.data)
 	fs.StringVar(&r.tokenFile, "token-file", "", "the `FILE` that holds the token (default DIR/token)")
 }
@@ -83,7 +84,8 @@ func (r *remote) socketClient(ctx context.Context) *api.Client {
 	r.place = dir.path(socketFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.dialSocket(ctx) }
 	// The host is one by which every daemon may be called; it is not looked up.
-	return &api.Client{Server: "http://localhost", HTTP: &http.Client{Timeout: answerTime, Transport: &http.Transport{DialContext: dial}}}
+	caller := &http.Client{Timeout: answerTime, Transport: &http.Transport{DialContext: dial}}
+	return &api.Client{Server: "http://localhost", HTTP: caller}
 }
 
 // explained says what to do where no daemon answers, or that a signal ended the call.

@@ -69,7 +69,10 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 			return nil, api.NotFound("no robots.txt of %s with the SHA-256 %s is kept", o, version)
 		}
 		old := f.History[i]
-		f = &api.RobotsFile{Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched, SHA256: old.SHA256, Bytes: old.Bytes, At: old.At, History: f.History}
+		f = &api.RobotsFile{
+			Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched,
+			SHA256: old.SHA256, Bytes: old.Bytes, At: old.At, History: f.History,
+		}
 	}
 	if f.Withheld = q.withheld(ctx, o, f.At); f.Withheld != "" {
 		return f, nil
@@ -90,7 +93,8 @@ func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) str
 	if u, err := decorum.ParseURL(at); err == nil && u.Origin().Host() == o.Host() {
 		return ""
 	}
-	return "it is the answer of another host, and a project of this daemon may reach into private networks: reading it needs the role operate"
+	return "it is the answer of another host, and a project of this daemon may reach into private networks: " +
+		"reading it needs the role operate"
 }
 
 // reachesPrivate reports whether a project of the daemon may connect to addresses that

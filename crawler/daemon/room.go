@@ -27,7 +27,9 @@ func passing(err error) bool {
 // writeWhenPossible writes b to w, and while that fails for lack of room waits
 // and goes on from where it came to, until ctx is done. It returns how much of
 // b is left, with the reason.
-func writeWhenPossible(ctx context.Context, w io.Writer, b []byte, log *slog.Logger, paused func(error)) (left int, err error) {
+func writeWhenPossible(
+	ctx context.Context, w io.Writer, b []byte, log *slog.Logger, paused func(error),
+) (left int, err error) {
 	err = whenPossible(ctx, log, paused, func() error {
 		n, err := w.Write(b)
 		b = b[n:]

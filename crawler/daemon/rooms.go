@@ -101,7 +101,8 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 		}
 	}
 	r := &rooms{
-		files: g.files, project: p, confined: g.confined, scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
+		files: g.files, project: p, confined: g.confined,
+		scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
 		outside: &outside{log: g.log, told: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{

@@ -60,7 +60,8 @@ func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *jo
 	}
 	g := ground{
 		files: j.files, outputs: o, handlers: a.handlers, log: a.log,
-		hooks: crawler.Hooks{Visited: j.hosts.add}, shared: shared{hosts: politeness.NewHosts(), low: a.pressure(), bodies: a.bodies}, brisk: s.brisk,
+		hooks: crawler.Hooks{Visited: j.hosts.add}, brisk: s.brisk,
+		shared: shared{hosts: politeness.NewHosts(), low: a.pressure(), bodies: a.bodies},
 	}
 	if s.resume {
 		g.restarted = j.start
@@ -189,7 +190,8 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		if dir.owns(name) {
 			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		if out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known); err != nil {
+		out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +199,8 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 		err = dir.moveAside(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
+		out, err = openOutput(
+			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

@@ -76,7 +76,10 @@ func openSupervisor(a *app, sv service) (*supervisor, error) {
 	}
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: sv.startNew, api: rules, rosters: newRosters(),
-		shared:  shared{hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{}, low: a.pressure(), bodies: a.bodies},
+		shared: shared{
+			hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{},
+			low: a.pressure(), bodies: a.bodies,
+		},
 		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)

@@ -36,7 +36,8 @@ func readTokens(file string, keys []api.Key) ([]api.Key, error) {
 		return nil, usage("--tokens: %w", err)
 	}
 	var entries []tokenEntry
-	if _, over := tokenize(string(text), "anchors, aliases and tags have no place in a file of tokens; write the value itself"); over != nil {
+	const aliases = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
+	if _, over := tokenize(string(text), aliases); over != nil {
 		return nil, usage("--tokens: %s:%d:%d: %s", file, over.at.line, over.at.column, over.problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {

@@ -52,7 +52,8 @@ func openWishes(file string) (*wishes, error) {
 		err = json.Unmarshal(text, &w.told)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then no project runs, no brake is on, and project files that came by the API count as your own", err, file)
+		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then "+
+			"no project runs, no brake is on, and project files that came by the API count as your own", err, file)
 	}
 	if w.told.Projects == nil { // edited by hand
 		w.told.Projects = map[string]wish{}

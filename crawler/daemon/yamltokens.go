@@ -159,7 +159,8 @@ func (s *yamlShape) enter(kind token.Type, column, key int) {
 // its line, nor, below it, in a column from which a value may stand.
 func (s *yamlShape) countMissing(tk, after *token.Token, column int) {
 	switch {
-	case after == nil, after.Type == token.CollectEntryType, after.Type == token.SequenceEndType, after.Type == token.MappingEndType:
+	case after == nil, after.Type == token.CollectEntryType,
+		after.Type == token.SequenceEndType, after.Type == token.MappingEndType:
 		s.missing++
 	case after.Position.Line == tk.Position.Line:
 	case after.Position.Column < column,

@@ -88,7 +88,8 @@ func (m *Metrics) BodyMemory(limit int64, use func() (inUse, ended int64)) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: prefix, Name: name, Help: help}, value)
 	}
 	m.registry.MustRegister(
-		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.", func() float64 { return float64(limit) }),
+		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.",
+			func() float64 { return float64(limit) }),
 		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.", func() float64 {
 			inUse, _ := use()
 			return float64(inUse)
