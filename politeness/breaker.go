@@ -29,7 +29,8 @@ const (
 	breakerPatience = 10 * time.Second
 	// breakerProbes is how many visits at a time try whether the network works.
 	breakerProbes = 2
-	// minPause and maxPause bound a pause. It doubles with each probe that fails.
+	// minPause and maxPause bound a pause. It doubles with each probe that fails and
+	// says something of the network: see failProbe.
 	minPause, maxPause = time.Second, time.Minute
 	// giveUpUnproven is after how long the hosts are to blame after all, if most of
 	// those that failed have never answered: a list of dead hosts comes to its end.
@@ -169,7 +170,12 @@ func (b *Breaker) failProbe(now time.Time, f Failure) Verdict {
 		b.wake()
 		return HostFault
 	}
-	o.pause = min(2*o.pause, maxPause)
+	// A host that never answered says little of the network if others have: names that
+	// lead nowhere, as one site may have without number, must not make pauses long.
+	_, proven := b.answered[f.Host]
+	if proven || len(b.answered) == 0 || f.Evidence != Possible {
+		o.pause = min(2*o.pause, maxPause)
+	}
 	b.pause(now)
 	return MachineFault
 }

@@ -240,3 +240,30 @@ func TestAnsweredAllocates(t *testing.T) {
 		}
 	}
 }
+
+// TestUnprovenProbes: probes of hosts that never answered do not make pauses longer where
+// other hosts have answered: the next probe may be of one of these.
+func TestUnprovenProbes(t *testing.T) {
+	c := newBreakerClock(t)
+	c.answer("good.test")
+	c.fail("good.test", politeness.Certain)
+	probe := func(host string, pause time.Duration) {
+		t.Helper()
+		c.pass(pause - time.Millisecond)
+		if n := c.visits(); n != 0 {
+			t.Errorf("after %v: %d visits may begin, want none", c.now.Sub(noon), n)
+		}
+		c.pass(time.Millisecond)
+		if n := c.visits(); n != 2 {
+			t.Errorf("after %v: %d visits may begin, want 2", c.now.Sub(noon), n)
+		}
+		c.want(c.fail(host, politeness.Possible), politeness.MachineFault)
+	}
+	for i := range 10 {
+		probe(fmt.Sprintf("%d.dead.test", i), time.Second)
+	}
+	probe("good.test", time.Second)
+	probe("good.test", 2*time.Second)
+	probe("1.dead.test", 4*time.Second)
+	probe("good.test", 4*time.Second)
+}
