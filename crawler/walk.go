@@ -102,11 +102,18 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 		c.Limits.Release(c.now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
+	return c.visit(ctx, l, clearance, permit, ticket)
+}
+
+// visit makes the visit that a ticket is for, finds out who is to blame if it fails, and
+// follows what comes of it.
+func (c *Crawler) visit(ctx context.Context, l storage.Lease, cl robots.Clearance,
+	permit politeness.Permit, ticket Ticket) (storage.Ack, error) {
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
 	}
 	defer func() { ticket.stub.share.Close() }() // from here on nobody uses the body
-	v := c.fetch(ctx, l, clearance, ticket)
+	v := c.fetch(ctx, l, cl, ticket)
 	entered := c.enterAnswer(ctx, v, ticket)
 	c.blame(ctx, v)
 	if isLocal(v) {

@@ -180,17 +180,21 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 	if full == nil { // else the visit is made again, and nothing of this one is archived
 		t.Keep(kept)
 		visit.holdBody()
+		if err == nil {
+			return visit.response, nil
+		}
 	}
-	if err == nil && full == nil {
-		return visit.response, nil
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
+	return nil, crawler.NoAnswer(t, whyNone(ctx, outer, err, full))
+}
+
+// whyNone returns why a visit has no answer: err is what net/http or the reading of the
+// body says, full is of a visit that got no memory, ctx and outer are the visit's with and
+// without its limit of time.
+func whyNone(ctx, outer context.Context, err, full error) error {
 	if full != nil && outer.Err() == nil {
-		err = full // the time of the visit may have ended while it waited for memory
+		return full // the time of the visit may have ended while it waited for memory
 	}
-	return nil, crawler.NoAnswer(t, err)
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // header returns the header of a request, with what a callback has set. It asks for
