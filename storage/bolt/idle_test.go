@@ -1,16 +1,19 @@
 package bolt
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
 // idleOptions never write by themselves: foldEverything does.
@@ -222,6 +225,42 @@ func TestIdleHostsLeaveMemory(t *testing.T) {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
 	}
 	must(t, s.Close())
+}
+
+// A folding store puts all changes in their place every few calls, so that hosts
+// become idle all the time.
+type folding struct {
+	*Store
+	t     testing.TB
+	calls int
+	idle  *atomic.Int64 // hosts that were, after each time
+}
+
+func (s *folding) Counts(ctx context.Context) (storage.Counts, error) {
+	if s.calls++; s.calls%3 == 0 {
+		foldEverything(s.t, s.Store)
+		for n := range s.last {
+			if s.turns.Idle(n+1) != nil {
+				s.idle.Add(1)
+			}
+		}
+	}
+	return s.Store.Counts(ctx)
+}
+
+// The suite, in which calls and restarts are random, too, with hosts that are idle.
+func TestStoreOfIdleHosts(t *testing.T) {
+	var idle atomic.Int64
+	t.Cleanup(func() {
+		if n := idle.Load(); n < 1000 {
+			t.Errorf("hosts were idle %d times: the test sees too little", n)
+		}
+	})
+	storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store {
+		opts := idleOptions(1)
+		opts.Now = nil
+		return &folding{Store: open(t, dir, opts), t: t, idle: &idle}
+	})
 }
 
 // Links to pages that are known leave idle hosts where they are.

@@ -84,10 +84,10 @@ func (w *walk) step() error {
 	return nil
 }
 
-// origin picks one of six, of three hosts.
+// origin picks one of twelve, of six hosts.
 func (w *walk) origin() decorum.Origin {
 	schemes := []string{"http", "https"}
-	return origin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(3)))
+	return origin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(6)))
 }
 
 func (w *walk) doAdd() error {
