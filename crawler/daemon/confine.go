@@ -13,8 +13,8 @@ import (
 )
 
 // A confinement holds the files that a project names to two directories. It is for
-// projects that come by the API: whoever has a token of the role operate may write them,
-// and is not to read or write other files of the daemon's user. Names are checked when
+// projects that come by the API: a caller with a token of the role operate may write a
+// project, but not read or write other files of the daemon's user. Names are checked when
 // the project is, and again whenever a file is opened, by os.Root: what changes in
 // between, a symbolic link for example, does not lead out. A nil *confinement does not
 // confine.
@@ -27,7 +27,7 @@ type confinement struct {
 
 	private bool                    // the project may reach into private networks
 	known   func(path string) bool  // whether the project has begun the file
-	note    func(path string) error // notes that it does, on the disk
+	note    func(path string) error // notes on the disk that the project begins the file
 }
 
 // errEscapes refuses a path that is not below the directory that holds it.
@@ -148,8 +148,8 @@ func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, erro
 	return dir, nil
 }
 
-// stepInto opens a directory in another, which it closes. A symbolic link is none. With
-// an error, it returns the other one, open.
+// stepInto opens the directory of that name in dir, and closes dir. It follows no symbolic
+// link. With an error, it returns dir, open.
 func stepInto(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	next, err := openDirectory(dir, name, create)
 	if err != nil {

@@ -30,7 +30,7 @@ type knownFile struct {
 type knownFiles struct {
 	dir     stateDir
 	files   []bolt.File
-	unclean bool // the state was not closed in order, and nobody has checked the files since
+	unclean bool // the state was not closed in order, and the files have not been checked since
 	log     *slog.Logger
 }
 
@@ -92,7 +92,8 @@ func (o outputs) files(d stateDir) (files []bolt.File) {
 	return files
 }
 
-// readKnown returns what the state of a crawl that nobody has open says of its files.
+// readKnown opens the state of a crawl and returns what it says of the files of output. No
+// process may have the state open.
 func (d stateDir) readKnown(p Project, log *slog.Logger) (k knownFiles, err error) {
 	if p.Store.Redis.isUsed() {
 		return d.readLengths(log)

@@ -60,7 +60,8 @@ func openLines(
 	if limit > 0 && missing == nil && !info.Mode().IsRegular() {
 		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
-	// What a crash leaves is a file of nobody's, which is empty: so it is known before.
+	// The name is noted before the file is made: a crash between the two must not leave a
+	// file that the project may not continue.
 	if err := c.begin(name, dir); err != nil {
 		return nil, err
 	}

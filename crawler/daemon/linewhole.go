@@ -36,7 +36,7 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	case size < known.Size:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
 			f.name, size, known.Size, mendLines)
-	case !known.unclean: // all was synced; what is behind, somebody else has put there
+	case !known.unclean: // all was synced; what is behind, another program has written
 		return cutTornLine(f.file)
 	}
 	if err := f.checkLines(known.Size); err != nil {
@@ -70,8 +70,8 @@ func (f *lineFile) checkLines(size int64) error {
 // A lineEnd is the end of the whole lines of a file.
 type lineEnd struct{ size, lines int64 }
 
-// wholeLines returns where the first line ends before the first that has no end, or
-// is none.
+// wholeLines returns the end of the lines before the first that has no line end, or that
+// is does not accept.
 func wholeLines(r io.Reader, is func(line []byte) bool) (end lineEnd, err error) {
 	lines := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
@@ -125,7 +125,7 @@ func (f *lineFile) onDisk() (serial, size int64, ok bool) {
 		return int64(f.serial) + 1, 0, true
 	}
 	size = f.tail.OnDisk(f.file)
-	if info, err := f.file.Stat(); err != nil || info.Size() < size { // somebody has emptied it
+	if info, err := f.file.Stat(); err != nil || info.Size() < size { // another program has emptied it
 		size = 0
 	}
 	return int64(f.serial), size, true

@@ -227,7 +227,7 @@ func (s *supervisor) watchMemory() error {
 // stopForMemory has a project come up stopped, for good, with the reason.
 func (s *supervisor) stopForMemory(project string) error {
 	if s.wishes.of(project).State != api.Running {
-		return nil // somebody has stopped or paused it
+		return nil // an operator has stopped or paused it
 	}
 	why := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+

@@ -11,7 +11,7 @@ import (
 // A projectError is what is wrong with a project file. Error names the file, the line,
 // the column, the field, and what is expected, and repeats nothing of the file's values:
 // the log and every reader of a daemon see it, and the file may hold passwords, or be a
-// symbolic link to a file that is none of theirs. Detail is for the terminal of the
+// symbolic link to a file that they may not read. Detail is for the terminal of the
 // operator who names the file.
 type projectError struct {
 	file    string

@@ -31,8 +31,8 @@ func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	defer release()
-	// On Linux the new file takes its mode from the descriptor, so that nobody else
-	// can connect even before the chmod below. Elsewhere this may fail.
+	// On Linux the new file takes its mode from the descriptor, so that no other
+	// user can connect even before the chmod below. Elsewhere this may fail.
 	private := func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = makePrivate(fd) })
 	}
@@ -96,7 +96,7 @@ func (l ownerListener) Accept() (net.Conn, error) {
 		if ok {
 			return peerConn{c, who}, nil
 		}
-		_ = c.Close() // the refused peer sees it; there is nobody to tell of a failure
+		_ = c.Close() // if this fails, there is nothing else to do
 	}
 }
 

@@ -131,7 +131,7 @@ func (l *Limiter) add(inner net.Conn) *Conn {
 	}
 	l.strangers++
 	l.enterIdleLocked(c, n)
-	// The timer is set under mu, so that nobody sees the connection without it.
+	// The timer is set under mu, so that it is there when the connection is found.
 	c.timer = time.AfterFunc(l.limits.StrangerTime, func() { _ = c.Close() })
 	var victims []*Conn
 	if n.len() > l.limits.PerNetwork {
