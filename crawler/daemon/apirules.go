@@ -105,8 +105,9 @@ const apiMark = "# This project came by the API of a daemon.\n"
 type apiRecord struct {
 	// Files are the SHA-256 of the project file as the API wrote it last, and, while it is
 	// replaced, of the one before. A file with another text is the operator's own.
-	Files   []string `json:"files"`
-	Outputs []string `json:"outputs,omitempty"` // files of lines that the project has begun
+	Files []string `json:"files"`
+	// Outputs are files of lines and directories of WARC files that the project has begun.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // sumOf returns the SHA-256 of a text, in hexadecimal.

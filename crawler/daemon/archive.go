@@ -58,6 +58,9 @@ func (a *app) openArchive(p Project, c *confinement, known knownFiles) (*archive
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
+	if err := c.mayArchive(p.Output.WARC, dir); err != nil {
+		return nil, errors.Join(err, lock.Close(), dir.Close())
+	}
 	cfg := p.warcConfig(a.log)
 	cfg.Root, cfg.OnDisk = dir, known.warc(p.Output.WARC)
 	files, err := warc.Open(cfg)

@@ -112,6 +112,23 @@ func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 		"move it away, name another file, or put the project file into %s by hand", name, c.folder)
 }
 
+// mayArchive refuses a directory with an unfinished WARC file that is not of the project:
+// to open the directory cuts such files, and removes those that hold no record.
+func (c *confinement) mayArchive(name string, dir *os.Root) error {
+	if c == nil || within(name, c.home) || c.known(name) {
+		return nil
+	}
+	unfinished, err := fs.Glob(dir.FS(), "*.warc.gz.open")
+	if err != nil {
+		return err
+	}
+	if len(unfinished) > 0 {
+		return usage("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
+			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.folder)
+	}
+	return c.note(name)
+}
+
 // directory opens a directory to be written to. Below the one that holds the project,
 // no symbolic link is followed, and each missing directory is made for files of a mode; 0:
 // none is made.

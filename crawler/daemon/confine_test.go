@@ -328,6 +328,51 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	}
 }
 
+// A project that came by the API cuts or removes no unfinished WARC file of others. Its
+// own it closes after a crash, as any project does.
+func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
+	f := farmOf(t, shop())
+	root := t.TempDir()
+	f.api.outputRoot = root
+	f.start(false)
+	dir := filepath.Join(root, "archive")
+	unfinished := filepath.Join(dir, "other-20261122000000-00000-host.warc.gz.open")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(string(f.home("p")), 0o700),
+		os.WriteFile(unfinished, []byte("no record"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {warc: "+dir+"}"))); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.find("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() error {
+		a, err := r.app.openArchive(r.edition().project, r.edition().confined, knownFiles{})
+		return errors.Join(err, a.Close())
+	}
+	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {
+		t.Errorf("with a file of others: %v; want an error that names it", err)
+	}
+	if _, err := os.Stat(unfinished); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(unfinished); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []bool{false, true} { // by the project itself
+		if left {
+			if err := os.WriteFile(unfinished, []byte("no record"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := open(); err != nil {
+			t.Errorf("with an unfinished file of its own %v: %v", left, err)
+		}
+	}
+}
+
 // openOutputOf opens the output of a project as a run does, and closes it.
 func (f *farm) openOutputOf(name string) error {
 	r, err := f.find(name)
