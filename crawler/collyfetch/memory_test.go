@@ -160,8 +160,9 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	if use.Peak > memory.Size() || use.Bytes != 0 {
 		t.Errorf("got %+v of %d bytes", use, memory.Size())
 	}
-	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least.
-	if spent := after.TotalAlloc - before.TotalAlloc; spent > hosts*8<<20 {
+	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least. Under
+	// the race detector, where pools drop part of what they are given, it is hosts × 28 MiB.
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > hosts*40<<20 {
 		t.Errorf("%d MiB were allocated for %d sitemaps of 50 MiB", spent>>20, hosts)
 	}
 }
