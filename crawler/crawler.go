@@ -130,7 +130,8 @@ const DefaultMaxSitemaps = 10_000
 const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
-	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 || s.MaxBytesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
+	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 ||
+		s.MaxBytesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
 		return errors.New("numbers must not be negative")
 	}
 	if s.Grace < 0 || s.ReservationTTL < 0 {

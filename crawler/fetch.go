@@ -61,7 +61,9 @@ func (b ByScheme) Finish(t Ticket) {
 // back to its queue.
 func NoAnswer(t Ticket, cause error) error {
 	kind := decorum.Unreachable
-	for _, ours := range []decorum.Kind{decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.Local} {
+	for _, ours := range []decorum.Kind{
+		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.Local,
+	} {
 		if errors.Is(cause, ours) {
 			kind = ours
 			break

@@ -289,7 +289,8 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if isPage(l, cl) {
 		c.readLazily(v)
 	}
-	v.brokenOff = v.Response == nil && (ctx.Err() != nil || isLocal(v) || t.stub.unwritten || errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
+	v.brokenOff = v.Response == nil && (ctx.Err() != nil || isLocal(v) || t.stub.unwritten ||
+		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
 	return v
 }
 

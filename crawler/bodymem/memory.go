@@ -119,7 +119,8 @@ type Full struct {
 
 // Error says what is full.
 func (f *Full) Error() string {
-	return fmt.Sprintf("the bodies of other visits take all of their memory (%d MiB); the URL is visited again later", f.Size>>20)
+	return fmt.Sprintf("the bodies of other visits take all of their memory (%d MiB); the URL is visited again later",
+		f.Size>>20)
 }
 
 // Unwrap lets errors.Is see the Kind.

@@ -19,7 +19,9 @@ const (
 // are more. size is how long the body is promised to be, 0 if that is not known: so
 // many bytes are reserved before the first is read. The body is in buf as long as it
 // fits. Call Finish then.
-func (s *Share) ReadAll(ctx context.Context, r io.Reader, limit, size int64, buf []byte) (body []byte, more bool, err error) {
+func (s *Share) ReadAll(
+	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
+) (body []byte, more bool, err error) {
 	b := buffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
 	if size > 0 {
 		b.size = min(size+slack, limit)

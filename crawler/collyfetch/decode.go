@@ -74,8 +74,8 @@ func codings(h http.Header) ([]string, bool) {
 
 // open returns the body of res without its codings, and takes these from the
 // header. limit is how long a body may be: neither encoded, nor with some
-// codings undone, is more read. reserve is called for what decoders keep. Close ends the use of the reader; the body of
-// res stays open.
+// codings undone, is more read. reserve is called for what decoders keep. Close ends
+// the use of the reader; the body of res stays open.
 func (d *decoders) open(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
 	names, known := codings(res.Header)
 	if !known || len(names) == 0 {

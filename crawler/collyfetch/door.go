@@ -44,7 +44,8 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := d.collector.fetcher.fetch(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
 	switch {
-	case errors.Is(err, decorum.NotDue) || errors.Is(err, decorum.Local) && !errors.Is(err, decorum.InDoubt) || err != nil && visit.Err() != nil:
+	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.Local) && !errors.Is(err, decorum.InDoubt),
+		err != nil && visit.Err() != nil:
 		r.err = err
 		panic(errQuit) // no news of the page: it will be asked for again
 	case err != nil:

@@ -67,7 +67,8 @@ var (
 	errStatus = &told{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUpgrade is of an answer for which net/http hands out the connection as the
 	// body, whose reader knows of no context and no end.
-	errUpgrade = &told{"the server answers 101 (Switching Protocols), for which the request does not ask", decorum.Malformed, nil}
+	errUpgrade = &told{"the server answers 101 (Switching Protocols), for which the request does not ask",
+		decorum.Malformed, nil}
 )
 
 // explain returns why a request brought no answer.

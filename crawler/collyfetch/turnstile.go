@@ -283,7 +283,9 @@ func (t *turnstile) read(ctx context.Context, res *http.Response, p *passage) (b
 
 // readWhole returns a body that is in memory. One of known length has a buffer of its own;
 // others are read into a buffer that is used again, and copied if they are short.
-func (t *turnstile) readWhole(ctx context.Context, r io.Reader, res *http.Response, p *passage) (body []byte, truncated bool, err error) {
+func (t *turnstile) readWhole(
+	ctx context.Context, r io.Reader, res *http.Response, p *passage,
+) (body []byte, truncated bool, err error) {
 	limit := t.bodyLimit(p.ticket)
 	size := promised(res, limit)
 	if size > 0 {
@@ -304,6 +306,7 @@ func (t *turnstile) readWhole(ctx context.Context, r io.Reader, res *http.Respon
 	return wholeBody(body, truncated, err, res)
 }
 
+// wholeBody returns what readWhole does: no part of a body that did not come whole.
 func wholeBody(body []byte, truncated bool, err error, res *http.Response) ([]byte, bool, error) {
 	if err != nil {
 		return nil, false, bodyError(err, res, int64(len(body)))
