@@ -203,6 +203,17 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Whoever looks at the crawl before it goes on does not hide that it was killed.
+	output := filepath.Join(v.data(), outputFile)
+	text, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, strings.Repeat("\x00", 80)+"\n"+`{"url":"https://a.example/lost"}`+"\n"...)
+	if err := os.WriteFile(output, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "frontier", "stats", "--data", v.data()).want(t, ExitDone)
 	call(t, v.args("--resume")...).want(t, ExitDone)
 	got := slices.Compact(urls(slices.DeleteFunc(records(t, filepath.Join(v.data(), outputFile)), func(r Record) bool {
 		return r.URL == "https://a.example/lost"

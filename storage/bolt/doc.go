@@ -49,7 +49,7 @@
 // the number of its first origin. Every value ends with a checksum (CRC-32C, 4 bytes)
 // of its key and itself: see "Damage".
 //
-//	meta     "format", "clean", "opened", "floor", "crashed"; "sealing" during a migration
+//	meta     "format", "clean", "opened", "floor", "crashed", "unchecked"; "sealing" during a migration
 //	names    = origin, or @ host                    → number 4
 //	origins  number 4                               → name, hold, counts
 //	hosts    number 4                               → clock
@@ -87,5 +87,6 @@
 // Options.Before puts output on the disk before the changes that depend on it, and
 // Options.Files says how much that is. The lengths are written in the transaction of
 // these changes. After a crash, what lies before a length must be there, and
-// what lies behind it may be torn.
+// what lies behind it may be torn. That stays known (Store.WasUnclean) until lengths are
+// written again, though the store is opened meanwhile, to be looked into.
 package bolt

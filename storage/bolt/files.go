@@ -38,7 +38,8 @@ func (s *Store) Files(ctx context.Context) ([]File, error) {
 	return inOrder(s.files), nil
 }
 
-// WasUnclean reports whether the file was not closed in order before Open.
+// WasUnclean reports whether files of output may not be whole: the store was not closed
+// in order before Open, or before an earlier one, and no lengths were written since.
 func (s *Store) WasUnclean() bool { return s.unclean }
 
 // changedFiles returns the files whose lengths the file does not hold yet. Options.
@@ -58,8 +59,14 @@ func (s *Store) changedFiles() (changed []File) {
 	return changed
 }
 
-// putFiles writes the lengths of files.
+// putFiles writes the lengths of files. Whoever has opened them has checked them.
 func putFiles(tx *bbolt.Tx, files []File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	if err := bucketOf(tx, bucketMeta).Delete([]byte(keyUnchecked)); err != nil {
+		return err
+	}
 	b := bucketOf(tx, bucketFiles)
 	for _, f := range files {
 		value := record.AppendString(nil, f.Name)
@@ -97,7 +104,7 @@ func readFiles(tx *bbolt.Tx) (map[string]File, error) {
 }
 
 // ReadFiles returns the files that the store at path knows, which nobody has open,
-// and whether it was closed in order. It changes nothing. A store that is not there
+// and whether they are whole, as WasUnclean does. It changes nothing. A store that is not there
 // knows none, nor does one of a format before 4. An empty file is an error.
 func ReadFiles(path string) (files []File, clean bool, err error) {
 	switch info, err := os.Stat(path); {
@@ -118,7 +125,7 @@ func ReadFiles(path string) (files []File, clean bool, err error) {
 			if meta == nil {
 				return whole(tx)
 			}
-			clean = meta.Get([]byte(keyClean)) != nil
+			clean = meta.Get([]byte(keyClean)) != nil && meta.Get([]byte(keyUnchecked)) == nil
 			if n, err := formatOf(meta); err != nil || n != format || tx.Bucket([]byte(bucketFiles)) == nil {
 				return errors.Join(err, whole(tx))
 			}

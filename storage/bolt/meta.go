@@ -39,6 +39,8 @@ const (
 	keyFloor   = "floor"   // no host is due before
 	keyCrashed = "crashed" // when the file was last opened and not clean
 	keySealing = "sealing" // while format 3 becomes 4: what has its checksum already
+
+	keyUnchecked = "unchecked" // 1 from an unclean stop on until lengths of files are written
 )
 
 // someone is who has the file, if that is all that is known.
@@ -79,7 +81,9 @@ func (s *Store) takeOver(tx *bbolt.Tx) error {
 	}
 	values := map[string][]byte{keyClean: nil, keyOpened: number(opened + 1)}
 	clean, err := bucket{Bucket: meta}.get([]byte(keyClean))
-	if s.unclean = err != nil || clean == nil; s.unclean {
+	s.unclean = meta.Get([]byte(keyUnchecked)) != nil
+	if err != nil || clean == nil {
+		s.unclean, values[keyUnchecked] = true, []byte{1}
 		s.crashed = s.opts.Now()
 		values[keyCrashed] = record.AppendTime(nil, s.crashed)
 		if floor := s.crashed.Add(s.opts.RestartDelay); floor.After(s.floor) {

@@ -17,7 +17,7 @@ import (
 type Store struct {
 	opts Options
 	path string
-	// unclean says that the file was not closed in order before Open, which sets it.
+	// unclean is what WasUnclean returns. Open sets it.
 	unclean bool
 	db      *bbolt.DB
 	file    *os.File // of db

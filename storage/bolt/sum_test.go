@@ -373,13 +373,22 @@ func TestFiles(t *testing.T) {
 	if err != nil || clean || !slices.Equal(got, want) {
 		t.Errorf("read %+v, clean: %t (%v), want %+v", got, clean, err, want)
 	}
-	s = open(t, dir, Options{noSync: true})
-	if got := must1(s.Files(t.Context())); !slices.Equal(got, want) {
-		t.Errorf("after a crash %+v, want %+v", got, want)
+	for range 2 { // it is looked into: nothing has checked the files
+		s = open(t, dir, Options{noSync: true})
+		if got := must1(s.Files(t.Context())); !slices.Equal(got, want) || !s.WasUnclean() {
+			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.WasUnclean(), want)
+		}
+		if _, _, err := ReadFiles(path(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("read while it is open: %v", err)
+		}
+		must(t, s.Close())
+		if _, clean, err := ReadFiles(path(dir)); err != nil || clean {
+			t.Errorf("looked into after a crash: clean: %t (%v)", clean, err)
+		}
 	}
-	if _, _, err := ReadFiles(path(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("read while it is open: %v", err)
-	}
+	s = open(t, dir, Options{noSync: true, Files: func() []File { return files }})
+	files, want[1].Size, want[1].Serial = []File{{Path: "pages.jsonl", Size: 1000}}, 1000, 0
+	add(t, s, entry(t, "https://a.example/3"))
 	must(t, s.Close())
 	if got, clean, err := ReadFiles(path(dir)); err != nil || !clean || !slices.Equal(got, want) {
 		t.Errorf("after Close %+v, clean: %t (%v)", got, clean, err)
