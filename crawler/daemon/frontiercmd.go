@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -118,21 +117,11 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 	return s, err
 }
 
-// count adds up what the store holds.
+// count adds up what the store holds, one host after the other.
 func (k *kept) count(ctx context.Context) (*frontierStats, error) {
 	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
-	hosts, err := k.eachHost(ctx, "", func(o *storage.OriginInfo) {
-		s.Origins++
-		s.Seen += o.Seen
-		s.Parked += o.Parked
-		s.Resting += o.Resting
-		s.Queued += o.Queued + o.Leased
-	}, s.add)
-	if err != nil {
+	if err := k.eachHost(ctx, false, s.add); err != nil {
 		return nil, err
-	}
-	for _, h := range hosts {
-		s.add(h)
 	}
 	if s.States[stateDue] > 0 {
 		s.NextDue = time.Time{} // it is now
@@ -143,6 +132,11 @@ func (k *kept) count(ctx context.Context) (*frontierStats, error) {
 // add adds a host that is complete.
 func (s *frontierStats) add(h *surveyed) {
 	s.Hosts++
+	s.Origins += len(h.Origins)
+	s.Seen += h.Known
+	s.Parked += h.Parked
+	s.Resting += h.Resting
+	s.Queued += h.Queued
 	s.States[h.State]++
 	switch {
 	case h.State == stateSetAside:

@@ -21,7 +21,6 @@ type inquiry struct {
 	// reachesPrivate says that a project which shares what is known of robots.txt files
 	// may reach into private networks.
 	reachesPrivate bool
-	still          bool // nothing in the store changes while it is asked
 }
 
 // A store is one that can be asked what it holds, and take over what another does.

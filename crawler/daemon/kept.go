@@ -66,7 +66,7 @@ func (a *app) openKept(name string) (*kept, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *app) openAs(p Project) (_ *kept, err error) {
-	k := &kept{inquiry: inquiry{project: p, now: time.Now(), still: !p.Store.Redis.isUsed()}, dir: stateDir(p.Store.Path)}
+	k := &kept{inquiry: inquiry{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
 	holds, err := k.dir.holdsCrawl()
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ type forecaster struct {
 
 // forecast says what a crawl of p would do, which began when the scout did.
 func (s *scout) forecast(ctx context.Context, p Project, habits map[string]habit, pageSize Size) (*prospect, error) {
-	survey, err := s.inquire().survey(ctx, "", 0)
+	survey, err := s.inquire().report(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (s *supervisor) Report(ctx context.Context, name string, want api.ReportQue
 		return nil, api.Invalid("limit: %d is not a number of hosts", want.Limit)
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
-		r, err = q.survey(ctx, host, want.Limit)
+		r, err = q.report(ctx, host, want.Limit)
 		return err
 	})
 	if err == nil && host != "" && len(r.Hosts) == 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
@@ -118,27 +117,31 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 		if err := k.withScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		s, err := k.survey(ctx, host, q.limit)
+		s, err := k.survey(ctx, host, q.limit, mostHeldHosts)
 		if err != nil {
 			return err
 		}
-		return q.write(a.stdout, s)
+		return q.write(ctx, a.stdout, s)
 	})
 }
 
 // write writes what was asked for in the form that was asked for.
-func (q reportQuery) write(w io.Writer, s *api.Report) error {
+func (q reportQuery) write(ctx context.Context, w io.Writer, s *survey) error {
 	switch {
-	case q.host != "" && len(s.Hosts) == 0:
+	case q.host != "" && s.totals.Count == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
 	case q.format == "json":
-		return writeJSON(w, s)
+		return s.writeJSON(ctx, w)
 	case q.format == "jsonl":
-		return writeLines(w, s)
+		return s.writeLines(ctx, w)
 	case q.host != "":
-		return writeHost(w, s, q.limit)
+		r, err := s.report(ctx)
+		if err != nil {
+			return err
+		}
+		return writeHost(w, r, q.limit)
 	}
-	return writeReport(w, s, q.data, q.limit)
+	return s.write(ctx, w, q.data, q.limit)
 }
 
 // checkFormat returns an error unless format is one of those given.
@@ -168,22 +171,4 @@ func writeJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// writeLines writes the totals, and then each host, on lines of their own.
-func writeLines(w io.Writer, s *api.Report) error {
-	e := jsonline.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	err := e.Encode(struct {
-		Type string `json:"type"`
-		*api.Report
-		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
-	}{"totals", s, nil})
-	for i := 0; err == nil && i < len(s.Hosts); i++ {
-		err = e.Encode(struct {
-			Type string `json:"type"`
-			*api.Host
-		}{"host", s.Hosts[i]})
-	}
-	return err
 }

@@ -4,48 +4,96 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"strings"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// eachHost asks the store about all hosts, or the only one that is named, and calls
-// also with each of their origins. A host with one origin and no parked URLs is
-// complete as soon as it is met: done is called with it, and it is forgotten. The
-// others are returned, for parked URLs are judged by asking the store, which must
-// not be asked while it tells of origins. While others are at work on the crawl, all
-// are returned: a host may get its second origin at any moment.
-func (q *inquiry) eachHost(
-	ctx context.Context, only string, also func(*storage.OriginInfo), done func(*surveyed),
-) (map[string]*surveyed, error) {
-	if only != "" || !q.still {
-		return q.hosts(ctx, only, also)
-	}
-	several, err := q.severalOrigins(ctx)
+// eachHost calls done with every host of the crawl, and keeps none of them. A host
+// with one origin is complete when the store names that origin. The origins of other
+// hosts are read again after that, one host after the other. With judge, parked URLs
+// are judged; done must not ask the store. Besides what done keeps, eachHost holds
+// nine bytes a host, and the names of the origins that it reads again.
+func (q *inquiry) eachHost(ctx context.Context, judge bool, done func(*surveyed)) error {
+	index, err := q.indexHosts(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kept := map[string]*surveyed{}
+	var again []decorum.Origin
 	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
-		h := kept[name]
-		if h == nil {
-			met := q.newHost(name, &o.Host)
-			h = &met
-		}
-		h.addOrigin(&o, q.now)
-		also(&o)
-		if several.has(name) || o.Parked > 0 {
-			kept[name] = h
+		switch index.visit(name) {
+		case hostDone: // this origin is new since the index was made
+			return true
+		case hostOfSeveralOrigins:
+			again = append(again, o.Origin)
 			return true
 		}
-		q.finish(h)
-		done(h)
+		if judge && o.Parked > 0 {
+			again = append(again, o.Origin)
+			return true
+		}
+		h := q.newHost(name, &o.Host)
+		h.addOrigin(&o, q.now)
+		q.finish(&h)
+		done(&h)
 		return true
 	})
-	for _, h := range kept {
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(again, func(a, b decorum.Origin) int { return strings.Compare(a.Host(), b.Host()) })
+	for len(again) > 0 {
+		n := 1
+		for n < len(again) && again[n].Host() == again[0].Host() {
+			n++
+		}
+		if err := q.revisitHost(ctx, again[:n], judge, done); err != nil {
+			return err
+		}
+		again = again[n:]
+	}
+	return nil
+}
+
+// revisitHost reads a host by its origins, and calls done with it.
+func (q *inquiry) revisitHost(ctx context.Context, origins []decorum.Origin, judge bool, done func(*surveyed)) error {
+	h, err := q.readHost(ctx, origins)
+	if err != nil || h == nil {
+		return err
+	}
+	if judge && h.Parked > 0 {
+		for _, o := range origins {
+			if err := q.judgeParked(ctx, o, h); err != nil {
+				return err
+			}
+		}
+	}
+	done(h)
+	return nil
+}
+
+// readHost reads a host by its origins. It returns nil if the store knows none.
+func (q *inquiry) readHost(ctx context.Context, origins []decorum.Origin) (h *surveyed, err error) {
+	for _, name := range origins {
+		o, met, err := q.store.Origin(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !met {
+			continue
+		}
+		if h == nil {
+			begun := q.newHost(name.Host(), &o.Host)
+			h = &begun
+		}
+		h.addOrigin(&o, q.now)
+	}
+	if h != nil {
 		q.finish(h)
 	}
-	return kept, err
+	return h, nil
 }
 
 // finish works out what follows from all origins of a host.
@@ -54,60 +102,54 @@ func (q *inquiry) finish(h *surveyed) {
 	h.mind(q.project.Politeness.MaxCrawlDelay)
 }
 
-// hashes are hosts, by their hashes, in order. A host that has the hash of another
-// counts as one of several origins, which makes no difference but memory.
-type hashes struct {
-	seed maphash.Seed
-	of   []uint64
+// A hostIndex is the hosts that a store knew at one moment, as sorted hashes of their
+// names. Two hosts with the same hash count as one of several origins, which costs
+// memory but changes no result.
+type hostIndex struct {
+	seed   maphash.Seed
+	hashes []uint64
+	marks  []hostMark // of the hosts in hashes
 }
 
-func (s *hashes) has(host string) bool {
-	_, found := slices.BinarySearch(s.of, maphash.String(s.seed, host))
-	return found
-}
+// A hostMark says what eachHost does with an origin of a host.
+type hostMark byte
 
-// severalOrigins returns the hosts that have several origins. It takes eight bytes for each origin.
-func (q *inquiry) severalOrigins(ctx context.Context) (*hashes, error) {
-	all := hashes{seed: maphash.MakeSeed()}
-	err := q.store.Origins(ctx, func(o storage.OriginInfo) bool {
-		all.of = append(all.of, maphash.String(all.seed, o.Origin.Host()))
+const (
+	hostOfOneOrigin hostMark = iota
+	hostOfSeveralOrigins
+	hostDone
+)
+
+// indexHosts lists the names of all origins.
+func (q *inquiry) indexHosts(ctx context.Context) (*hostIndex, error) {
+	index := hostIndex{seed: maphash.MakeSeed()}
+	err := storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
+		index.hashes = append(index.hashes, maphash.String(index.seed, o.Host()))
 		return true
 	})
-	slices.Sort(all.of)
-	several := all.of[:0]
-	for i, hash := range all.of {
-		if i > 0 && hash == all.of[i-1] && (len(several) == 0 || several[len(several)-1] != hash) {
-			several = append(several, hash)
+	slices.Sort(index.hashes)
+	unique := index.hashes[:0]
+	for i, hash := range index.hashes {
+		if i > 0 && hash == unique[len(unique)-1] {
+			index.marks[len(unique)-1] = hostOfSeveralOrigins
+			continue
 		}
+		unique, index.marks = append(unique, hash), append(index.marks, hostOfOneOrigin)
 	}
-	all.of = several
-	return &all, err
+	index.hashes = unique
+	return &index, err
 }
 
-// leadingHosts keeps the hosts that come first in a report: all of them if limit is 0.
-type leadingHosts struct {
-	limit int
-	hosts []*surveyed
-}
-
-// add adds a host. Twice as many as are wanted are kept, so that each costs little.
-func (t *leadingHosts) add(h *surveyed) {
-	t.hosts = append(t.hosts, h)
-	if t.limit > 0 && len(t.hosts) >= 2*max(t.limit, 64) {
-		t.cut()
+// visit returns the mark of a host, and marks one of a single origin as done. A host
+// that is new since the index was made may have any number of origins.
+func (x *hostIndex) visit(host string) hostMark {
+	at, found := slices.BinarySearch(x.hashes, maphash.String(x.seed, host))
+	if !found {
+		return hostOfSeveralOrigins
 	}
-}
-
-// cut sorts the hosts and drops those that come too late.
-func (t *leadingHosts) cut() {
-	slices.SortFunc(t.hosts, func(a, b *surveyed) int { return byConcern(&a.Host, &b.Host) })
-	if t.limit > 0 && len(t.hosts) > t.limit {
-		clear(t.hosts[t.limit:]) // lets them be collected
-		t.hosts = t.hosts[:t.limit]
+	mark := x.marks[at]
+	if mark == hostOfOneOrigin {
+		x.marks[at] = hostDone
 	}
-}
-
-func (t *leadingHosts) sorted() []*surveyed {
-	t.cut()
-	return t.hosts
+	return mark
 }

@@ -2,21 +2,26 @@ package daemon
 
 import (
 	"bytes"
-	"context"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // manyHosts returns a question to a crawl of n hosts, every tenth of which has two
-// origins, with URLs in all states but parked.
+// origins, with URLs in all states.
 func manyHosts(t testing.TB, n int) *inquiry {
 	t.Helper()
 	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{})
@@ -47,7 +52,7 @@ func manyHosts(t testing.TB, n int) *inquiry {
 		t.Fatal(err)
 	}
 	for i, l := range leases {
-		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest}[i%3]
+		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest, storage.Parked}[i%4]
 		err := store.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(time.Hour),
 			Host: &storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second}}})
 		if err != nil {
@@ -62,51 +67,103 @@ func manyHosts(t testing.TB, n int) *inquiry {
 	return &inquiry{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: now}
 }
 
-// A report that is added up host by host says what one says that holds all hosts, and
-// so do the numbers of the frontier.
+// heldReport returns the report of a crawl whose hosts are all in memory.
+func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
+	t.Helper()
+	var parked []decorum.Origin
+	longest := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
+	r := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: longest}
+	hosts, err := q.hosts(t.Context(), "", func(o *storage.OriginInfo) {
+		r.Origins++
+		if o.Parked > 0 {
+			parked = append(parked, o.Origin)
+		}
+	})
+	for _, o := range parked {
+		err = errors.Join(err, q.judgeParked(t.Context(), o, hosts[o.Host()]))
+	}
+	total := refusals{}
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		h := hosts[name]
+		cover(&h.Tally)
+		h.Refusals = h.refusals.list()
+		total.merge(h.Refusals)
+		r.Count++
+		r.States[h.State]++
+		r.Shortfall = max(r.Shortfall, h.Shortfall)
+		addTally(&r.Tally, &h.Tally)
+		r.Hosts = append(r.Hosts, &h.Host)
+		err = errors.Join(err, q.explainHold(t.Context(), h))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(r.Hosts, func(a, b *api.Host) int {
+		return cmp.Or(concern(a).compare(concern(b)), strings.Compare(a.Host, b.Host))
+	})
+	r.Refusals = total.list()
+	if limit > 0 {
+		r.Hosts, r.Refusals = r.Hosts[:min(limit, len(r.Hosts))], r.Refusals[:min(limit, len(r.Refusals))]
+	}
+	return r
+}
+
+// A report that reads hosts again when it writes them says, byte by byte, what one says
+// that holds all hosts.
 func TestStreamedReportIsTheSame(t *testing.T) {
+	q := manyHosts(t, 1000)
 	for _, limit := range []int{0, 1, 20, 500, 5000} {
-		q := manyHosts(t, 1000)
-		var texts [2]bytes.Buffer
-		for i := range texts {
-			q.still = i == 1
-			s, err := q.survey(t.Context(), "", limit)
+		want := heldReport(t, q, limit)
+		if limit == 0 && (want.Parked == 0 || len(want.States) < 4 || want.Origins == want.Count) {
+			t.Fatalf("the crawl has %d parked URLs, hosts %v, %d origins: too little for this test",
+				want.Parked, want.States, want.Origins)
+		}
+		for _, held := range []int{0, 7, 1000} {
+			s, err := q.survey(t.Context(), "", limit, held)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := writeJSON(&texts[i], s); err != nil {
-				t.Fatal(err)
+			var got, same, lines bytes.Buffer
+			err = errors.Join(s.writeJSON(t.Context(), &got), writeJSON(&same, want), s.writeLines(t.Context(), &lines))
+			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
+				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, held, err, got.Len(), same.Len())
 			}
+			sameLines(t, want, &lines)
 		}
-		if texts[0].String() != texts[1].String() {
-			t.Errorf("limit %d: streamed %d bytes, held %d, or others", limit, texts[1].Len(), texts[0].Len())
-		}
-	}
-	q := manyHosts(t, 1000)
-	var stats [2]*frontierStats
-	for i := range stats {
-		q.still = i == 1
-		s, err := (&kept{inquiry: *q}).count(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		stats[i] = s
-	}
-	if !reflect.DeepEqual(stats[0], stats[1]) {
-		t.Errorf("streamed %+v, held %+v", stats[1], stats[0])
 	}
 }
 
-// What a report with a limit holds of hosts grows with those of several origins, not
-// with all of them.
-func TestStreamedReportHoldsFewHosts(t *testing.T) {
-	const hosts = 5000
-	q := manyHosts(t, hosts)
-	q.still = true
-	done := 0
-	kept, err := q.eachHost(context.Background(), "", func(*storage.OriginInfo) {}, func(*surveyed) { done++ })
-	held := len(kept)
-	if err != nil || held+done != hosts || held > hosts/10 {
-		t.Errorf("%d hosts are held and %d streamed (%v), want %d held at most of %d", held, done, err, hosts/10, hosts)
+// sameLines checks the lines of a report: its totals, and its hosts in their order.
+func sameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
+	t.Helper()
+	d := json.NewDecoder(lines)
+	var totals api.Report
+	if err := d.Decode(&totals); err != nil || totals.Count != want.Count || totals.Hosts != nil {
+		t.Errorf("totals of %d hosts, and %d: %v", totals.Count, len(totals.Hosts), err)
+	}
+	for i := range want.Hosts {
+		var h api.Host
+		if err := d.Decode(&h); err != nil || h.Host != want.Hosts[i].Host || h.Known != want.Hosts[i].Known {
+			w := want.Hosts[i]
+			t.Fatalf("host %d is %s (%d URLs, %v), want %s (%d)", i, h.Host, h.Known, err, w.Host, w.Known)
+		}
+	}
+	if d.More() {
+		t.Error("there are more lines than hosts")
+	}
+}
+
+// The numbers of the frontier are the sums of the report.
+func TestStreamedStatsAreTheSame(t *testing.T) {
+	q := manyHosts(t, 1000)
+	want := heldReport(t, q, 0)
+	s, err := (&kept{inquiry: *q}).count(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []int{s.Hosts, s.Origins, s.Queued, s.Resting, s.Parked, s.Seen}
+	sums := []int{want.Count, want.Origins, want.Queued, want.Resting, want.Parked, want.Known}
+	if !slices.Equal(got, sums) || !maps.Equal(s.States, want.States) {
+		t.Errorf("stats %v %v, want %v %v", got, s.States, sums, want.States)
 	}
 }

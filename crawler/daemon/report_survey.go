@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -54,59 +53,71 @@ type surveyed struct {
 	next     time.Time
 	place    int            // among the hosts, in the order in which they were met
 	first    decorum.Origin // of Origins
+	others   []decorum.Origin
 }
 
-// survey asks the stores for the report, of one host if it is named. The hosts
-// come in the order of what matters, at most limit of them unless it is 0. With a
-// limit, memory grows with the hosts that have several origins or parked URLs: the
-// others are added up one after the other.
-func (q *inquiry) survey(ctx context.Context, only string, limit int) (*api.Report, error) {
-	s := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}
-	top, total := leadingHosts{limit: limit}, refusals{}
-	add := func(h *surveyed) {
-		cover(&h.Tally) // anew: URLs out of scope are known by now
-		h.Refusals = h.refusals.list()
-		total.merge(h.Refusals)
-		s.Count++
-		addTally(&s.Tally, &h.Tally)
-		s.Shortfall = max(s.Shortfall, h.Shortfall)
-		s.States[h.State]++
-		top.add(h)
-	}
-	var parked []decorum.Origin
-	hosts, err := q.eachHost(ctx, only, func(o *storage.OriginInfo) {
-		s.Origins++
-		if o.Parked > 0 {
-			parked = append(parked, o.Origin)
-		}
-	}, add)
+// report asks the stores for the report, of one host if it is named. The hosts come in
+// the order of what matters, at most limit of them unless it is 0.
+func (q *inquiry) report(ctx context.Context, only string, limit int) (*api.Report, error) {
+	s, err := q.survey(ctx, only, limit, mostHeldHosts)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range parked {
-		if err := q.judgeParked(ctx, o, hosts[o.Host()]); err != nil {
-			return nil, err
-		}
+	return s.report(ctx)
+}
+
+// survey adds up what report returns, and holds only so many hosts. Of the others it
+// keeps what it takes to read them again, or nothing if they are beyond the limit.
+func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*survey, error) {
+	s := &survey{inquiry: q, hosts: leadingHosts{limit: limit, held: held}, totals: api.Report{
+		At: q.now.UTC(), States: map[string]int{}, MaxDelay: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
+	r, total := &s.totals, refusals{}
+	add := func(h *surveyed) {
+		cover(&h.Tally) // again: URLs out of scope are known by now
+		h.Refusals = h.refusals.list()
+		total.merge(h.Refusals)
+		r.Count++
+		r.Origins += len(h.Origins)
+		addTally(&r.Tally, &h.Tally)
+		r.Shortfall = max(r.Shortfall, h.Shortfall)
+		r.States[h.State]++
+		s.hosts.add(h)
 	}
-	if err := q.sightings(ctx, only, s); err != nil {
+	var err error
+	if only == "" {
+		err = q.eachHost(ctx, true, add)
+	} else {
+		err = q.oneHost(ctx, only, add)
+	}
+	if err == nil {
+		err = q.sightings(ctx, only, r)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for _, h := range hosts {
-		add(h)
-	}
-	s.Refusals = total.list()
+	s.hosts.cut()
+	r.Refusals = total.list()
 	if limit > 0 {
-		s.Refusals = s.Refusals[:min(limit, len(s.Refusals))]
-		s.Refused = s.Refused[:min(limit, len(s.Refused))]
-		s.Cleaned = s.Cleaned[:min(limit, len(s.Cleaned))]
-	}
-	for _, h := range top.sorted() {
-		s.Hosts = append(s.Hosts, &h.Host)
-		if err := q.explainHold(ctx, h); err != nil {
-			return nil, err
-		}
+		r.Refusals = r.Refusals[:min(limit, len(r.Refusals))]
+		r.Refused = r.Refused[:min(limit, len(r.Refused))]
+		r.Cleaned = r.Cleaned[:min(limit, len(r.Cleaned))]
 	}
 	return s, nil
+}
+
+// oneHost calls done with the host of that name, if the crawl has met it.
+func (q *inquiry) oneHost(ctx context.Context, name string, done func(*surveyed)) error {
+	var origins []decorum.Origin
+	err := storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
+		if o.Host() == name {
+			origins = append(origins, o)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return q.revisitHost(ctx, origins, true, done)
 }
 
 // sightings adds what was not queued as it was found.
@@ -153,8 +164,7 @@ func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.Ori
 		return true
 	})
 	for _, h := range hosts {
-		cover(&h.Tally)
-		h.mind(q.project.Politeness.MaxCrawlDelay)
+		q.finish(h)
 	}
 	return hosts, err
 }
@@ -209,6 +219,8 @@ func (h *surveyed) addOrigin(o *storage.OriginInfo, now time.Time) {
 	waiting := o.Queued + o.Leased
 	if len(h.Origins) == 0 {
 		h.first = o.Origin
+	} else {
+		h.others = append(h.others, o.Origin)
 	}
 	h.Origins = append(h.Origins, o.Origin.String())
 	h.Known += o.Seen
@@ -275,11 +287,6 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 		h.Why = fmt.Sprintf("it has sent its %d bytes", bytes)
 	}
 	return err
-}
-
-// byConcern puts first what asks to be looked at: see concern.
-func byConcern(h, g *api.Host) int {
-	return cmp.Or(concern(h).compare(concern(g)), strings.Compare(h.Host, g.Host))
 }
 
 // A hostKey is what hosts are sorted by, the smallest first.

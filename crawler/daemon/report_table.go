@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -33,38 +34,48 @@ func (s *sheet) table(rows func(row func(cells ...any))) {
 	t.Flush() // into memory: it cannot fail
 }
 
-// writeReport writes the report for people: the totals, the hosts, what is closed.
-func writeReport(w io.Writer, s *api.Report, data string, limit int) error {
+// write writes the report for people: the totals, the hosts, what is closed.
+func (s *survey) write(ctx context.Context, w io.Writer, data string, limit int) error {
 	var p sheet
-	p.line("The crawl in %s at %s", data, clock(s.At))
+	r := &s.totals
+	p.line("The crawl in %s at %s", data, clock(r.At))
 	p.line("")
 	p.table(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Count, statesText(s.States), s.Origins))
-		for _, r := range tallyRows(&s.Tally) {
-			row(r[0], r[1])
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.Count, statesText(r.States), r.Origins))
+		for _, t := range tallyRows(&r.Tally) {
+			row(t[0], t[1])
 		}
-		row("pace", shortText(s.Shortfall))
+		row("pace", shortText(r.Shortfall))
 	})
 	p.line("")
-	p.table(func(row func(...any)) {
-		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
-		for _, h := range s.Hosts {
-			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.Least), paceText(h.Median), paceText(h.Shortfall),
-				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
-		}
-	})
-	if more := s.Count - len(s.Hosts); more > 0 {
+	var holds sheet
+	if err := p.hosts(ctx, s, &holds); err != nil {
+		return err
+	}
+	if more := r.Count - len(s.hosts.ranked); more > 0 {
 		p.line("… and %d hosts more: --limit 0 names them all", more)
 	}
-	for _, h := range s.Hosts {
-		if h.HeldUntil.IsZero() {
-			continue
-		}
-		p.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
-	}
-	p.refusals("Parked:", s.Refusals, limit)
-	p.sighted(s)
+	p.Write(holds.Bytes())
+	p.refusals("Parked:", r.Refusals, limit)
+	p.sighted(r)
 	_, err := p.WriteTo(w)
+	return err
+}
+
+// hosts writes a row for each host of the report, and into holds a line for each that
+// is held.
+func (p *sheet) hosts(ctx context.Context, s *survey, holds *sheet) (err error) {
+	p.table(func(row func(...any)) {
+		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
+		err = s.each(ctx, func(h *api.Host) error {
+			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.Least), paceText(h.Median), paceText(h.Shortfall),
+				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
+			if !h.HeldUntil.IsZero() {
+				holds.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
+			}
+			return nil
+		})
+	})
 	return err
 }
 

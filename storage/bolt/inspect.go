@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,9 +86,66 @@ func (o *origin) info() storage.OriginInfo {
 	}
 }
 
-// Origin implements storage.Inspector.
+// OriginNames implements storage.OriginLister, a portion at a time as Origins does.
+func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	names := make([]decorum.Origin, 0, portion)
+	for number, more := uint32(1), true; more; number += portion {
+		names = names[:0]
+		if err := s.lock(ctx); err != nil {
+			return err
+		}
+		err := s.view(func(tx *bbolt.Tx) error {
+			end := min(s.last, number+portion-1)
+			more = end < s.last
+			for n := number; n <= end; n++ {
+				o := s.numbers[n]
+				if o == nil {
+					var err error
+					if o, err = s.read(tx, numberKey(n)); err != nil {
+						return err
+					}
+				}
+				if !o.name.IsZero() { // see Origins
+					names = append(names, o.name)
+				}
+			}
+			return nil
+		})
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !yield(name) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Origin implements storage.Inspector. What is not in memory stays where it is.
 func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, met bool, err error) {
-	err = s.look(ctx, name, func(_ *bbolt.Tx, o *origin) { info, met = o.info(), true })
+	if err := s.lock(ctx); err != nil {
+		return info, false, err
+	}
+	defer s.mu.Unlock()
+	if o := s.origins[name]; o != nil {
+		return o.info(), true, nil
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
+		number, err := s.numberOf(tx, name)
+		if err != nil || number == nil {
+			return err
+		}
+		if info, err = s.info(tx, binary.BigEndian.Uint32(number)); err != nil {
+			return err
+		}
+		if met = info.Origin == name; !met {
+			return s.damaged("origin %v has the number of %v", name, info.Origin)
+		}
+		return nil
+	})
 	return info, met, err
 }
 

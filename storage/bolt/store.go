@@ -82,9 +82,10 @@ type backlog struct {
 }
 
 var (
-	_ storage.Store     = (*Store)(nil)
-	_ storage.Inspector = (*Store)(nil)
-	_ storage.Failer    = (*Store)(nil)
+	_ storage.Store        = (*Store)(nil)
+	_ storage.Inspector    = (*Store)(nil)
+	_ storage.OriginLister = (*Store)(nil)
+	_ storage.Failer       = (*Store)(nil)
 )
 
 type lease struct {

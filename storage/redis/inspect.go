@@ -44,6 +44,36 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 	return nil
 }
 
+// OriginNames implements storage.OriginLister.
+func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for _, p := range s.partitions {
+		for from := int64(0); ; from += portion {
+			names, err := s.names(ctx, p, from)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				o, ok := record.ParseOrigin(name)
+				if !ok {
+					return record.ErrDamaged
+				}
+				if !yield(o) {
+					return nil
+				}
+			}
+			if len(names) < portion {
+				break
+			}
+		}
+	}
+	return nil
+}
+
 // names returns a portion of the origins of a partition.
 func (s *Store) names(ctx context.Context, p *partition, from int64) (names []string, err error) {
 	_, err = s.persist(ctx, p, func() (err error) {

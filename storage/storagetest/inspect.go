@@ -46,6 +46,17 @@ func (i *inspection) all() map[string]storage.OriginInfo {
 		all[o.Origin.String()] = o
 		return true
 	}))
+	names := 0
+	i.must(storage.OriginNames(i.Context(), i.Inspector, func(o decorum.Origin) bool {
+		if _, known := all[o.String()]; !known {
+			i.Errorf("OriginNames lists %v, Origins does not", o)
+		}
+		names++
+		return true
+	}))
+	if names != len(all) {
+		i.Errorf("OriginNames lists %d origins, Origins %d", names, len(all))
+	}
 	return all
 }
 

@@ -1,0 +1,187 @@
+package daemon
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
+)
+
+var largeHosts = flag.Int("large-hosts", 2000, "how many hosts the crawl of TestLargeCrawl has")
+
+// writeLargeCrawl writes the data directory of a crawl that met many hosts of one
+// domain and visited few: the first fiftieth. Each has one origin and one URL.
+func writeLargeCrawl(t testing.TB, dir string, hosts int) {
+	t.Helper()
+	p := DefaultProject()
+	p.Store.Path = dir
+	if err := stateDir(dir).save(p, nil); err != nil {
+		t.Fatal(err)
+	}
+	robots, err := bolt.Open(filepath.Join(dir, robotsFile), bolt.Options{})
+	if err == nil {
+		err = robots.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := bolt.Open(filepath.Join(dir, storeFile), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	fillLargeCrawl(t, store, hosts)
+}
+
+// fillLargeCrawl queues a URL of each host, a batch at a time, and visits some.
+func fillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
+	t.Helper()
+	const batch = 1000
+	for first := 0; first < hosts; first += batch {
+		entries := make([]storage.Entry, 0, batch)
+		for i := first; i < min(first+batch, hosts); i++ {
+			u, err := decorum.ParseURL(fmt.Sprintf("https://h%d.wildcard.example/page/%d", i, i%7))
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, storage.Entry{URL: u, Source: storage.Link})
+		}
+		if _, err := store.Add(context.Background(), entries, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	leases, _, err := store.Lease(context.Background(), now, time.Hour, hosts/50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := []byte{1} // the version; then pages, begun, requests, failures, bytes, status, last visit, address
+	for _, n := range []int64{1, 1, 2, 0, 1000, 200, now.UnixNano(), 0, 5e8, 0, 1e9, 0, 0, 0, 0, 0} {
+		memo = binary.AppendUvarint(memo, uint64(n))
+	}
+	for i, l := range leases {
+		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest}[i%3]
+		host := storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second, Memo: memo}
+		ack := storage.Ack{Lease: l, Outcome: outcome, At: now.Add(time.Hour), Host: &host}
+		err := store.Ack(context.Background(), []storage.Ack{ack})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// heapInUse returns how many bytes of the heap are reachable.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one finalized
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestLargeCrawl opens a large crawl as the commands do, and checks their numbers. With
+// -v it logs what they take. For a crawl of 600,000 hosts:
+//
+//	go test ./crawler/daemon -run TestLargeCrawl -large-hosts 600000 -v
+func TestLargeCrawl(t *testing.T) {
+	dir := t.TempDir()
+	writeLargeCrawl(t, dir, *largeHosts)
+	before, begin := heapInUse(), time.Now()
+	step := func(name string) {
+		t.Logf("%s: %v, then %d bytes of heap are in use a host", name, time.Since(begin).Round(time.Millisecond),
+			(heapInUse()-before)/int64(*largeHosts))
+		begin = time.Now()
+	}
+	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), log: slog.New(slog.DiscardHandler)}
+	k, err := a.openKept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	step("open")
+	stats, err := k.count(t.Context())
+	if err != nil || stats.Hosts != *largeHosts {
+		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
+	}
+	step("frontier stats")
+	s, err := k.survey(t.Context(), "", 0, mostHeldHosts)
+	if err != nil || s.totals.Count != *largeHosts {
+		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
+	}
+	step("report, the totals")
+	if err := s.writeJSON(t.Context(), io.Discard); err != nil {
+		t.Error(err)
+	}
+	step("report, written as JSON")
+	runtime.KeepAlive(s)
+}
+
+// What a report keeps of a host is what it takes to sort it and to read it again. With
+// a limit, and for the numbers of the frontier, nothing grows with the hosts but a hash
+// of each, which is gone in the end.
+func TestReportMemory(t *testing.T) {
+	const hosts = 5000
+	store := storage.NewMemory(storage.Config{})
+	fillLargeCrawl(t, store, hosts)
+	p := DefaultProject()
+	gate, err := p.gateConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &inquiry{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: time.Now()}
+	report := func(limit, held int) func() any {
+		return func() any {
+			s, err := q.survey(t.Context(), "", limit, held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			err = s.each(t.Context(), func(*api.Host) error { n++; return nil })
+			if err != nil || limit == 0 && n != hosts {
+				t.Fatalf("%d hosts: %v", n, err)
+			}
+			return s
+		}
+	}
+	stats := func() any {
+		s, err := (&kept{inquiry: *q}).count(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		name        string
+		do          func() any
+		least, most int64 // bytes a host; other tests may free some meanwhile
+	}{
+		{"held", report(0, hosts), 500, 4000}, // so that the others mean something
+		{"all hosts", report(0, 0), -100, 150},
+		{"20 hosts", report(20, 0), -100, 50},
+		{"stats", stats, -100, 50},
+	} {
+		before := heapInUse()
+		result := tt.do()
+		took := (heapInUse() - before) / hosts
+		runtime.KeepAlive(result)
+		if took < tt.least || took > tt.most {
+			t.Errorf("%s: %d bytes a host, want from %d to %d", tt.name, took, tt.least, tt.most)
+		}
+	}
+}
