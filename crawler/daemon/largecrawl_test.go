@@ -134,7 +134,7 @@ func TestLargeCrawl(t *testing.T) {
 
 // What a report keeps of a host is what it takes to sort it and to read it again. With
 // a limit, and for the numbers of the frontier, nothing grows with the hosts but a hash
-// of each, which is gone in the end.
+// of each, which is gone in the end. A list of hosts keeps what it takes to sort them.
 func TestReportMemory(t *testing.T) {
 	const hosts = 5000
 	store := storage.NewMemory(storage.Config{})
@@ -166,6 +166,17 @@ func TestReportMemory(t *testing.T) {
 		}
 		return s
 	}
+	roster := func() any {
+		r, err := q.roster(t.Context())
+		if err == nil {
+			_, _, err = r.page(t.Context(), q, api.HostQuery{Sort: "requests", Limit: 50})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.whole = nil // these are few, whatever the number of hosts
+		return r
+	}
 	for _, tt := range []struct {
 		name        string
 		do          func() any
@@ -175,6 +186,7 @@ func TestReportMemory(t *testing.T) {
 		{"all hosts", report(0, 0), -100, 150},
 		{"20 hosts", report(20, 0), -100, 50},
 		{"stats", stats, -100, 50},
+		{"roster", roster, -100, 150},
 	} {
 		before := heapInUse()
 		result := tt.do()

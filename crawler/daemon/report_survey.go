@@ -51,7 +51,6 @@ type surveyed struct {
 	held     decorum.Origin // whose hold State tells of
 	begun    int64          // pages that count for max_pages_per_host
 	next     time.Time
-	place    int            // among the hosts, in the order in which they were met
 	first    decorum.Origin // of Origins
 	others   []decorum.Origin
 }
@@ -156,7 +155,6 @@ func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.Ori
 			}
 			h, room = &room[0], room[1:]
 			*h = q.newHost(name, &o.Host)
-			h.place = len(hosts)
 			hosts[name] = h
 		}
 		h.addOrigin(&o, q.now)

@@ -9,121 +9,161 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A roster is the hosts of a project at a moment. Parked URLs are not judged for
-// it, and of robots.txt files it knows what somebody has sorted by.
+// A roster is the hosts of a project at one moment. Parked URLs are not judged for it,
+// and it reads robots.txt files only for the order that needs them.
 type roster struct {
 	at     time.Time
-	fresh  time.Time   // until when it may be shown
-	hosts  []*surveyed // by surveyed.place
+	fresh  time.Time // until when it may be shown
+	hosts  []listedHost
+	whole  []*surveyed                // the first of hosts, at most mostHeldHosts
+	others map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
 	states map[string]int
 
 	mu     sync.Mutex
-	orders map[string][]*surveyed // by api.HostQuery.Sort: the smallest first
+	orders map[string][]int32 // places in hosts by api.HostQuery.Sort, the smallest first; guarded by mu
 }
 
-// roster lists the hosts. 100,000 of them take about 50 MiB.
+// A listedHost is what it takes to sort and select a host and to read it again: 80
+// bytes, the name, and 4 more for each order.
+type listedHost struct {
+	origin   decorum.Origin // the first
+	rank     hostKey        // see concern
+	queued   int64
+	due      int64
+	pace     int64
+	requests int64
+	failures int64
+	status   int32
+	state    int8 // in states
+}
+
+// roster lists the hosts. 100,000 of them take about 16 MiB.
 func (q *inquiry) roster(ctx context.Context) (*roster, error) {
-	hosts, err := q.hosts(ctx, "", func(*storage.OriginInfo) {})
-	if err != nil {
+	r := &roster{
+		at: q.now.UTC(), states: map[string]int{}, others: map[int32][]decorum.Origin{}, orders: map[string][]int32{},
+	}
+	if err := q.eachHost(ctx, false, r.add); err != nil {
 		return nil, err
 	}
-	r := &roster{at: q.now.UTC(), hosts: make([]*surveyed, len(hosts)), states: map[string]int{}, orders: map[string][]*surveyed{}}
-	for _, h := range hosts {
-		r.states[h.State]++
-		r.hosts[h.place] = h
-	}
+	r.hosts = slices.Clip(r.hosts)
 	return r, nil
 }
 
-// page returns the hosts that are asked for, and how many there are of them.
+// add adds a host.
+func (r *roster) add(h *surveyed) {
+	r.states[h.State]++
+	switch {
+	case len(r.hosts) < mostHeldHosts:
+		r.whole = append(r.whole, h)
+	case len(h.others) > 0:
+		r.others[int32(len(r.hosts))] = append([]decorum.Origin{h.first}, h.others...)
+	}
+	r.hosts = append(r.hosts, listedHost{
+		origin: h.first, rank: concern(&h.Host), queued: int64(h.Queued), due: moment(h.DueAt), pace: int64(h.Median),
+		requests: h.Requests, failures: h.Failures, status: int32(h.LastStatus), state: int8(slices.Index(states, h.State)),
+	})
+}
+
+// page returns the hosts that the query selects, and how many there are of them on all
+// pages. Hosts beyond the first mostHeldHosts are read again: what is said of them is
+// newer than their order.
 func (r *roster) page(ctx context.Context, q *inquiry, want api.HostQuery) (page []*surveyed, total int, err error) {
 	order, err := r.order(ctx, q, want.Sort)
 	if err != nil {
 		return nil, 0, err
 	}
-	search := strings.ToLower(strings.TrimSpace(want.Search))
-	if search == "" && want.State == "" {
-		for i := want.Offset; i < min(want.Offset+want.Limit, len(order)); i++ {
-			page = append(page, at(order, i, want.Down))
+	places, total := r.places(order, want)
+	for _, place := range places {
+		h, err := r.read(ctx, q, place)
+		if err != nil {
+			return nil, 0, err
 		}
-		return page, len(order), nil
-	}
-	for i := range order {
-		h := at(order, i, want.Down)
-		if want.State != "" && h.State != want.State || !strings.Contains(h.Host.Host, search) {
-			continue
-		}
-		if total++; total > want.Offset && len(page) < want.Limit {
+		if h != nil {
 			page = append(page, h)
 		}
 	}
 	return page, total, nil
 }
 
-// at returns the host at a place, from the end if the order is read down.
-func at(order []*surveyed, i int, down bool) *surveyed {
+// places selects a page from an order.
+func (r *roster) places(order []int32, want api.HostQuery) (places []int32, total int) {
+	search := strings.ToLower(strings.TrimSpace(want.Search))
+	if search == "" && want.State == "" {
+		for i := want.Offset; i < min(want.Offset+want.Limit, len(order)); i++ {
+			places = append(places, at(order, i, want.Down))
+		}
+		return places, len(order)
+	}
+	for i := range order {
+		place := at(order, i, want.Down)
+		h := &r.hosts[place]
+		if want.State != "" && states[h.state] != want.State || !strings.Contains(h.origin.Host(), search) {
+			continue
+		}
+		if total++; total > want.Offset && len(places) < want.Limit {
+			places = append(places, place)
+		}
+	}
+	return places, total
+}
+
+// read returns the host at a place, from memory or from the store.
+func (r *roster) read(ctx context.Context, q *inquiry, place int32) (*surveyed, error) {
+	if int(place) < len(r.whole) {
+		return r.whole[place], nil
+	}
+	if origins := r.others[place]; origins != nil {
+		return q.readHost(ctx, origins)
+	}
+	return q.readHost(ctx, []decorum.Origin{r.hosts[place].origin})
+}
+
+// at returns the place at an index, from the end if the order is read down.
+func at(order []int32, i int, down bool) int32 {
 	if down {
 		i = len(order) - 1 - i
 	}
 	return order[i]
 }
 
-// order returns the hosts in an order, which is worked out once.
-func (r *roster) order(ctx context.Context, q *inquiry, by string) ([]*surveyed, error) {
+// order returns the places of the hosts in an order, which is worked out once.
+func (r *roster) order(ctx context.Context, q *inquiry, by string) ([]int32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if order := r.orders[by]; order != nil {
 		return order, nil
 	}
-	if by == "host" {
-		order := slices.Clone(r.hosts)
-		slices.SortFunc(order, func(a, b *surveyed) int { return strings.Compare(a.Host.Host, b.Host.Host) })
-		r.orders[by] = order
-		return order, nil
-	}
 	key := hostOrders[by]
-	if by == sortAge {
+	compare := func(i, j int32) int { return key(&r.hosts[i]).compare(key(&r.hosts[j])) }
+	switch by {
+	case "host":
+		compare = func(i, j int32) int { return strings.Compare(r.hosts[i].origin.Host(), r.hosts[j].origin.Host()) }
+	case sortAge:
 		ages, err := r.ages(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		key = func(h *surveyed) hostKey { return hostKey{int64(ages[h.place])} }
+		compare = func(i, j int32) int { return cmp.Compare(ages[i], ages[j]) }
 	}
-	r.orders[by] = r.sorted(key)
-	return r.orders[by], nil
-}
-
-// sorted returns the hosts in the order of their keys, and in that in which they
-// were met.
-func (r *roster) sorted(key func(*surveyed) hostKey) []*surveyed {
-	type keyed struct {
-		hostKey
-		place int
+	order := make([]int32, len(r.hosts))
+	for i := range order {
+		order[i] = int32(i)
 	}
-	keys := make([]keyed, len(r.hosts))
-	for i, h := range r.hosts {
-		keys[i] = keyed{key(h), i}
-	}
-	slices.SortFunc(keys, func(a, b keyed) int {
-		return cmp.Or(a.compare(b.hostKey), a.place-b.place)
-	})
-	order := make([]*surveyed, len(keys))
-	for i, k := range keys {
-		order[i] = r.hosts[k.place]
-	}
-	return order
+	slices.SortFunc(order, func(i, j int32) int { return cmp.Or(compare(i, j), int(i-j)) })
+	r.orders[by] = order
+	return order, nil
 }
 
 // ages returns how old the robots.txt of each host's first origin is. One that
 // was never fetched is the oldest.
 func (r *roster) ages(ctx context.Context, q *inquiry) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
-	for i, h := range r.hosts {
-		known, err := q.gate.Known(ctx, h.first)
+	for i := range r.hosts {
+		known, err := q.gate.Known(ctx, r.hosts[i].origin)
 		if err != nil {
 			return nil, err
 		}
@@ -140,17 +180,17 @@ const sortAge = "robots_age"
 
 // hostOrders are the orders that hosts can be asked for in. A time that will not
 // come, and a pace that is not known, are the largest.
-var hostOrders = map[string]func(*surveyed) hostKey{
-	"":            func(h *surveyed) hostKey { return concern(&h.Host) },
+var hostOrders = map[string]func(*listedHost) hostKey{
+	"":            func(h *listedHost) hostKey { return h.rank },
 	"host":        nil, // see roster.order
-	"state":       func(h *surveyed) hostKey { return hostKey{int64(slices.Index(states, h.State))} },
-	"queued":      func(h *surveyed) hostKey { return hostKey{int64(h.Queued)} },
-	"due":         func(h *surveyed) hostKey { return hostKey{moment(h.DueAt)} },
-	"pace":        func(h *surveyed) hostKey { return hostKey{cmp.Or(int64(h.Median), int64(never))} },
-	"last_status": func(h *surveyed) hostKey { return hostKey{int64(h.LastStatus)} },
+	"state":       func(h *listedHost) hostKey { return hostKey{int64(h.state)} },
+	"queued":      func(h *listedHost) hostKey { return hostKey{h.queued} },
+	"due":         func(h *listedHost) hostKey { return hostKey{h.due} },
+	"pace":        func(h *listedHost) hostKey { return hostKey{cmp.Or(h.pace, int64(never))} },
+	"last_status": func(h *listedHost) hostKey { return hostKey{int64(h.status)} },
 	sortAge:       nil, // likewise
-	"failures":    func(h *surveyed) hostKey { return hostKey{h.Failures} },
-	"requests":    func(h *surveyed) hostKey { return hostKey{h.Requests} },
+	"failures":    func(h *listedHost) hostKey { return hostKey{h.failures} },
+	"requests":    func(h *listedHost) hostKey { return hostKey{h.requests} },
 }
 
 // never is longer than any rest, or age.

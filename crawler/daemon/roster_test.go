@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,4 +149,48 @@ func BenchmarkHosts(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Hosts that a roster reads again are those that it sorted, with all of their origins,
+// in every order and in both directions.
+func TestRosterReadsHosts(t *testing.T) {
+	const hosts = mostHeldHosts + 500
+	q := manyHosts(t, hosts)
+	want, err := q.hosts(t.Context(), "", func(*storage.OriginInfo) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := q.roster(t.Context())
+	if err != nil || len(r.hosts) != hosts || len(r.whole) != mostHeldHosts || len(r.others) == 0 {
+		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.whole), len(r.others), err)
+	}
+	for sort := range hostOrders {
+		for _, down := range []bool{false, true} {
+			seen := map[string]bool{}
+			for offset := 0; offset < hosts; offset += mostHosts {
+				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Down: down, Offset: offset, Limit: mostHosts})
+				if err != nil || total != hosts {
+					t.Fatalf("%q: %d hosts, %v", sort, total, err)
+				}
+				for _, h := range page {
+					seen[h.Host.Host] = true
+					if !reflect.DeepEqual(h.Host, want[h.Host.Host].Host) {
+						t.Fatalf("%q: got %+v, want %+v", sort, h.Host, want[h.Host.Host].Host)
+					}
+				}
+			}
+			if len(seen) != hosts {
+				t.Errorf("%q, down %v: the pages name %d hosts, want %d", sort, down, len(seen), hosts)
+			}
+		}
+	}
+	page, total, err := r.page(t.Context(), q, api.HostQuery{Search: "h45", State: stateDue, Limit: mostHosts})
+	if err != nil || len(page) == 0 || len(page) != total {
+		t.Errorf("the search finds %d of %d hosts: %v", len(page), total, err)
+	}
+	for _, h := range page {
+		if h.State != stateDue || !strings.HasPrefix(h.Host.Host, "h45") {
+			t.Errorf("the search finds %s, which is %s", h.Host.Host, h.State)
+		}
+	}
 }
