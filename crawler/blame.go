@@ -8,12 +8,12 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// blame finds out who is to blame if v has failed, this machine or the host, and gives
-// its error the Kind Local in the first case. It may have to wait for what becomes of
-// other visits, some seconds at most.
+// blame decides whether this machine or the host is to blame for a failed v. If this
+// machine is, the error of v gets the Kind Local. blame may wait some seconds for the
+// outcome of other visits.
 func (c *Crawler) blame(ctx context.Context, v *Visit) {
 	switch {
-	case c.Now != nil: // a crawl with a clock of its own is no crawl of this machine's network
+	case c.Now != nil: // such a crawl has its own clock and does not use this machine's network
 		return
 	case v.reached():
 		c.Limits.Breaker().Answered(v.host(), v.Start)
@@ -34,7 +34,7 @@ func (v *Visit) reached() bool { return v.Response != nil || isTLS(v.Err) || isM
 // host returns the host that was visited.
 func (v *Visit) host() string { return v.URL().Origin().Host() }
 
-// blameFailure is blame for a visit that got no answer.
+// blameFailure is blame for a visit without an answer.
 func (c *Crawler) blameFailure(ctx context.Context, v *Visit) {
 	evidence, why, ok := evidenceOf(v.Err)
 	if !ok {
@@ -57,7 +57,7 @@ func (c *Crawler) blameFailure(ctx context.Context, v *Visit) {
 	}
 	doubt := c.Limits.Breaker().Fail(time.Now(), politeness.Failure{
 		Host: v.host(), Addr: addr, Start: v.Start, Evidence: evidence, Why: why})
-	if v.slots > 1 { // else the host has no other visit before this one is acked
+	if v.slots > 1 { // else the host gets no other visit before this one is acked
 		c.restMeanwhile(ctx, v)
 	}
 	switch c.await(ctx, doubt) {
@@ -69,8 +69,8 @@ func (c *Crawler) blameFailure(ctx context.Context, v *Visit) {
 	}
 }
 
-// restMeanwhile has the host of v rest from the end of v, as it does after a failure,
-// while it is not known yet who is to blame.
+// restMeanwhile keeps the host of v at rest from the end of v, as after a failure,
+// until the Doubt about v is decided.
 func (c *Crawler) restMeanwhile(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
 	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
@@ -82,7 +82,7 @@ func (c *Crawler) restMeanwhile(ctx context.Context, v *Visit) {
 	c.Limits.Owe(v.End, origin.Host(), v.End, rest.Due)
 }
 
-// await returns the verdict of a doubt, Undecided only if ctx is done before.
+// await returns the verdict of a doubt. It returns Undecided only if ctx is done first.
 func (c *Crawler) await(ctx context.Context, d *politeness.Doubt) politeness.Verdict {
 	for {
 		verdict, wait, changed := d.Decide(time.Now())
@@ -102,8 +102,8 @@ func (c *Crawler) await(ctx context.Context, d *politeness.Doubt) politeness.Ver
 	}
 }
 
-// setLocal gives the error of v the Kind Local. That of a request that must not be sent
-// twice stays InDoubt.
+// setLocal gives the error of v the Kind Local. The error of a request that must not be
+// sent twice stays InDoubt.
 func (v *Visit) setLocal(why string) {
 	if v.marked {
 		return
@@ -112,7 +112,8 @@ func (v *Visit) setLocal(why string) {
 	v.brokenOff = true
 }
 
-// logBreaker logs that, with v, visits pause, or go on, because of this machine.
+// logBreaker logs, after v, that visits pause because of this machine, or that they
+// start again.
 func (c *Crawler) logBreaker(v *Visit) {
 	switch s, changed := c.Limits.Breaker().Changed(); {
 	case !changed:

@@ -93,9 +93,9 @@ func (c *Crawler) release(ctx context.Context) error {
 	return nil
 }
 
-// unmade returns why v was refused when it was about to connect, nil if it was
-// not: something is busy, or a brake has been put on meanwhile, or this machine
-// could not connect. Nothing was sent: the host need not rest.
+// unmade returns why v was refused when it was about to connect, nil if it was not
+// refused: a limit is reached, a brake was set in the meantime, or this machine could
+// not connect. The crawl has sent nothing, so the host need not rest.
 func unmade(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil

@@ -15,10 +15,10 @@ var ErrPages = errors.New("the limit of pages is reached")
 // ErrBytes is the error of Run when MaxBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// withinHostBudget returns "" if the URL of l may be visited as far as the budget of
-// its host goes, and then counts a page in the host's memo; else it returns why not.
-// Only first visits are limited: retries and revisits are of pages that the host has
-// had already.
+// withinHostBudget returns "" if the budget of l's host permits the visit, and then
+// counts the page in the host's memo; otherwise it returns the reason. The budget
+// limits first visits only: retries and revisits request pages that the host has
+// already served.
 func (c *Crawler) withinHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
 	again := l.Attempt > 0 || l.AsFound || l.Page != nil
 	switch {
@@ -75,7 +75,8 @@ func (ms *memos) begin(l storage.Lease, most int64) bool {
 	return true
 }
 
-// belowBytes reports whether l's host has sent fewer bytes than a limit; 0 is no limit.
+// belowBytes reports whether l's host has sent fewer than limit bytes; 0 means no
+// limit.
 func (ms *memos) belowBytes(l storage.Lease, limit int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

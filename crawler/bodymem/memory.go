@@ -1,12 +1,12 @@
 // Package bodymem bounds the memory that the bodies of answers take.
 //
-// A Memory is shared by all visits of a process. Each visit has a Share of it: the
-// visit reserves bytes before it reads them, and holds them until nobody uses its body
-// any more. A visit that needs more than there is waits. Where every visit that holds
-// memory waits, none could end, so the youngest of them is ended with a *Full error,
-// which charges neither its host nor its URL. The URL keeps its age, and reserves all
-// that it may need before its next request is sent: so it is ended once at most, and
-// the oldest never.
+// All visits of a process share one Memory. Each visit has a Share of it: the visit
+// reserves bytes before it reads them, and holds them until its body is no longer used.
+// A visit that needs more bytes than are free waits. If every visit that holds memory
+// waits, no visit could end; the youngest then ends with a *Full error, which charges
+// neither its host nor its URL. The URL keeps its age, and its next visit reserves all
+// that it may need before it sends the request. So a URL's visit is ended at most once,
+// and the oldest visit is never ended.
 //
 // An eighth of the memory is for the first 64 KiB of each visit, so that long bodies
 // do not keep short ones waiting.
@@ -24,42 +24,42 @@ import (
 const (
 	// Min is the least size of a Memory: it holds a robots.txt and its copies.
 	Min = 8 << 20
-	// unknown is the size of a Memory where the limit of the process's memory is not known.
+	// unknown is the size of a Memory if the process's memory limit is unknown.
 	unknown = 256 << 20
-	// first is how many bytes of a visit come out of the memory that is kept for them.
+	// first is how many bytes of a visit are reserved in the part for first bytes.
 	first = 64 << 10
-	// stall is how long those who wait may wait while no memory is given back.
+	// stall is how long waiters may wait while no memory is given back.
 	stall = time.Second
 	// patience is how long a visit waits for memory before its request is sent.
 	patience = 5 * time.Second
 	// maxReturned is how many URLs are remembered whose visit was ended.
 	maxReturned = 1 << 14
-	// quiet is how long no visit must be ended for the next to be worth a warning.
+	// quiet is how long no visit is ended before the next one ended is worth a warning.
 	quiet = 10 * time.Minute
 )
 
-// A Memory is the memory that bodies may take together. Its methods may be called at
-// the same time.
+// A Memory is the memory that all bodies together may take. Its methods may be called
+// concurrently.
 type Memory struct {
 	size int64
-	long int64 // the part of it that is for what goes beyond the first bytes
+	long int64 // bytes of size for what exceeds the first bytes
 
-	mu       sync.Mutex          // guards what follows, and the fields of all Shares
+	mu       sync.Mutex          // guards the fields below, and those of each Share
 	firsts   int64               // bytes in use, of the part for the first bytes
 	used     int64               // bytes in use, of the other part
 	peak     int64               // the most of both
 	holders  map[*Share]struct{} // that hold bytes beyond the first
 	blocked  int                 // of the holders, those that wait
 	waiters  []*waiter           // the oldest first
-	moved    bool                // memory was given to, or by, somebody since the last tick
-	ticker   *time.Timer         // calls tick while somebody waits; nil: it does not run
+	moved    bool                // memory was reserved or given back since the last tick
+	ticker   *time.Timer         // calls tick while a share waits; nil: it does not run
 	age      uint64              // of the last Share
 	returned map[string]uint64   // ages of URLs whose visit was ended
 	ended    int64               // visits that were ended
 	last     time.Time           // when the last of them was
 }
 
-// New returns a Memory of so many bytes. A size below Min is an error.
+// New returns a Memory of size bytes. A size below Min is an error.
 func New(size int64) (*Memory, error) {
 	if size < Min {
 		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, Min>>20)
@@ -89,18 +89,18 @@ func DefaultSize() int64 {
 // Size returns how many bytes bodies may take together.
 func (m *Memory) Size() int64 { return m.size }
 
-// Largest returns how long a body may be, of which so many copies are held: as long as
-// the whole memory can hold, with what it is copied into while it grows.
+// Largest returns the length of the longest body that the whole memory can hold in
+// copies copies, including the larger buffer into which a growing body is copied.
 func (m *Memory) Largest(copies int64) int64 { return m.long / (2 * copies) }
 
-// Use is what a Memory is used for.
+// Use is the present use of a Memory.
 type Use struct {
 	Bytes, Peak int64 // reserved now, and at most
 	Waiting     int   // visits that wait for memory
 	Ended       int64 // visits that got none and were ended
 }
 
-// Use returns what the memory is used for now. Of a nil Memory it is zero.
+// Use returns the present use of the memory. Use of a nil Memory is zero.
 func (m *Memory) Use() Use {
 	if m == nil {
 		return Use{}
@@ -110,8 +110,8 @@ func (m *Memory) Use() Use {
 	return Use{Bytes: m.firsts + m.used, Peak: m.peak, Waiting: len(m.waiters), Ended: m.ended}
 }
 
-// Full is the error of a visit that got no memory for its body, in time or because it
-// waited for others that waited as well. It is of Kind decorum.Local.
+// Full is the error of a visit that got no memory for its body, because the wait took
+// too long or because all visits with memory waited. It is of Kind decorum.Local.
 type Full struct {
 	Size int64 // of the Memory
 	New  bool  // no visit was ended for ten minutes before this one

@@ -7,18 +7,20 @@ import (
 )
 
 const (
-	// least is the least capacity of a buffer that is made here.
+	// least is the smallest capacity of a buffer made by this package.
 	least = 4 << 10
-	// presize is how much room is made at most for a body that a server promises.
+	// presize is how many bytes are allocated at most for the length that a server
+	// announces.
 	presize = 256 << 10
-	// slack is the room that shows that a body has no more bytes than it is promised to have.
+	// slack is the room that lets a read find the end of a body of the announced
+	// length.
 	slack = 512
 )
 
-// ReadAll reads r to its end, but not more than limit bytes, and reports whether there
-// are more. size is how long the body is promised to be, 0 if that is not known: so
-// many bytes are reserved before the first is read. The body is in buf as long as it
-// fits. Call Finish then.
+// ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes
+// follow. size is the announced length of the body, 0 if it is unknown; ReadAll
+// reserves size bytes before it reads the first. It reads into buf while the body fits.
+// The caller calls Finish afterwards.
 func (s *Share) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
 ) (body []byte, more bool, err error) {
@@ -40,7 +42,7 @@ func (s *Share) ReadAll(
 			if err := b.grow(); err != nil {
 				return b.bytes, false, err
 			}
-			runtime.Gosched() // a long body is much to compute: see yielding
+			runtime.Gosched() // a long body takes much computation: see yielding
 			continue
 		}
 		n, err := r.Read(room)
@@ -54,18 +56,18 @@ func (s *Share) ReadAll(
 	}
 }
 
-// A buffer is a body that is being read. As many bytes are reserved as it has capacity,
-// or, of a buffer that was lent, as are used.
+// A buffer holds the body that is being read. It reserves its capacity, or, if the
+// caller lent it, the bytes in use.
 type buffer struct {
 	share    *Share
 	ctx      context.Context
 	bytes    []byte
 	limit    int64 // of the body
-	size     int64 // that the body is promised to have; 0: not known
+	size     int64 // announced length of the body; 0: unknown
 	reserved int64
 }
 
-// room returns where the next bytes go; empty: the buffer must grow.
+// room returns the free end of the buffer; empty: the buffer must grow.
 func (b *buffer) room() []byte {
 	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
 }
@@ -73,7 +75,7 @@ func (b *buffer) room() []byte {
 // grow makes room for more.
 func (b *buffer) grow() error {
 	full := int64(cap(b.bytes))
-	if b.reserved < full { // of a buffer that was lent
+	if b.reserved < full { // the buffer was lent
 		more := min(b.reserved, full-b.reserved)
 		b.reserved += more
 		return b.share.Reserve(b.ctx, more)
@@ -86,7 +88,7 @@ func (b *buffer) grow() error {
 		}
 	}
 	next = min(next, b.limit)
-	// While the bytes are copied there are two buffers.
+	// Both buffers exist while the bytes are copied.
 	if need := full + next - b.reserved; need > 0 {
 		if err := b.share.Reserve(b.ctx, need); err != nil {
 			return err

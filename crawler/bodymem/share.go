@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// A Share is what one visit holds of a Memory. The zero Share holds nothing, and must
-// be opened. One goroutine at a time may reserve; Close may be called at any time.
+// A Share is the part of a Memory that one visit holds. The zero Share holds nothing;
+// Open makes it usable. Only one goroutine at a time may reserve; Close may be called
+// at any time.
 type Share struct {
-	memory *Memory // nil: it is not open
+	memory *Memory // nil: the share is not open
 	key    string  // of the URL
-	age    uint64  // the lower, the older
+	age    uint64  // a lower age is older
 	again  bool    // an earlier visit to the URL was ended
 	ahead  bool    // the share waits before the request is sent
-	whole  bool    // all that the visit may need was reserved ahead
-	must   bool    // the visit must not be ended: it gets at once what it needs beyond that
+	whole  bool    // all bytes that the visit may need were reserved ahead
+	must   bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
 	first  int64   // bytes held of the part for first bytes
 	held   int64   // bytes held beyond
-	spare  int64   // of held, those that were reserved ahead and are not used yet
-	waits  int     // how often it waits now
+	spare  int64   // bytes of held that were reserved ahead and are still unused
+	waits  int     // waiters of the share
 	err    error   // why the visit was ended; nil: it was not
-	closed bool    // nothing is counted any more
+	closed bool    // the share counts no more bytes
 }
 
 // Open begins the share of a visit to url.
@@ -36,10 +37,10 @@ func (m *Memory) Open(s *Share, url string) {
 	}
 }
 
-// ReserveAhead reserves n bytes, all that the visit may need, before its request is
-// sent. It does nothing unless always or an earlier visit to the URL was ended. It
-// waits for some seconds at most; the error is a *Full then. A visit with always is
-// never ended later: where it needs more than n, the memory is overdrawn.
+// ReserveAhead reserves n bytes, all that the visit may need, before the visit sends
+// its request. It does nothing unless always is set or an earlier visit to the URL was
+// ended. It waits some seconds at most, and then returns a *Full error. A visit with
+// always is never ended later: if it needs more than n bytes, it overdraws the memory.
 func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 	if !always && !s.again {
 		return nil
@@ -55,8 +56,8 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 	return err
 }
 
-// Reserve reserves n bytes more. It waits until there are so many, and returns a *Full
-// error if the visit gets none, or if ctx is done before.
+// Reserve reserves n more bytes. It waits until they are free, and returns a *Full
+// error if the visit gets none, or if ctx is done first.
 func (s *Share) Reserve(ctx context.Context, n int64) error {
 	m := s.memory
 	m.mu.Lock()
@@ -72,8 +73,9 @@ func (s *Share) Reserve(ctx context.Context, n int64) error {
 	return s.grow(ctx, n, 0)
 }
 
-// cheap reserves what it can of n bytes without waiting: of what was reserved ahead, and
-// of the part for first bytes. It returns how many are left. It requires the lock.
+// cheap reserves as many of n bytes as it can without waiting, from the bytes reserved
+// ahead and from the part for first bytes. It returns how many are missing. It requires
+// the lock.
 func (s *Share) cheap(n int64) int64 {
 	if s.closed {
 		return n
@@ -91,7 +93,8 @@ func (s *Share) cheap(n int64) int64 {
 	return n
 }
 
-// grow reserves n bytes beyond the first. It requires the lock, and returns without it.
+// grow reserves n bytes beyond the first. The caller holds the lock, and grow releases
+// it.
 func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
 	if s.err != nil || s.closed || s.held+n > m.long {
@@ -110,10 +113,10 @@ func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
 }
 
 var (
-	// errTooLong is the error of a reservation that the whole Memory could not give.
-	errTooLong = errors.New("the body is longer than all bodies together may be")
-	// errClosed is the error of a reservation for a visit that is over: a goroutine of
-	// net/http may read a connection for a moment longer than the visit lasts.
+	// errTooLong is the error of a reservation that exceeds the whole Memory.
+	errTooLong = errors.New("the body is longer than the memory for all bodies")
+	// errClosed is the error of a reservation after the visit: a goroutine of net/http
+	// may read a connection for a moment longer than the visit lasts.
 	errClosed = errors.New("the visit is over")
 )
 
@@ -131,7 +134,7 @@ func (m *Memory) take(s *Share, n int64) {
 	m.note()
 }
 
-// note notes the most that was ever in use. It requires the lock.
+// note updates the peak of the bytes in use. It requires the lock.
 func (m *Memory) note() { m.peak = max(m.peak, m.used+m.firsts) }
 
 // give takes n bytes beyond the first back from s. It requires the lock.
@@ -150,9 +153,9 @@ func (m *Memory) give(s *Share, n int64) {
 	}
 }
 
-// Charge adds n bytes without waiting: a copy that is made of a body that is there. The
-// memory may be overdrawn by it until others give theirs back. A nil Share, or one that is
-// not open, counts nothing.
+// Charge counts n bytes, for a copy of a body, without waiting. It may overdraw the
+// memory until other visits give bytes back. It does nothing on a nil or unopened
+// Share.
 func (s *Share) Charge(n int64) {
 	if s == nil || s.memory == nil {
 		return
@@ -167,8 +170,8 @@ func (s *Share) Charge(n int64) {
 	}
 }
 
-// Release gives n bytes back that were reserved, to what was reserved ahead if anything
-// was.
+// Release gives n reserved bytes back. If the visit reserved ahead, they become
+// available to this visit again.
 func (s *Share) Release(n int64) {
 	if s == nil || s.memory == nil {
 		return
@@ -184,7 +187,8 @@ func (s *Share) Release(n int64) {
 	m.settle()
 }
 
-// Finish gives back all but n bytes, which are held until Close: the body is there.
+// Finish gives back all but n bytes, the length of the finished body. Close gives these
+// back.
 func (s *Share) Finish(n int64) {
 	m := s.memory
 	m.mu.Lock()
@@ -203,7 +207,7 @@ func (s *Share) Finish(n int64) {
 	m.settle()
 }
 
-// Err returns the *Full error by which the visit was ended; nil: it was not.
+// Err returns the *Full error that ended the visit; nil if the visit was not ended.
 func (s *Share) Err() error {
 	if s == nil || s.memory == nil {
 		return nil
@@ -213,8 +217,7 @@ func (s *Share) Err() error {
 	return s.err
 }
 
-// Close gives everything back, and ends the waiting for more. It may be called more than
-// once.
+// Close gives all bytes back and ends a wait for more. It may be called more than once.
 func (s *Share) Close() {
 	if s == nil || s.memory == nil {
 		return

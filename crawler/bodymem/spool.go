@@ -17,13 +17,13 @@ const (
 	block = 64 << 10
 	// chunk is how many compressed bytes of a spool are reserved at a time.
 	chunk = 32 << 10
-	// working is what a spool takes beyond its bytes, to write and to read.
+	// working is how many bytes a spool takes beyond its data, to write and to read.
 	working = 4 * block
 )
 
-// A Spool is a long body that is read as a stream, as often as needed: a sitemap. It is
-// kept compressed in chunks, which count in the share of its visit. One goroutine at a
-// time may use it.
+// A Spool is a long body, such as a sitemap, that can be read as a stream many times.
+// It is kept compressed in chunks, which count in the share of its visit. Only one
+// goroutine at a time may use it.
 type Spool struct {
 	share  *Share
 	ctx    context.Context
@@ -36,8 +36,8 @@ type Spool struct {
 	cut    bool
 }
 
-// NewSpool returns an empty Spool. The whole memory can hold no more than limit
-// compressed bytes of it: see Memory.Largest.
+// NewSpool returns an empty Spool. limit is the most compressed bytes that the whole
+// memory can hold: see Memory.Largest.
 func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
 	if err := s.Reserve(ctx, working); err != nil {
 		return nil, err
@@ -47,12 +47,12 @@ func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
 	return p, nil
 }
 
-// SpoolBytes returns how many bytes of memory a Spool of a body of n bytes takes at most:
-// of one that cannot be compressed, which grows by a few bytes a block.
+// SpoolBytes returns the most bytes of memory that a Spool takes for a body of n bytes.
+// An incompressible body grows by a few bytes a block.
 func SpoolBytes(n int64) int64 { return n + n/1000 + 2*chunk + working }
 
-// Fill reads r to its end, but not more than limit bytes, and reports whether there
-// are more. A body that the whole memory cannot hold is cut: see Cut.
+// Fill reads r to its end, but at most limit bytes, and reports whether more bytes
+// follow. It cuts a body that the whole memory cannot hold: see Cut.
 func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
 	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yielding{io.LimitReader(r, limit)}, make([]byte, block))
 	if closed := p.writer.Close(); err == nil {
@@ -69,7 +69,7 @@ func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
 	return anyLeft(r)
 }
 
-// Write adds to the body.
+// Write appends to the body.
 func (p *Spool) Write(b []byte) (int, error) {
 	n, err := p.writer.Write(b)
 	p.hash.Write(b[:n])
@@ -83,13 +83,13 @@ func (p *Spool) Len() int64 { return p.length }
 // Held returns how many bytes are reserved for the Spool.
 func (p *Spool) Held() int64 { return int64(len(p.chunks))*chunk + working }
 
-// Stored returns how many bytes they take.
+// Stored returns how many compressed bytes the Spool holds.
 func (p *Spool) Stored() int64 { return p.stored }
 
 // Cut reports whether the body is longer than the whole memory can hold.
 func (p *Spool) Cut() bool { return p.cut }
 
-// SHA256 returns the hash of the body as far as it is kept.
+// SHA256 returns the hash of the part of the body that is kept.
 func (p *Spool) SHA256() [sha256.Size]byte { return [sha256.Size]byte(p.hash.Sum(nil)) }
 
 // Open returns a reader of the body from its beginning.
@@ -102,9 +102,10 @@ func (p *Spool) Open() io.Reader {
 	return yielding{io.LimitReader(r, p.length)}
 }
 
-// A yielding reader lets other goroutines run before each piece. Reading is all
-// computation where much comes out of few bytes: else a few dozen such bodies would keep
-// every other visit waiting for as many time slices, each time that it goes on.
+// A yielding reader lets other goroutines run before each piece. Where few compressed
+// bytes expand to many, reading is pure computation: without yielding, a few dozen such
+// bodies would make every other visit wait that many time slices each time it becomes
+// runnable.
 type yielding struct{ io.Reader }
 
 // Read implements io.Reader.
@@ -113,8 +114,8 @@ func (y yielding) Read(p []byte) (int, error) {
 	return y.Reader.Read(p)
 }
 
-// errSpoolFull ends the writing of a body that the whole memory cannot hold.
-var errSpoolFull = errors.New("the body is longer than bodies may be together")
+// errSpoolFull ends the write of a body that the whole memory cannot hold.
+var errSpoolFull = errors.New("the body is longer than the memory for all bodies")
 
 // A store keeps the compressed bytes of a Spool.
 type store Spool

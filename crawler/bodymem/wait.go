@@ -11,11 +11,11 @@ import (
 type waiter struct {
 	share *Share
 	bytes int64
-	ready chan error // receives nil when it has them, or why it gets none
+	ready chan error // receives nil once the bytes are reserved, or the reason why they are not
 }
 
-// wait returns when the share has n bytes more beyond its first, or gets none. It
-// requires the lock, and returns without it. A limit of 0 is none but ctx.
+// wait returns once the share has n more bytes beyond its first, or gets none. The
+// caller holds the lock, and wait releases it. If limit is 0, only ctx limits the wait.
 func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duration) error {
 	w := &waiter{share: s, bytes: n, ready: make(chan error, 1)}
 	at, _ := slices.BinarySearchFunc(m.waiters, s.age, func(w *waiter, age uint64) int {
@@ -47,18 +47,18 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.waiters, w) { // it was answered meanwhile
+	if !slices.Contains(m.waiters, w) { // it was answered in the meantime
 		return <-w.ready
 	}
 	m.drop(w)
 	defer m.settle()
-	if errors.Is(ctx.Err(), context.Canceled) { // the crawl is stopped, say
+	if errors.Is(ctx.Err(), context.Canceled) { // for example because the crawl stops
 		return context.Cause(ctx)
 	}
 	return m.fullLocked(s)
 }
 
-// drop takes a waiter off the queue. It requires the lock.
+// drop removes a waiter from the queue. It requires the lock.
 func (m *Memory) drop(w *waiter) {
 	i := slices.Index(m.waiters, w)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
@@ -67,8 +67,8 @@ func (m *Memory) drop(w *waiter) {
 	}
 }
 
-// dropAll ends the waiting of a share that is closed: nobody would give back what it got.
-// It requires the lock.
+// dropAll ends the waits of a share that is closed, since such a share gives no bytes
+// back. It requires the lock.
 func (m *Memory) dropAll(s *Share) {
 	for s.waits > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
@@ -77,9 +77,10 @@ func (m *Memory) dropAll(s *Share) {
 	}
 }
 
-// settle gives memory to those who wait, the oldest first. If all that hold memory wait,
-// it gives what there is to the oldest of them for which that is enough, before those who
-// hold nothing; if there is none, it ends the youngest. It requires the lock.
+// settle gives memory to the waiters, oldest first. If every share that holds memory
+// waits, settle serves the oldest of these shares whose need is met by the free bytes,
+// before waiters that hold nothing. If the free bytes meet no need, settle ends the
+// youngest. It requires the lock.
 func (m *Memory) settle() {
 	for len(m.waiters) > 0 && m.fits(m.waiters[0]) {
 		m.grant(m.waiters[0])
@@ -98,15 +99,15 @@ func (m *Memory) settle() {
 
 func (m *Memory) fits(w *waiter) bool { return m.used+w.bytes <= m.long }
 
-// grant gives a waiter what it waits for. It requires the lock.
+// grant gives a waiter the bytes that it waits for. It requires the lock.
 func (m *Memory) grant(w *waiter) {
 	m.drop(w)
 	m.take(w.share, w.bytes)
 	w.ready <- nil
 }
 
-// end ends the youngest of those who wait, and of which may holds. Its memory comes
-// back when it has been closed. It requires the lock.
+// end ends the youngest waiter that may accepts. Its memory is free once its visit
+// closes the share. It requires the lock.
 func (m *Memory) end(may func(*Share) bool) {
 	for _, w := range slices.Backward(m.waiters) {
 		if may(w.share) {
@@ -117,9 +118,9 @@ func (m *Memory) end(may func(*Share) bool) {
 	}
 }
 
-// tick ends the youngest of those who wait if nothing has moved since the last tick:
-// what they wait for is held by visits that are slow, or whose handlers are. The oldest
-// of all goes on waiting.
+// tick ends the youngest waiter if no memory has moved since the last tick: slow visits
+// or slow handlers hold the memory that it waits for. The oldest waiter of all keeps
+// waiting.
 func (m *Memory) tick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

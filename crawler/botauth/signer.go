@@ -43,12 +43,12 @@ const (
 	// Dictionary is the form of the profile: a dictionary whose member has the label of
 	// the signature.
 	Dictionary AgentForm = "dictionary"
-	// String is the form of earlier drafts: a string. Verifiers that have not been
-	// renewed since, as web-bot-auth 0.1.3 for node, check only this one.
+	// String is the string form of earlier drafts. Verifiers that follow only those
+	// drafts, such as web-bot-auth 0.1.3 for node, accept no other form.
 	String AgentForm = "string"
 )
 
-// WithForm returns a Signer that differs from s in the form of Signature-Agent.
+// WithForm returns a copy of s that writes Signature-Agent in the given form.
 func (s *Signer) WithForm(f AgentForm) (*Signer, error) {
 	if f != Dictionary && f != String {
 		return nil, fmt.Errorf("%q is not a form of Signature-Agent: expected %s or %s", f, Dictionary, String)

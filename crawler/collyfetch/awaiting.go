@@ -61,8 +61,8 @@ func (a *awaiting) take(t crawler.Ticket) *colly.Request {
 	return page
 }
 
-// turnedAway reports whether r was refused before anything was sent, or failed on
-// this machine, and comes again by itself.
+// turnedAway reports whether r was refused before it was sent, or failed on this
+// machine; the crawl then queues it again.
 func (r *reading) turnedAway() bool {
 	return r.page != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.Local))
 }

@@ -22,9 +22,9 @@ func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.
 	return f.network.dial(passing(ctx, t), "tcp", addr)
 }
 
-// DialAddr is Dial to an address that the visit has been told by its server:
-// ConnectTo has had its say when the server was connected to. The server chooses the
-// port, so none of those that RefusePort refuses is connected to.
+// DialAddr is Dial to an address that the server gave to the visit. ConnectTo was
+// applied when the crawl connected to the server. The server chooses the port, so a
+// port that RefusePort refuses is never used.
 func (f *Fetcher) DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
 	if err := refusePort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
 		return nil, err
