@@ -66,7 +66,8 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 		if o.isEmpty() {
 			return nil
 		}
-		if named, err := names.get(originKey(o.name.String())); err != nil || len(named) != 4 || binary.BigEndian.Uint32(named) != o.number {
+		named, err := names.get(originKey(o.name.String()))
+		if err != nil || len(named) != 4 || binary.BigEndian.Uint32(named) != o.number {
 			return s.damaged("origin %v is not to be found by its name", o.name)
 		}
 		if err := s.admit(tx, o); err != nil {

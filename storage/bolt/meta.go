@@ -26,7 +26,7 @@ const (
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog, bucketFiles}
+	return append([]string{bucketMeta, bucketFiles}, buckets3()...)
 }
 
 // The bucket meta.

@@ -72,7 +72,8 @@ func (s *Store) resting(tx *bbolt.Tx, o *origin, p print) (at slot, ok bool) {
 	}
 	key, err := bucketOf(tx, bucketResting).get(appendPrintKey(nil, o.number, p))
 	if err != nil {
-		s.reportOnce(fmt.Sprintf("resting %d %d", o.number, p), "where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
+		s.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
+			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
 		return at, false
 	}
 	_, at, ok = parseURLKey(key)

@@ -132,7 +132,8 @@ func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin
 	seen, damaged := hasPrint(c, number, p, s.key[:])
 	if damaged != nil {
 		s.reportOnce("prints "+string(damaged),
-			"a part of the seen set of %v: pages in it that are found again are visited again, and no unsafe request in it is sent", name)
+			"a part of the seen set of %v: pages in it that are found again are visited again, "+
+				"and no unsafe request in it is sent", name)
 	}
 	return seen, damaged == nil
 }

@@ -36,7 +36,8 @@ func ParseHolds(text []byte) (holds []Hold, err error) {
 		holds = append(holds, h)
 	}
 	if len(holds) == 0 {
-		return nil, errors.New("it holds nothing: expected the number of a record and its hash, as decorum ledger verify prints them")
+		return nil, errors.New("it holds nothing: expected the number of a record and its hash, " +
+			"as decorum ledger verify prints them")
 	}
 	return holds, nil
 }

@@ -118,7 +118,8 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
-		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(), held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
+		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(),
+		held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.segment(&all[i]); v.report.Stopped {
 			break
@@ -303,7 +304,8 @@ func (v *verifier) follows(s *Segment) {
 	}
 	switch {
 	case v.sum == "":
-		v.note(Finding{File: s.Previous, What: fmt.Sprintf("cannot be read to its end, and so not be compared with the SHA-256 that record %d states", v.number)})
+		v.note(Finding{File: s.Previous, What: fmt.Sprintf(
+			"cannot be read to its end, and so not be compared with the SHA-256 that record %d states", v.number)})
 	case v.sum != s.SHA256:
 		v.note(Finding{File: s.Previous, What: fmt.Sprintf("does not have the SHA-256 that record %d states: it was changed", v.number)})
 	}
