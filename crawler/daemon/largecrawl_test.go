@@ -19,7 +19,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-var largeHosts = flag.Int("large-hosts", 2000, "how many hosts the crawl of TestLargeCrawl has")
+var (
+	largeHosts = flag.Int("large-hosts", 2000, "how many hosts the crawl of TestLargeCrawl has")
+	largeDir   = flag.String("large-dir", "", "write the crawl of TestLargeCrawl to this empty directory, and keep it")
+)
 
 // writeLargeCrawl writes the data directory of a crawl that met many hosts of one
 // domain and visited few: the first fiftieth. Each has one origin and one URL.
@@ -96,17 +99,23 @@ func heapInUse() int64 {
 }
 
 // TestLargeCrawl opens a large crawl as the commands do, and checks their numbers. With
-// -v it logs what they take. For a crawl of 600,000 hosts:
+// -v it logs what they take. For a crawl of 600,000 hosts, in a directory that decorum
+// report --data reads, too:
 //
-//	go test ./crawler/daemon -run TestLargeCrawl -large-hosts 600000 -v
+//	go test ./crawler/daemon -run TestLargeCrawl -large-hosts 600000 -large-dir DIR -v
 func TestLargeCrawl(t *testing.T) {
-	dir := t.TempDir()
+	dir := *largeDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
 	writeLargeCrawl(t, dir, *largeHosts)
 	before, begin := heapInUse(), time.Now()
-	step := func(name string) {
-		t.Logf("%s: %v, then %d bytes of heap are in use a host", name, time.Since(begin).Round(time.Millisecond),
-			(heapInUse()-before)/int64(*largeHosts))
+	step := func(name string) (heap int64) {
+		took := time.Since(begin).Round(time.Millisecond)
+		heap = heapInUse() - before
+		t.Logf("%s: %v, then %d bytes of heap are in use a host", name, took, heap/int64(*largeHosts))
 		begin = time.Now()
+		return heap
 	}
 	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), log: slog.New(slog.DiscardHandler)}
 	k, err := a.openKept(dir)
@@ -114,7 +123,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	step("open")
+	opened := step("open")
 	stats, err := k.count(t.Context())
 	if err != nil || stats.Hosts != *largeHosts {
 		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
@@ -128,7 +137,11 @@ func TestLargeCrawl(t *testing.T) {
 	if err := s.writeJSON(t.Context(), io.Discard); err != nil {
 		t.Error(err)
 	}
-	step("report, written as JSON")
+	// The store keeps as many origins that it was asked for, and of a host as much.
+	const whole = 2 * mostHeldHosts * 2048
+	if more := step("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
+		t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)
+	}
 	runtime.KeepAlive(s)
 }
 
