@@ -167,6 +167,34 @@ func TestStall(t *testing.T) {
 	})
 }
 
+// TestAnnouncedBytes: a server that announces a long body and sends little of it holds
+// memory for what it has sent.
+func TestAnnouncedBytes(t *testing.T) {
+	m := newMemory(t, 64)
+	var s Share
+	m.Open(&s, "url")
+	sent := 0
+	r := readerFunc(func(b []byte) (int, error) {
+		if used, most := m.Use().Bytes, int64(max(presize, 5*sent)); used > most {
+			t.Errorf("%d bytes are in use after %d were sent, want at most %d", used, sent, most)
+		}
+		n := min(len(b), 1000)
+		if sent += n; sent > mib {
+			return n, io.EOF
+		}
+		return n, nil
+	})
+	if _, _, err := s.ReadAll(t.Context(), r, 20*mib, 10*mib, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	unused(t, m)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
 // TestStopped: a visit that is stopped while it waits ends for the reason of the stop.
 func TestStopped(t *testing.T) {
 	m := newMemory(t, 10)

@@ -9,9 +9,12 @@ import (
 const (
 	// least is the smallest capacity of a buffer made by this package.
 	least = 4 << 10
-	// presize is how many bytes are allocated at most for the length that a server
-	// announces.
+	// presize is how many bytes are reserved at most for the length that a server
+	// announces, before they come: a server that announces a long body and sends it
+	// slowly must not keep the memory from others.
 	presize = 256 << 10
+	// ahead is by how much a buffer grows towards the announced length.
+	ahead = 4
 	// slack is the room that lets a read find the end of a body of the announced
 	// length.
 	slack = 512
@@ -19,7 +22,8 @@ const (
 
 // ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes
 // follow. size is the announced length of the body, 0 if it is unknown; ReadAll
-// reserves size bytes before it reads the first. It reads into buf while the body fits.
+// reserves a part of it before it reads the first byte, and more as the body comes. It
+// reads into buf while the body fits.
 // The caller calls Finish afterwards.
 func (s *Share) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
@@ -28,7 +32,7 @@ func (s *Share) ReadAll(
 	if size > 0 {
 		b.size = min(size+slack, limit)
 	}
-	b.reserved = max(b.size, first)
+	b.reserved = max(min(b.size, presize), first)
 	if err := s.Reserve(ctx, b.reserved); err != nil {
 		return nil, false, err
 	}
@@ -82,10 +86,7 @@ func (b *buffer) grow() error {
 	}
 	next := max(2*full, least)
 	if b.size > full {
-		next = min(b.size, presize)
-		if full >= presize {
-			next = b.size
-		}
+		next = min(b.size, max(presize, ahead*full))
 	}
 	next = min(next, b.limit)
 	// Both buffers exist while the bytes are copied.
@@ -96,9 +97,9 @@ func (b *buffer) grow() error {
 		b.reserved += need
 	}
 	b.bytes = append(make([]byte, 0, next), b.bytes...)
-	if keep := max(next, b.size); keep < b.reserved {
-		b.share.Release(b.reserved - keep)
-		b.reserved = keep
+	if next < b.reserved {
+		b.share.Release(b.reserved - next)
+		b.reserved = next
 	}
 	return nil
 }
