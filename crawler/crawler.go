@@ -78,11 +78,11 @@ type Settings struct {
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,
 	// revisits, sitemaps and robots.txt do not count.
 	MaxPagesPerHost int
-	// MaxBytesPerHost is how many bytes of bodies, as decoded, a host may send, in
-	// all runs together, robots.txt, retries and revisits included; 0: no limit. Once
-	// it has sent them, no new page or sitemap of the host is visited: further URLs
-	// stay queued. Retries and revisits go on. Visits in flight may exceed the limit
-	// by a body each.
+	// MaxBytesPerHost is how many bytes of bodies, as decoded, a host may send in all
+	// runs together, including robots.txt, retries and revisits; 0: no limit. Beyond it
+	// the crawl visits no new page or sitemap of the host, and further URLs stay
+	// queued. Retries and revisits continue. Each visit in flight may exceed the limit
+	// by its body.
 	MaxBytesPerHost int64
 	// Attempts is how many visits a page gets that keeps failing; more where
 	// the server is throttling, fewer where there is no hope: see Failure.
@@ -284,7 +284,7 @@ func (c *Crawler) end(cause error) error {
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}
-	if err != nil && !errors.Is(cause, storage.ErrFailed) { // which has said it
+	if err != nil && !errors.Is(cause, storage.ErrFailed) { // the store has logged ErrFailed
 		return errors.Join(cause, err)
 	}
 	return cause

@@ -175,9 +175,9 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return nil, first
 }
 
-// isRoute reports whether err says that this machine has no way to an address, as to
-// those of IPv6 where it only has IPv4. What another address of the same host says goes
-// before it.
+// isRoute reports whether err says that this machine has no route to an address, for
+// example to one of IPv6 where it only has IPv4. An error of another address of the
+// same host takes precedence.
 func isRoute(err error) bool {
 	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }

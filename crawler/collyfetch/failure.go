@@ -61,12 +61,12 @@ var (
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
 	// errBroken ends a request that net/http is about to send a second time.
 	errBroken = errors.New("the server broke the connection off before it answered")
-	// errStatus is of an answer whose status is of no class (RFC 9110, section 15): not
-	// even net/http's caller could say what it means. A status beyond 599 is taken for
-	// a 5xx, as that section says.
+	// errStatus is the error of an answer whose status is of no class (RFC 9110,
+	// section 15), which callers cannot interpret. A status beyond 599 counts as a 5xx,
+	// as that section says.
 	errStatus = &told{"the status of the answer is less than 100", decorum.Malformed, nil}
-	// errUpgrade is of an answer for which net/http hands out the connection as the
-	// body, whose reader knows of no context and no end.
+	// errUpgrade is the error of an answer for which net/http returns the connection as
+	// the body. Reads of such a body end neither with a context nor at an end of data.
 	errUpgrade = &told{"the server answers 101 (Switching Protocols), for which the request does not ask",
 		decorum.Malformed, nil}
 )

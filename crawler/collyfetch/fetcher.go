@@ -187,12 +187,12 @@ func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header
 	return nil, crawler.NoAnswer(t, whyNone(ctx, outer, err, full))
 }
 
-// whyNone returns why a visit has no answer: err is what net/http or the reading of the
-// body says, full is of a visit that got no memory, ctx and outer are the visit's with and
-// without its limit of time.
+// whyNone returns why a visit has no answer. err comes from net/http or from the
+// reading of the body; full is the error of a visit that got no memory; ctx and outer
+// are the visit's context with and without its time limit.
 func whyNone(ctx, outer context.Context, err, full error) error {
 	if full != nil && outer.Err() == nil {
-		return full // the time of the visit may have ended while it waited for memory
+		return full // the visit's time limit may have passed while it waited for memory
 	}
 	return cmp.Or(context.Cause(ctx), err)
 }

@@ -35,7 +35,7 @@ func (c *Crawl) openLedger(o Options) error {
 	return err
 }
 
-// ledgerDir is where the ledger is in the crawl's directory, and what the state calls it.
+// ledgerDir is the ledger's directory below the crawl's, and its name in the state.
 const ledgerDir = "ledger"
 
 // ledgerOnDisk returns how much of the ledger is on the disk, as the state says.
@@ -56,7 +56,7 @@ func (p *proof) files() []bolt.File {
 	}
 	e := p.OnDisk()
 	if e.Serial == 0 {
-		return nil // it is closed
+		return nil // the ledger is closed
 	}
 	return []bolt.File{{Path: ledgerDir, Serial: int64(e.Serial), Size: e.Size}}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// largest returns how long a body may be that is in memory: as long as Bodies can hold
-// alone, beside its bytes as they came if these are kept.
+// largest returns the length of the longest body in memory: Bodies must hold it alone,
+// and also its raw bytes if these are kept.
 func (cfg Config) largest() int64 {
 	if cfg.Capture {
 		return cfg.Bodies.Largest(2) - around
@@ -25,12 +25,12 @@ func (t *turnstile) bodyLimit(ticket crawler.Ticket) int64 {
 	return min(ticket.Limit(t.cfg.MaxBody), t.cfg.largest())
 }
 
-// reserveAhead opens the share of a visit. Memory is reserved before the request is sent
-// if the request is not safe, which must not be ended for want of memory, or if an earlier
-// visit was.
+// reserveAhead opens the share of a visit. It reserves memory before the visit sends
+// its request, if the request is not safe, and so must not be ended for want of memory,
+// or if an earlier visit was ended.
 func (t *turnstile) reserveAhead(ctx context.Context, p *passage) error {
 	t.cfg.Bodies.Open(&p.share, p.ticket.URL().String())
-	whole := 2 * t.bodyLimit(p.ticket) // while it grows there are two
+	whole := 2 * t.bodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.Streams() {
 		whole = bodymem.SpoolBytes(t.bodyLimit(p.ticket))
 	}
@@ -40,8 +40,8 @@ func (t *turnstile) reserveAhead(ctx context.Context, p *passage) error {
 	return p.share.ReserveAhead(ctx, whole, !p.ticket.Request().IsSafe())
 }
 
-// holdBody has the body of the response, if there is one, and what was captured, held
-// until the visit is over. What decoding it took is given back.
+// holdBody keeps the body of the response, and the captured bytes, reserved until the
+// visit is over. It gives back the memory that decoding took.
 func (p *passage) holdBody() {
 	var n int64
 	if p.response != nil {
@@ -72,8 +72,8 @@ func (t *turnstile) readSpool(ctx context.Context, r io.Reader, p *passage) (n i
 	return p.spool.Len(), truncated, err
 }
 
-// promised returns how long a body is that is not encoded, as its header says; 0: it does
-// not.
+// promised returns the length of an unencoded body by its header; 0 if the header does
+// not say.
 func promised(res *http.Response, limit int64) int64 {
 	if res.ContentLength <= 0 || res.Header["Content-Length"] == nil {
 		return 0
@@ -81,8 +81,8 @@ func promised(res *http.Response, limit int64) int64 {
 	return min(res.ContentLength, limit)
 }
 
-// windowOf returns how many bytes of what it has decoded a decoder keeps, as the beginning
-// of the coded bytes says. It reports nothing for codings that keep little.
+// windowOf returns how many decoded bytes a decoder keeps, by the first of the coded
+// bytes. It returns 0 for codings that keep few bytes.
 func windowOf(coding string, src *layer) int64 {
 	switch coding {
 	case "br":
@@ -102,7 +102,7 @@ func windowOf(coding string, src *layer) int64 {
 	return 0
 }
 
-// zstdBlock is how long a block of zstd is at most.
+// zstdBlock is the largest size of a zstd block.
 const zstdBlock = 128 << 10
 
 // brotliBits returns the logarithm of the window of a brotli stream that begins with b

@@ -12,8 +12,8 @@ import (
 // again: an interface may come or go while a crawl runs.
 const ownTTL = 30 * time.Second
 
-// ownAddrs are the addresses of this machine's interfaces. What listens on them may
-// trust whoever connects from the machine itself, though an address is public.
+// ownAddrs are the addresses of this machine's interfaces. Services that listen on them
+// may trust connections from the machine itself, even on a public address.
 type ownAddrs struct {
 	list func() ([]net.Addr, error) // net.InterfaceAddrs
 
@@ -23,7 +23,7 @@ type ownAddrs struct {
 }
 
 // contain reports whether a is an address of this machine. If the interfaces cannot be
-// listed, the addresses that were known before count.
+// listed, it uses the addresses of the last list.
 func (o *ownAddrs) contain(a netip.Addr) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -41,7 +41,8 @@ func (o *ownAddrs) contain(a netip.Addr) bool {
 	return slices.Contains(o.addrs, a)
 }
 
-// unfit says what kind of address a is if no visit may connect to it, "" if one may.
+// unfit names the kind of an address to which no visit may connect; "" if a visit may
+// connect to it.
 func (o *ownAddrs) unfit(a netip.Addr) string {
 	if why := notPublic(a); why != "" {
 		return why

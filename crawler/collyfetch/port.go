@@ -10,8 +10,7 @@ import (
 )
 
 // badPorts are the ports that browsers do not connect to by http (WHATWG Fetch, section
-// 2.9, "port blocking"): services listen there that may take lines of a request for
-// commands of theirs.
+// 2.9, "port blocking"): their services may take lines of a request for commands.
 var badPorts = []uint16{
 	0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
 	111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -19,8 +18,8 @@ var badPorts = []uint16{
 	6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 }
 
-// storePorts are ports of databases that browsers do connect to: MySQL, PostgreSQL,
-// Redis, memcached and MongoDB. No site is served there.
+// storePorts are ports of databases to which browsers do connect: MySQL, PostgreSQL,
+// Redis, memcached and MongoDB. No website uses them.
 var storePorts = []uint16{3306, 5432, 6379, 11211, 27017}
 
 // portRefusal says why no connection is made to a port, "" if one is.
@@ -37,15 +36,15 @@ func portRefusal(port string) string {
 	return ""
 }
 
-// RefusePort returns an error, of the kind Forbidden, if no visit connects to the port
-// of an origin: a link must not have a crawl speak to a mail server or a database. A
-// rule of ConnectTo that names the port, or leads to another, allows it, and so does
-// a scheme whose own port it is.
+// RefusePort returns an error of Kind Forbidden if visits must not connect to the port
+// of an origin, so that a link cannot make the crawl speak to a mail server or a
+// database. A port is allowed if it is the default of its scheme, or if a rule of
+// ConnectTo names it or maps it to another.
 func RefusePort(o decorum.Origin, rules []ConnectTo) error {
 	hostPort := o.HostPort()
 	colon := strings.LastIndexByte(hostPort, ':')
 	if colon <= strings.LastIndexByte(hostPort, ']') {
-		return nil // it is the scheme's own
+		return nil // the default port of the scheme
 	}
 	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
 	for _, r := range rules {
@@ -59,7 +58,8 @@ func RefusePort(o decorum.Origin, rules []ConnectTo) error {
 	return refusePort(o.String(), port)
 }
 
-// refusePort returns an error if no visit connects to a port; where is for the error.
+// refusePort returns an error if visits must not connect to a port; where goes into the
+// error.
 func refusePort(where, port string) error {
 	if why := portRefusal(port); why != "" {
 		return &decorum.Error{Op: "connect to", URL: where, Kind: decorum.Forbidden,

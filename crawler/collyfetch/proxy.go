@@ -71,7 +71,8 @@ func (n *network) dialProxy(ctx context.Context, network, addr string) (net.Conn
 	return encrypted, nil
 }
 
-// A proxyDialer connects to a proxy. That it cannot be reached is no host's fault.
+// A proxyDialer connects to a proxy. If it cannot reach the proxy, the host is not to
+// blame.
 type proxyDialer struct{ net.Dialer }
 
 func (d proxyDialer) Dial(network, addr string) (net.Conn, error) {

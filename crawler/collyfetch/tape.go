@@ -34,7 +34,7 @@ type tape struct {
 // headers, interim answers, the sizes of chunks.
 const around = 1 << 20
 
-// newTape returns a tape for a response with a body of at most so many bytes, which count
+// newTape returns a tape for a response with a body of at most body bytes, which count
 // in share.
 func newTape(ctx context.Context, share *bodymem.Share, body int64) *tape {
 	return &tape{ctx: ctx, share: share, room: min(body, math.MaxInt64-around) + around}
@@ -57,7 +57,7 @@ func (t *tape) unsent(n int) {
 	}
 }
 
-// received adds to the response. It is an error if there is no memory for it.
+// received appends to the response. It returns an error if there is no memory for it.
 func (t *tape) received(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +72,9 @@ func (t *tape) received(b []byte) error {
 	return nil
 }
 
-// grow makes room for n bytes. It requires the lock, and lets go of it while it waits for
-// memory: stop must not wait. Nobody else receives meanwhile.
+// grow makes room for n bytes. It requires the lock, and releases it while it waits for
+// memory, so that stop does not wait. No other goroutine calls received in the
+// meantime.
 func (t *tape) grow(n int) error {
 	have, full := len(t.exchange.Response), cap(t.exchange.Response)
 	if t.stopped || have+n <= full {
@@ -108,7 +109,8 @@ func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
 	return &x
 }
 
-// stopTape ends the capturing and returns what was captured; err is why there is no answer.
+// stopTape ends the capture and returns the captured bytes; err says why there is no
+// answer.
 func (p *passage) stopTape(ctx context.Context, err error) *decorum.Exchange {
 	if p.tape == nil {
 		return nil

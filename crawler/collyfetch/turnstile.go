@@ -32,7 +32,7 @@ type passage struct {
 	breakOff context.CancelCauseFunc // before anything more is sent
 	tape     *tape                   // nil: the exchange is not kept
 	share    bodymem.Share           // of the memory for bodies
-	held     bool                    // share is the ticket's, until the visit is over
+	held     bool                    // the ticket holds share until the visit is over
 	spool    *bodymem.Spool          // the body of a sitemap; nil: it is in response
 }
 
@@ -131,9 +131,10 @@ func (t *turnstile) exchange(req *http.Request, p *passage) (*http.Response, err
 	return res, nil
 }
 
-// closeAfter closes the passage's connection when ctx is done, until stop is called: the
-// reader of a body then ends, whether it knows of ctx or not. Over HTTP/2, where other
-// visits may use the connection, net/http resets the stream when ctx is done.
+// closeAfter closes the passage's connection when ctx is done, unless stop is called
+// first. A read of the body then ends even if the reader ignores ctx. Over HTTP/2,
+// where other visits may use the connection, net/http resets the stream when ctx is
+// done.
 func (p *passage) closeAfter(ctx context.Context, res *http.Response) (stop func() bool) {
 	if p.conn == nil || res.Body == http.NoBody || overHTTP2(p.conn) {
 		return func() bool { return true }
@@ -252,11 +253,11 @@ func overHTTP2(c net.Conn) bool {
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// lent is how large buffers are that are used again for bodies, and become no larger.
+// lent is the largest size of a buffer that is used again for bodies.
 const lent = 256 << 10
 
-// read returns the body as far as it is wanted, decoded; that of a sitemap is in the
-// passage's spool.
+// read returns the wanted part of the body, decoded. It puts the body of a sitemap into
+// the passage's spool.
 func (t *turnstile) read(ctx context.Context, res *http.Response, p *passage) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
 	if ticket.Request().Name() == http.MethodHead {
@@ -281,8 +282,8 @@ func (t *turnstile) read(ctx context.Context, res *http.Response, p *passage) (b
 	return t.readWhole(ctx, r, res, p)
 }
 
-// readWhole returns a body that is in memory. One of known length has a buffer of its own;
-// others are read into a buffer that is used again, and copied if they are short.
+// readWhole returns a body in memory. A body of known length gets a buffer of its own;
+// others are read into a shared buffer, and copied if they are short.
 func (t *turnstile) readWhole(
 	ctx context.Context, r io.Reader, res *http.Response, p *passage,
 ) (body []byte, truncated bool, err error) {
@@ -298,7 +299,7 @@ func (t *turnstile) readWhole(
 		buf = new(make([]byte, 0, 64<<10))
 	}
 	body, truncated, err = p.share.ReadAll(ctx, r, limit, 0, *buf)
-	if body != nil && cap(body) <= lent { // what has outgrown it stays where it is
+	if body != nil && cap(body) <= lent { // a body that outgrew the buffer stays in its own
 		*buf = body[:0]
 		body = bytes.Clone(body)
 	}

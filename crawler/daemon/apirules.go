@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// apiRules say what projects may do that come by the API.
+// apiRules say what projects from the API may do.
 type apiRules struct {
-	outputRoot string // they write below it; empty: the daemon's directory
-	filesRoot  string // they read below it; empty: the folder of project files
-	private    bool   // they may reach into private networks
+	outputRoot string // projects write below it; empty: the daemon's directory
+	filesRoot  string // projects read below it; empty: the folder of project files
+	private    bool   // projects may reach into private networks
 }
 
 func (r *apiRules) addFlags(fs *pflag.FlagSet) {
@@ -26,7 +26,7 @@ func (r *apiRules) addFlags(fs *pflag.FlagSet) {
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }
 
-// resolve returns the rules with absolute directories, which must be there.
+// resolve returns the rules with absolute directories, which must exist.
 func (r apiRules) resolve(data, folder string) (apiRules, error) {
 	for _, root := range []struct {
 		flag  string
@@ -42,14 +42,15 @@ func (r apiRules) resolve(data, folder string) (apiRules, error) {
 			return r, usage("%s: %w", root.flag, err)
 		}
 		if info, err := os.Stat(full); err != nil || !info.IsDir() {
-			return r, usage("%s: %s is no directory: make it, or name another", root.flag, full)
+			return r, usage("%s: %s is not a directory: create it, or name another", root.flag, full)
 		}
 		*root.path = full
 	}
 	return r, nil
 }
 
-// confinementOf returns what confines a project; nil unless it came by the API.
+// confinementOf returns the confinement of a project; nil unless the project came by
+// the API.
 func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
 	if !byAPI {
 		return nil
@@ -62,7 +63,7 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
 	}
 }
 
-// tooMuch returns what a project wants that its confinement does not allow.
+// tooMuch returns the settings of a project that its confinement does not allow.
 func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 	if c == nil {
 		return nil
@@ -98,15 +99,18 @@ func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 	return nil
 }
 
-// apiMark begins the copy of a project that came by the API, in the project's directory.
+// apiMark begins the copy, in the project's directory, of a project that came by the
+// API.
 const apiMark = "# This project came by the API of a daemon.\n"
 
-// An apiRecord is what a daemon must not forget of a project that came by the API.
+// An apiRecord is what daemon.json records of a project that came by the API.
 type apiRecord struct {
-	// Files are the SHA-256 of the project file as the API wrote it last, and, while it is
-	// replaced, of the one before. A file with another text is the operator's own.
+	// Files are the SHA-256 of the project file as the API wrote it last, and, during a
+	// replacement, also of the previous one. A file with another hash is the
+	// operator's.
 	Files []string `json:"files"`
-	// Outputs are files of lines and directories of WARC files that the project has begun.
+	// Outputs are the files of lines and directories of WARC files that the project has
+	// begun.
 	Outputs []string `json:"outputs,omitempty"`
 }
 
@@ -116,19 +120,20 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// apiWrote reports whether the file of a project is as the API wrote it.
+// apiWrote reports whether the file of a project still has the text that the API wrote.
 func (w *wishes) apiWrote(project string, text []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Contains(w.told.API[project].Files, sumOf(text))
 }
 
-// addAPIFile notes that the API is about to write the file of a project.
+// addAPIFile records that the API is about to write the file of a project.
 func (w *wishes) addAPIFile(project, sum string) error {
 	return w.changeAPI(project, func(r *apiRecord) { r.Files = append(otherThan(r.Files, sum), sum) })
 }
 
-// keepAPIFile notes that the API has written the file of a project, in place of any other.
+// keepAPIFile records that the API has written the file of a project, and forgets other
+// hashes.
 func (w *wishes) keepAPIFile(project, sum string) error {
 	return w.changeAPI(project, func(r *apiRecord) { r.Files = []string{sum} })
 }
@@ -140,8 +145,8 @@ func (w *wishes) knowsOutput(project, path string) bool {
 	return slices.Contains(w.told.API[project].Outputs, path)
 }
 
-// addOutput notes that a project that came by the API begins a file of lines.
-// The oldest are forgotten.
+// addOutput records that a project from the API begins a file of lines. It forgets the
+// oldest beyond maxKnownOutputs.
 func (w *wishes) addOutput(project, path string) error {
 	return w.changeAPI(project, func(r *apiRecord) {
 		r.Outputs = append(otherThan(r.Outputs, path), path)
@@ -149,8 +154,9 @@ func (w *wishes) addOutput(project, path string) error {
 	})
 }
 
-// maxKnownOutputs is how many files of lines are noted of a project. It is a constant: a
-// project has one at a time, and a new one only when its file names another.
+// maxKnownOutputs is how many files of lines are recorded for a project. It is a
+// constant: a project has one at a time, and begins a new one only when its project
+// file names another.
 const maxKnownOutputs = 100
 
 func (w *wishes) changeAPI(project string, change func(*apiRecord)) error {
@@ -164,7 +170,7 @@ func (w *wishes) changeAPI(project string, change func(*apiRecord)) error {
 	})
 }
 
-// otherThan returns a copy of a list that lacks an item.
+// otherThan returns a copy of a list without an item.
 func otherThan(list []string, item string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == item })
 }

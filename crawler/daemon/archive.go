@@ -30,8 +30,8 @@ type archive struct {
 	lock     *hold
 	log      *slog.Logger
 	paused   func(error) // see whenPossible
-	notes    notes       // where it is kept what was archived of URLs that come again
-	revisits bool        // pages come again
+	notes    notes       // records what was archived of URLs that are revisited
+	revisits bool        // pages are revisited
 	waiting  sync.Mutex
 }
 
@@ -44,8 +44,8 @@ type notes interface {
 // archiveLock is held by the process that writes WARC files to a directory.
 const archiveLock = "warc.lock"
 
-// openArchive opens the archive of a project, nil if it has none. Its directory is
-// opened as c allows.
+// openArchive opens the archive of a project; nil if the project has none. It opens the
+// directory within c.
 func (a *app) openArchive(p Project, c *confinement, known knownFiles) (*archive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
@@ -70,7 +70,8 @@ func (a *app) openArchive(p Project, c *confinement, known knownFiles) (*archive
 	return &archive{files: files, path: p.Output.WARC, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
 }
 
-// openArchiveDir opens a directory for WARC files of a mode, and makes it if there is none.
+// openArchiveDir opens a directory for WARC files, and creates it if it is missing;
+// mode is the mode of the files.
 func openArchiveDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error) {
 	if c != nil {
 		return c.directory(name, mode)

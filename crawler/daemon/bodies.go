@@ -19,8 +19,8 @@ type bodies struct {
 // unfinished is where bodies are until they are whole.
 const unfinished = "new"
 
-// openBodies returns the directory, without what a crash left unfinished. New files have
-// the mode.
+// openBodies opens the directory, and removes unfinished files of a crash. New files
+// get the mode.
 func openBodies(dir string, mode fs.FileMode) (bodies, error) {
 	b := bodies{dir, mode}
 	err := os.RemoveAll(b.path(unfinished))

@@ -99,7 +99,7 @@ func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
 	}
 	valid := brakeHost
 	if b.lift {
-		valid = hostName // a brake of before may have any
+		valid = hostName // a brake of an older version may have any name
 	}
 	host, ok := valid(name)
 	if !ok {

@@ -61,8 +61,8 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 const maxLabel, maxHostName = 63, 253
 
 // brakeHost returns the canonical name of a host, and false if no server can have the
-// name s: a brake on it would hold nothing, and who set it would believe it does. A URL is
-// read more kindly: it may contain a line break, which is left out, and empty labels.
+// name s: a brake on it would hold nothing without the operator's knowledge. The URL
+// parser accepts more: it drops line breaks and allows empty labels.
 func brakeHost(s string) (string, bool) {
 	host, ok := hostName(s)
 	isBlank := func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }

@@ -77,7 +77,7 @@ type app struct {
 	bodies   *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
 	log      *slog.Logger
 	memory   func() memoryNow // of the process; nil: see readMemory
-	paused   func(error)      // of outputs that wait for room on the disk, see whenPossible; may be nil
+	paused   func(error)      // called when outputs wait for room on the disk, see whenPossible; may be nil
 }
 
 // main runs the command line args and returns the exit code.

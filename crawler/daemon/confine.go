@@ -12,28 +12,28 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A confinement holds the files that a project names to two directories. It is for
-// projects that come by the API: a caller with a token of the role operate may write a
-// project, but not read or write other files of the daemon's user. Names are checked when
-// the project is, and again whenever a file is opened, by os.Root: what changes in
-// between, a symbolic link for example, does not lead out. A nil *confinement does not
-// confine.
+// A confinement restricts the files that a project names to two directories. It applies
+// to projects that come by the API: a caller with a token of the role operate may write
+// a project, but must not read or write other files of the daemon's user. Names are
+// checked with the project, and os.Root checks them again at each open, so that a later
+// change, such as a symbolic link, does not lead out. A nil *confinement allows
+// everything.
 type confinement struct {
 	output string // outputs are below it, or below home
-	files  string // what is read is below it
+	files  string // inputs are below it
 	home   string // the project's own directory
-	data   string // the daemon's directory: nothing is written there but below home
-	folder string // of project files: nothing is written to it
+	data   string // the daemon's directory: the project writes there only below home
+	folder string // of project files: the project writes nothing to it
 
 	private bool                    // the project may reach into private networks
-	known   func(path string) bool  // whether the project has begun the file
-	note    func(path string) error // notes on the disk that the project begins the file
+	known   func(path string) bool  // reports whether the project has begun the file
+	note    func(path string) error // records on the disk that the project begins the file
 }
 
 // errEscapes refuses a path that is not below the directory that holds it.
-var errEscapes = errors.New("it is outside of the directory that projects of the API are held to")
+var errEscapes = errors.New("it is outside of the directory that projects of the API may use")
 
-// admits reports whether c lets a project use a path, as far as the name tells.
+// admits reports whether c lets a project use a path, judged by its name.
 func (c *confinement) admits(use pathUse, path string) bool {
 	if use == inputFile {
 		return within(path, c.files)
@@ -41,8 +41,8 @@ func (c *confinement) admits(use pathUse, path string) bool {
 	return within(path, c.home) || within(path, c.output)
 }
 
-// open opens a file to be read. In a confinement it is a regular file below the
-// directory for such files; symbolic links may lead from one place there to another.
+// open opens a file for reading. In a confinement the file must be a regular file below
+// the input directory; symbolic links may lead from one place there to another.
 func (c *confinement) open(name string) (*os.File, error) {
 	if c == nil {
 		return os.Open(name)
@@ -56,8 +56,8 @@ func (c *confinement) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	// A pipe, which open would wait for, is refused before; another file in its place
-	// is noticed after.
+	// A pipe, whose open would block, is refused here; the check after the open notices
+	// a file that replaced this one.
 	info, err := root.Stat(rel)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *confinement) open(name string) (*os.File, error) {
 	return mustBeSame(f, info)
 }
 
-// mustBeSame returns f, unless it is another file than info is of.
+// mustBeSame returns f, or an error if f is not the file that info describes.
 func mustBeSame(f *os.File, info fs.FileInfo) (*os.File, error) {
 	now, err := f.Stat()
 	if err == nil && !os.SameFile(now, info) {
@@ -84,7 +84,8 @@ func mustBeSame(f *os.File, info fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// begin notes that a file of lines is begun, unless it is there already: see mayContinue.
+// begin records that the project begins a file of lines, unless the file exists: see
+// mayContinue.
 func (c *confinement) begin(name string, dir lineDir) error {
 	if c == nil || c.known(name) {
 		return nil
@@ -95,9 +96,10 @@ func (c *confinement) begin(name string, dir lineDir) error {
 	return c.note(name)
 }
 
-// mayContinue refuses to append to a file that is not an output of the project. It is
-// one if the project has begun it. Before that was noted, projects began files too: what
-// is in the project's own directory and begins with a line of output is one of these.
+// mayContinue refuses to append to a file that is not an output of the project. A file
+// that the project has begun is one. So is a file in the project's own directory that
+// begins with a line of output: projects of older versions began files without a
+// record.
 func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.known(name) {
 		return nil
@@ -112,8 +114,8 @@ func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 		"move it away, name another file, or put the project file into %s by hand", name, c.folder)
 }
 
-// mayArchive refuses a directory with an unfinished WARC file that is not of the project:
-// to open the directory cuts such files, and removes those that hold no record.
+// mayArchive refuses a directory with an unfinished WARC file of another project:
+// opening the directory would cut such files, and remove those without a record.
 func (c *confinement) mayArchive(name string, dir *os.Root) error {
 	if c == nil || within(name, c.home) || c.known(name) {
 		return nil
@@ -129,9 +131,9 @@ func (c *confinement) mayArchive(name string, dir *os.Root) error {
 	return c.note(name)
 }
 
-// directory opens a directory to be written to. Below the one that holds the project,
-// no symbolic link is followed, and each missing directory is made for files of a mode; 0:
-// none is made.
+// directory opens a directory for writing. Below the directory that confines the
+// project it follows no symbolic link, and creates missing directories for files of the
+// given mode; with mode 0 it creates none.
 func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, error) {
 	base := c.output
 	if within(name, c.home) {
@@ -165,8 +167,8 @@ func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, erro
 	return dir, nil
 }
 
-// stepInto opens the directory of that name in dir, and closes dir. It follows no symbolic
-// link. With an error, it returns dir, open.
+// stepInto opens the directory called name in dir, and closes dir. It follows no
+// symbolic link. If it returns an error, it also returns dir, still open.
 func stepInto(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	next, err := openDirectory(dir, name, create)
 	if err != nil {
@@ -175,8 +177,8 @@ func stepInto(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	return next, dir.Close()
 }
 
-// openDirectory opens a directory in another, and makes it for files of the mode create,
-// unless that is 0, if there is none.
+// openDirectory opens a directory in another. It creates a missing one for files of the
+// mode create, unless create is 0.
 func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if create != 0 && errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +195,7 @@ func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, err
 		return nil, err
 	}
 	if !info.IsDir() {
-		err := errors.New("it is no directory; a symbolic link is not followed here")
+		err := errors.New("it is not a directory; symbolic links are not followed here")
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	next, err := dir.OpenRoot(name)
@@ -210,7 +212,7 @@ func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, err
 	return next, nil
 }
 
-// mayWriteTo refuses the daemon's own directories, by whatever name they were reached.
+// mayWriteTo refuses the daemon's own directories, whatever path led to them.
 func (c *confinement) mayWriteTo(dir *os.Root) error {
 	here, err := dir.Stat(".")
 	if err != nil {

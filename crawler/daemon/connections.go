@@ -15,7 +15,7 @@ type connections struct {
 	strangerTime                        Duration
 }
 
-// The defaults where descriptors are not scarce.
+// The defaults for processes with enough descriptors.
 const (
 	defaultTrusted      = 4096
 	defaultStrangers    = 1024
@@ -56,8 +56,8 @@ func (c *connections) check() error {
 	return nil
 }
 
-// withDefaults returns the limits for a process that may have so many files open; 0
-// stands for any number.
+// withDefaults returns the limits for a process that may open so many files; 0 means
+// unlimited.
 func (c *connections) withDefaults(files uint64) connections {
 	set := *c
 	for _, l := range []struct {

@@ -41,7 +41,7 @@ type start struct {
 	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRun        dryRun
 	confined      *confinement // of the files that the project names
-	known         knownFiles   // what the state says of the files of output
+	known         knownFiles   // how much of each output file is on the disk, by the state
 	flags         []*pflag.Flag
 }
 

@@ -35,8 +35,9 @@ func (d *draft) decode() error {
 	return d.value(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
 }
 
-// tokenize returns the tokens of a YAML text, or how it exceeds the limits within which
-// the parser is safe. aliases is what an anchor, an alias or a tag is answered with.
+// tokenize returns the tokens of a YAML text, or an error if the text exceeds the
+// limits within which the parser is safe. aliases is the error text for an anchor, an
+// alias or a tag.
 func tokenize(text, aliases string) (token.Tokens, *excess) {
 	if over := checkYAMLText(text); over != nil {
 		return nil, over

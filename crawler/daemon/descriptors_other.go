@@ -2,5 +2,5 @@
 
 package daemon
 
-// maxDescriptors returns 0: there is no limit that a process can read.
+// maxDescriptors returns 0: the limit is unknown on this system.
 func maxDescriptors() uint64 { return 0 }

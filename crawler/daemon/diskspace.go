@@ -2,7 +2,7 @@ package daemon
 
 import "sync"
 
-// A roomWait says whether files wait for room on the disk.
+// A roomWait records which files wait for room on the disk.
 type roomWait struct {
 	mu      sync.Mutex // guards the fields below
 	waiting int        // writes of outputs that wait
@@ -10,8 +10,8 @@ type roomWait struct {
 	state   error      // why the state cannot be written; nil: it can
 }
 
-// ofOutput takes note that a write of an output waits, or, if err is nil, that one
-// that waited has ended to.
+// ofOutput records that a write of an output waits, or, if err is nil, that it no
+// longer waits.
 func (s *roomWait) ofOutput(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,16 +23,16 @@ func (s *roomWait) ofOutput(err error) {
 	s.output = err
 }
 
-// ofState takes note that the state cannot be written, or, if err is nil, that it can
-// again.
+// ofState records that the state cannot be written, or, if err is nil, that it can be
+// written again.
 func (s *roomWait) ofState(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = err
 }
 
-// why returns what waits for room, nil if nothing does. A state that cannot be written
-// for another reason is not a shortage: its project fails.
+// why returns the error of a file that waits for room; nil if no file waits. Another
+// failure of the state is not a shortage: it makes the project fail.
 func (s *roomWait) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ type edition struct {
 	project  Project      // with the paths of the daemon
 	confined *confinement // of the files that the project names; nil: the file did not come by the API
 	roots    []decorum.URL
-	keys     []*botauth.Key // that its requests are signed with, and will be
+	keys     []*botauth.Key // keys that sign the project's requests, now or later
 	loaded   time.Time
 }
 
@@ -25,8 +25,8 @@ type edition struct {
 // daemon says where its state is.
 var defaultStore = DefaultProject().Store.Path
 
-// edit reads the text of a project's file, and says what is wrong with it. byAPI says
-// that the text came by the API.
+// edit parses the text of a project file and validates it. byAPI says that the text
+// came by the API.
 func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error) {
 	d, err := parseDraft(s.projectFile(name), text)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *supervisor) settle(p *Project) {
 	})
 }
 
-// pathOf returns the absolute path of what a project names.
+// pathOf returns the absolute path of a name in a project.
 func (s *supervisor) pathOf(project string, use pathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
@@ -155,9 +155,9 @@ func (s *supervisor) lastGood(name string) *edition {
 	return ed
 }
 
-// stampOf returns what stands for the text of a project's file, for whether it came by
-// the API, and for the files of seeds and keys that it names as they are now: while it
-// stays the same, nothing changed.
+// stampOf returns a digest of the project file's text, of byAPI, and of the present
+// seed and key files that the project names. An equal stamp means that they are
+// unchanged.
 func stampOf(text []byte, byAPI bool, ed *edition) string {
 	stamp := fmt.Sprint(sumOf(text), " ", byAPI)
 	if ed == nil {

@@ -95,11 +95,11 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 	return v
 }
 
-// refusedPort says why no connection is made to the port of a URL, "" if one is.
+// refusedPort says why visits must not connect to the port of a URL; "" if they may.
 func (q *inquiry) refusedPort(u decorum.URL) string {
 	var rules []collyfetch.ConnectTo
 	for _, rule := range q.project.Fetch.ConnectTo {
-		to, _ := collyfetch.ParseConnectTo(rule) // it has been checked
+		to, _ := collyfetch.ParseConnectTo(rule) // the rule was validated with the project
 		rules = append(rules, to)
 	}
 	var refused *decorum.Error

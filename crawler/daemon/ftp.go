@@ -41,7 +41,7 @@ func (p *Project) refusesSeed(s string) error {
 	return nil
 }
 
-// errNoSeed is what is wrong with a seed that is no URL.
+// errNoSeed is the error for a seed that is not a URL.
 var errNoSeed = errors.New("is not a URL the crawl can visit: expected https://host/path")
 
 // withFTP returns web for http and https, and beside it what fetches ftp: over

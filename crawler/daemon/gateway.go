@@ -19,9 +19,9 @@ import (
 type gateway struct {
 	app      *app
 	api, bot net.Listener // bot: nil if there is none
-	socket   net.Listener // nil if there is none
+	socket   net.Listener // nil: the daemon has no socket
 	limits   connections
-	tls      *tls.Config // of api; nil: none
+	tls      *tls.Config // of api; nil: plain HTTP
 	audit    *api.Audit
 	server   *api.Server
 	daemon   api.Daemon
@@ -66,7 +66,8 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 		Version: decorum.Version(), TLS: g.tls, Limits: way.connections.ofAPI(), Log: g.app.log,
 	})
 	if g.socket, err = d.data.listenSocket(context.Background()); err != nil {
-		// Some file systems have no sockets, and a full disk has no room for one.
+		// Some file systems do not support sockets, and a full disk has no room for
+		// one.
 		g.app.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
 	d.hasSocket = g.socket != nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The modes of what decorum makes: the daemon's user alone can read it. What is there
-// already keeps its mode.
+// The modes of the files and directories that decorum creates: only the daemon's user
+// can read them. Existing ones keep their modes.
 const (
 	privateDir  fs.FileMode = 0o700
 	privateFile fs.FileMode = 0o600
@@ -19,25 +19,25 @@ const (
 // A hold keeps other processes from a directory until it is closed.
 type hold struct {
 	file *os.File // the lock file, which names the process
-	dir  *os.File // the directory itself; nil: it is held for another purpose
+	dir  *os.File // the directory itself; nil: the process already holds it
 }
 
-// Close gives the directory back. Closing the files would do so only when nobody else
-// has them open any more, and so has, for a moment, each process that is started
-// meanwhile.
+// Close releases the directory. It unlocks explicitly: closing the files releases a
+// lock only when no process has them open, and a process being started has copies of
+// them for a moment.
 func (h *hold) Close() error {
 	err := errors.Join(unlock(h.file), h.file.Close())
 	if h.dir != nil {
-		_ = unlock(h.dir) // where directories cannot be locked, this fails; it is closed in any case
+		_ = unlock(h.dir) // fails where directories cannot be locked; the file is closed in any case
 		err = errors.Join(err, h.dir.Close())
 	}
 	return err
 }
 
-// holdDirectory keeps other processes from a directory. It locks a file of that name in
-// it, and the directory itself: somebody may remove the file. what and flag name the
-// directory in errors. held is a directory that this process holds already: if it is the
-// same one, only the file is locked.
+// holdDirectory keeps other processes from a directory. It locks a file in it, and the
+// directory itself, since the file can be removed. what and flag name the directory in
+// errors. held is a directory that this process already holds: if it is the same one,
+// holdDirectory locks only the file.
 func holdDirectory(root *os.Root, name, what, flag, held string) (*hold, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
@@ -65,9 +65,9 @@ func inUseBy(who string, root *os.Root, flag string) error {
 	return fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s", who, root.Name(), flag)
 }
 
-// lockDir locks the directory itself, unless it is held. False says that another process
-// has it. Some file systems, NFS for example, cannot lock a directory: there the lock of
-// the file is all there is.
+// lockDir locks the directory itself, unless this process already holds it. It returns
+// false if another process has the lock. Some file systems, NFS for example, cannot
+// lock a directory: there only the file is locked.
 func (h *hold) lockDir(root *os.Root, held string) (bool, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -93,7 +93,7 @@ func isDirectory(dir *os.File, name string) (bool, error) {
 	return os.SameFile(here, there), nil
 }
 
-// inUse reports whether a process crawls from the directory, as far as can be seen.
+// inUse reports whether a process crawls from the directory, as far as its locks show.
 func (d stateDir) inUse() bool {
 	return isLocked(d.path(lockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
 }
@@ -108,27 +108,27 @@ func isLocked(name string, flag int) bool {
 	defer f.Close()
 	free, err := tryLock(f)
 	if free {
-		_ = unlock(f) // it is closed in any case
+		_ = unlock(f) // the file is closed in any case
 	}
 	return err == nil && !free
 }
 
-// isIdle reports whether processes have worked in the directory, and none does now. It is
-// false where that cannot be seen.
+// isIdle reports whether processes have worked in the directory, but none does now. It
+// returns false where locks cannot be tested.
 func (d stateDir) isIdle() bool {
 	info, err := os.Stat(d.path(lockFile))
 	return err == nil && info.Mode().IsRegular() && hasLocks && !d.inUse()
 }
 
-// noteHolder notes in a lock file which process holds it. It is a help, no more: where it
-// cannot be written, on a full disk for example, no process is named.
+// noteHolder writes into a lock file which process holds it, for messages only: where
+// the write fails, on a full disk for example, messages name no process.
 func noteHolder(f *os.File) {
 	if f.Truncate(0) == nil {
 		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
 }
 
-// holder says which process holds a lock file, as far as it tells.
+// holder names the process that holds a lock file, if the file does.
 func holder(f *os.File) string {
 	text := make([]byte, 20)
 	n, _ := f.ReadAt(text, 0)

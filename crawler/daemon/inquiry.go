@@ -18,8 +18,8 @@ type inquiry struct {
 	scope   *frontier.Scope // nil if it is not known
 	params  *frontier.Params
 	now     time.Time
-	// reachesPrivate says that a project which shares what is known of robots.txt files
-	// may reach into private networks.
+	// reachesPrivate is set if a project that shares the cache of robots.txt files may
+	// reach into private networks.
 	reachesPrivate bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A knownFile is what the state of a crawl says of a file of output.
+// A knownFile is the record of a file of output in the state of a crawl.
 type knownFile struct {
 	bolt.File
 	isKnown bool
@@ -25,8 +25,8 @@ type knownFile struct {
 	log     *slog.Logger
 }
 
-// knownFiles are how much of each file of output is on the disk, as the state of the
-// crawl says. The zero value knows none.
+// knownFiles are the durable lengths of the files of output, by the state of the crawl.
+// The zero value has no lengths.
 type knownFiles struct {
 	dir     stateDir
 	files   []bolt.File
@@ -34,8 +34,8 @@ type knownFiles struct {
 	log     *slog.Logger
 }
 
-// pathOf returns how the state names a file or directory of output: what is in the
-// crawl's directory is named from there, as that may be moved.
+// pathOf returns the name of a file or directory of output in the state. Names below
+// the crawl's directory are relative to it, so that the directory may be moved.
 func (d stateDir) pathOf(name string) string {
 	home, err := filepath.Abs(string(d))
 	full, err2 := filepath.Abs(name)
@@ -48,7 +48,7 @@ func (d stateDir) pathOf(name string) string {
 	return full
 }
 
-// of returns what is known of a file, or directory.
+// of returns the record of a file or directory.
 func (k knownFiles) of(name string) knownFile {
 	path := k.dir.pathOf(name)
 	for _, f := range k.files {
@@ -59,13 +59,13 @@ func (k knownFiles) of(name string) knownFile {
 	return knownFile{log: k.log}
 }
 
-// warc returns what is known of the WARC files in a directory.
+// warc returns the record of the WARC files in a directory.
 func (k knownFiles) warc(dir string) warc.Extent {
 	f := k.of(dir)
 	return warc.Extent{Name: f.Name, Size: f.Size}
 }
 
-// ledger returns what is known of the ledger.
+// ledger returns the record of the ledger.
 func (k knownFiles) ledger(dir string) ledger.Extent {
 	f := k.of(dir)
 	return ledger.Extent{Serial: int(f.Serial), Size: f.Size}
@@ -92,8 +92,8 @@ func (o outputs) files(d stateDir) (files []bolt.File) {
 	return files
 }
 
-// readKnown opens the state of a crawl and returns what it says of the files of output. No
-// process may have the state open.
+// readKnown opens the state of a crawl and returns its records of the files of output.
+// No process may have the state open.
 func (d stateDir) readKnown(p Project, log *slog.Logger) (k knownFiles, err error) {
 	if p.Store.Redis.isUsed() {
 		return d.readLengths(log)
@@ -107,7 +107,7 @@ func (d stateDir) readKnown(p Project, log *slog.Logger) (k knownFiles, err erro
 	return k, nil
 }
 
-// knownBy returns what a state that is open says of the files of output.
+// knownBy returns the records of the files of output in an open state.
 func (d stateDir) knownBy(ctx context.Context, s stores, log *slog.Logger) (k knownFiles, err error) {
 	if s.remote {
 		return d.readLengths(log)
@@ -125,12 +125,13 @@ func (d stateDir) knownBy(ctx context.Context, s stores, log *slog.Logger) (k kn
 	return k, err
 }
 
-// A crawl whose state is in Redis keeps the lengths of its files beside them: several
-// processes work on the state, and each has files of its own.
+// A crawl with its state in Redis keeps the lengths of its files in a file beside them:
+// several processes share the state, and each has its own files.
 const lengthsFile = "lengths.json"
 
-// lengthsEvery is how often that file is written at most. One that is behind lets more
-// be cut, and nothing be missed: what is on the disk is whole.
+// lengthsEvery is the shortest time between two writes of that file. A length that is
+// too low only allows a longer cut; no loss goes unnoticed, because the bytes on the
+// disk are whole.
 const lengthsEvery = time.Second
 
 // lengths keeps how much of each file is on the disk, in a file.
@@ -164,8 +165,8 @@ func (l *lengths) keep() error {
 	return nil
 }
 
-// readLengths returns what lengths kept. Whether the crawl ended in order is not known:
-// all is checked.
+// readLengths returns the lengths that keep wrote. It cannot know whether the crawl
+// ended in order, so all lines are checked.
 func (d stateDir) readLengths(log *slog.Logger) (k knownFiles, err error) {
 	k = knownFiles{dir: d, unclean: true, log: log}
 	text, err := os.ReadFile(d.path(lengthsFile))
@@ -176,7 +177,7 @@ func (d stateDir) readLengths(log *slog.Logger) (k knownFiles, err error) {
 		err = json.Unmarshal(text, &k.files)
 	}
 	if err != nil {
-		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the ends of the files of output are mended without it",
+		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl mends the ends of its files of output without it",
 			d.path(lengthsFile), err)
 	}
 	return k, nil

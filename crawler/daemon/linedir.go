@@ -9,14 +9,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A lineDir is the directory of a file of lines and of the full ones beside it. Files in
-// it are named without their directory.
+// A lineDir is the directory of a file of lines and of the full files beside it. Its
+// methods take names relative to the directory.
 type lineDir struct {
 	path string
-	root *os.Root // of a project that is confined; nil: names are resolved as the system does
+	root *os.Root // of a confined project; nil: the system resolves names
 }
 
-// openLineDir opens the directory of the file called name, as c allows.
+// openLineDir opens the directory of the file called name, within c.
 func openLineDir(c *confinement, name string) (lineDir, error) {
 	d := lineDir{path: filepath.Dir(name)}
 	if c == nil {
@@ -27,8 +27,8 @@ func openLineDir(c *confinement, name string) (lineDir, error) {
 	return d, err
 }
 
-// openFile is os.OpenFile in the directory. What is there already and is no regular
-// file is not opened in a confinement.
+// openFile is os.OpenFile in the directory. In a confinement it opens an existing file
+// only if it is a regular file.
 func (d lineDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if d.root == nil {
 		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
@@ -37,13 +37,13 @@ func (d lineDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, er
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if flag&os.O_CREATE != 0 {
-			flag |= os.O_EXCL // a link that appears meanwhile is not followed
+			flag |= os.O_EXCL // do not follow a link that appears in the meantime
 		}
 		return d.root.OpenFile(name, flag, perm)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errors.New("it is no regular file")}
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errors.New("it is not a regular file")}
 	}
 	f, err := d.root.OpenFile(name, flag, perm)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 // begun: see closedFiles. Its methods may be called at the same time.
 type lineFile struct {
 	name    string
-	dir     lineDir     // that name is in
+	dir     lineDir     // the directory of name
 	perm    fs.FileMode // of the next file
 	max     int64       // bytes; 0: no limit. A line that is longer alone has a longer file
-	regular bool        // and not a pipe or a device, which have no disk to be on
+	regular bool        // false: a pipe or a device, which no disk holds
 
 	tail   disk.Tail
 	mu     sync.Mutex // of what follows
@@ -41,9 +41,9 @@ func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFil
 	}
 }
 
-// openLines opens a file of lines, as c allows, and makes it if there is none, with the
-// mode. Full files are followed by new ones of the mode that it has. A torn line at its end is cut.
-// known says how much of it is on the disk.
+// openLines opens a file of lines within c, and creates it with the mode if it is
+// missing. Files that follow a full one get its mode. openLines cuts a torn line at the
+// end. known says how much of the file is on the disk.
 func openLines(
 	c *confinement, name string, limit int64, mode fs.FileMode, known knownFile,
 ) (_ *lineFile, err error) {
@@ -60,8 +60,8 @@ func openLines(
 	if limit > 0 && missing == nil && !info.Mode().IsRegular() {
 		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
-	// The name is noted before the file is made: a crash between the two must not leave a
-	// file that the project may not continue.
+	// Record the name before the file is created: a crash between the two must not
+	// leave a file that the project may not continue.
 	if err := c.begin(name, dir); err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func openLines(
 	return f, nil
 }
 
-// openedLines is openLines with the file open: it sees that the file may be written to,
-// and makes its end fit for that.
+// openedLines is openLines for an open file: it checks that the file is writable, and
+// repairs its end.
 func openedLines(
 	c *confinement, dir lineDir, name string, limit int64, file *os.File, known knownFile,
 ) (*lineFile, error) {
@@ -121,7 +121,7 @@ func (f *lineFile) mend(known knownFile) error {
 	switch {
 	case !known.isKnown:
 		err = cutTornLine(f.file)
-	case int64(f.serial) > known.Serial: // it was begun after that, and what was known got its own name
+	case int64(f.serial) > known.Serial: // a later file: the one that known describes is full and has its own name
 		known.Size = 0
 		fallthrough
 	default:

@@ -31,7 +31,7 @@ func closedFiles(name string) ([]closedFile, error) {
 	return closedFilesIn(lineDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
-// closedFilesIn is closedFiles in a directory that is open.
+// closedFilesIn is closedFiles for an open directory.
 func closedFilesIn(dir lineDir, name string) ([]closedFile, error) {
 	entries, err := dir.entries()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func (f *lineFile) next() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // umask must not take from what the first had
+	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // the umask must not remove bits of the first file's mode
 		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
 	f.file, f.size, f.whole = file, 0, 0

@@ -14,16 +14,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// longestLine is how many bytes a line of output has at most, by far.
+// longestLine is far more bytes than any line of output has.
 const longestLine = 64 << 20
 
-// mendLines is what to do about a file of lines that is damaged.
+// mendLines says what to do about a damaged file of lines.
 const mendLines = "restore it from a backup, or move it away to begin another (the visits in it are not made again)"
 
-// mendBehind makes a file whole of which so much as known.Size is known to be on the
-// disk. That much must be there. After an unclean stop every line in it is checked;
-// what is behind is cut at the first line that is not a whole one of output, and what
-// is left of it is written again: see disk.Rewrite.
+// mendBehind repairs the end of a file whose first known.Size bytes are on the disk.
+// These bytes must be there. After an unclean stop it checks every line in them, cuts
+// the rest at the first line that is not a whole line of output, and writes what
+// remains of the rest again: see disk.Rewrite.
 func (f *lineFile) mendBehind(known knownFile) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -31,12 +31,12 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	}
 	size := info.Size()
 	switch {
-	case size == 0: // emptied, or begun: nothing can be wrong with it
+	case size == 0: // the file is empty or new
 		return nil
 	case size < known.Size:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
 			f.name, size, known.Size, mendLines)
-	case !known.unclean: // all was synced; what is behind, another program has written
+	case !known.unclean: // all was synced; another program wrote the rest
 		return cutTornLine(f.file)
 	}
 	if err := f.checkLines(known.Size); err != nil {
@@ -57,8 +57,8 @@ func (f *lineFile) mendBehind(known knownFile) error {
 	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, known.Size, end.size)
 }
 
-// checkLines returns an error unless the first lines of the file, of so many bytes
-// together, are whole.
+// checkLines returns an error unless the lines in the first size bytes of the file are
+// whole.
 func (f *lineFile) checkLines(size int64) error {
 	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isAnyLine)
 	if err == nil && end.size < size {
@@ -70,7 +70,7 @@ func (f *lineFile) checkLines(size int64) error {
 // A lineEnd is the end of the whole lines of a file.
 type lineEnd struct{ size, lines int64 }
 
-// wholeLines returns the end of the lines before the first that has no line end, or that
+// wholeLines returns the end of the lines before the first that has no line end or that
 // is does not accept.
 func wholeLines(r io.Reader, is func(line []byte) bool) (end lineEnd, err error) {
 	lines := bufio.NewReaderSize(r, 256<<10)
@@ -105,8 +105,8 @@ func isOurLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(lineHead)) && json.Valid(line)
 }
 
-// isAnyLine reports whether a line is one of output, or of text that somebody else
-// has put into the file.
+// isAnyLine reports whether a line is a line of output, or text that another program
+// has written.
 func isAnyLine(line []byte) bool {
 	if bytes.HasPrefix(line, []byte(lineHead)) {
 		return json.Valid(line)
@@ -114,24 +114,25 @@ func isAnyLine(line []byte) bool {
 	return utf8.Valid(line) && bytes.IndexByte(line, 0) < 0
 }
 
-// onDisk returns how much of the file is on the disk; false if it is on none.
+// onDisk returns how much of the file is on the disk; false if the output is not a
+// regular file.
 func (f *lineFile) onDisk() (serial, size int64, ok bool) {
 	if f == nil || !f.regular {
 		return 0, 0, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.file == nil { // it is full, and the next is not begun
+	if f.file == nil { // the file is full, and the next one does not exist yet
 		return int64(f.serial) + 1, 0, true
 	}
 	size = f.tail.OnDisk(f.file)
-	if info, err := f.file.Stat(); err != nil || info.Size() < size { // another program has emptied it
+	if info, err := f.file.Stat(); err != nil || info.Size() < size { // another program has emptied the file
 		size = 0
 	}
 	return int64(f.serial), size, true
 }
 
-// logger returns where it is said what was cut.
+// logger returns the logger for cuts.
 func (k knownFile) logger() *slog.Logger {
 	if k.log == nil {
 		return slog.Default()

@@ -158,8 +158,8 @@ func (s *Server) health(http.ResponseWriter, *http.Request) (reply, error) {
 	return reply{body: Health{Status: "ok"}}, nil
 }
 
-// ready answers 503 while a project does not run that should. Anybody may call it, so
-// the status names no project; a caller who may read gets each reason.
+// ready answers 503 while a project that should run does not. The call needs no token,
+// so the status names no project; a caller who may read gets each reason.
 func (s *Server) ready(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	err := s.d.Ready(r.Context())
 	if err == nil {
@@ -178,7 +178,7 @@ func (s *Server) ready(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	return reply{status: http.StatusServiceUnavailable, body: h}, nil
 }
 
-// joined returns the errors that errors.Join made err of; err itself if it did not.
+// joined returns the errors that errors.Join joined into err; otherwise err itself.
 func joined(err error) []error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return all.Unwrap()

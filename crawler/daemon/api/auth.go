@@ -66,8 +66,8 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// caller returns who makes a call, and trusts the connection of a caller that it
-// knows. Its error is for who presents a token that is none.
+// caller identifies the caller of a call, and trusts the connection if it knows the
+// caller. It returns an error for an invalid token.
 func (s *Server) caller(r *http.Request) (Caller, error) {
 	c, err := s.identify(r)
 	if c != (Caller{}) {

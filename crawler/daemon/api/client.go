@@ -21,7 +21,7 @@ const longestAnswer = 256 << 20
 // called at the same time. What the daemon refuses is a *Problem.
 type Client struct {
 	Server string       // as http://127.0.0.1:8470
-	Token  string       // of a role that may; empty: HTTP reaches the daemon by its socket
+	Token  string       // of a role that may make the calls; empty: HTTP uses the daemon's socket
 	HTTP   *http.Client // nil: http.DefaultClient
 }
 

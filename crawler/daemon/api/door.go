@@ -28,9 +28,9 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// demandTLS has browsers come by TLS only for a year (RFC 6797), once they have. On
-// localhost it says nothing: what else is served there, on other ports, may have no TLS.
-// Browsers ignore it for addresses.
+// demandTLS makes browsers use only TLS for a year (RFC 6797) after their first visit
+// by TLS. It does nothing on localhost, where services on other ports may have no TLS.
+// Browsers ignore the header for addresses.
 func demandTLS(h http.Header, r *http.Request) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -42,8 +42,8 @@ func (s *Server) events(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	}}, nil
 }
 
-// streamsFor returns how many streams there may be for one of a role to begin. A quarter
-// is for the role operate alone: callers who may only read cannot take them all.
+// streamsFor returns how many streams may exist when a caller of a role begins one. A
+// quarter is reserved for the role operate, so that readers cannot take them all.
 func (s *Server) streamsFor(role Role) int {
 	if role == Operate {
 		return s.cfg.Streams

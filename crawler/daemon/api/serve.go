@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// How patient the server is, with strangers less (connlimit.Limits.StrangerTime). What
-// streams has deadlines of its own.
+// The time limits of the server. Strangers have shorter ones
+// (connlimit.Limits.StrangerTime), and event streams set their own deadlines.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = time.Minute
@@ -39,7 +39,7 @@ func (s *Server) ServeSocket(ctx context.Context, l net.Listener) error {
 	h.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		return context.WithValue(ctx, socketKey{}, true)
 	}
-	// A connection beyond the limit waits: all callers are the operator's.
+	// a connection beyond the limit waits: every caller is the operator
 	l = netutil.LimitListener(s.limiter.Unlimited(l), socketConnections)
 	return s.serveUntil(ctx, h, func() error { return h.Serve(l) })
 }
@@ -88,8 +88,8 @@ func (s *Server) answer(h *http.Server, l net.Listener) error {
 	return h.ServeTLS(l, "", "")
 }
 
-// NewHTTPServer returns a server with limits that suit small answers to anybody. It
-// tells a connection of connlimit when a request of it begins and ends.
+// NewHTTPServer returns a server with limits for small answers to any caller. It tells
+// each connlimit.Conn when a request begins and ends.
 func NewHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connlimit.Of(r.Context())

@@ -15,7 +15,7 @@ import (
 const (
 	sessionCookie = "decorum_session"
 	sessionFor    = 12 * time.Hour // how long a browser stays logged in
-	mostSessions  = 100            // of one token at a time; its own that ends first gives way
+	mostSessions  = 100            // of one token at a time; a new one replaces the token's session that ends first
 )
 
 // sessions are the browsers that are logged in, by the hash of their id. They are
@@ -43,9 +43,9 @@ func (s *sessions) begin(c Caller, now time.Time) string {
 	return id
 }
 
-// makeRoom drops the session of a caller that ends first, if the caller has as many as
-// may be. Those of other callers stay: who may only read must not be able to end what an
-// operator does. It requires the lock.
+// makeRoom drops the caller's session that ends first if the caller has mostSessions.
+// It keeps the sessions of other callers, so that a reader cannot end an operator's
+// session. It requires the lock.
 func (s *sessions) makeRoom(c Caller) {
 	var first [sha256.Size]byte
 	count := 0
@@ -63,9 +63,9 @@ func (s *sessions) makeRoom(c Caller) {
 	}
 }
 
-// cookieName returns the name of the session's cookie. Over TLS a browser takes the one
-// that begins with __Host- only from this host, for all of its paths, and over TLS
-// (RFC 6265bis): no other server of the domain can plant one.
+// cookieName returns the name of the session's cookie. Over TLS a browser accepts a
+// cookie whose name begins with __Host- only from this host, for all of its paths, and
+// over TLS (RFC 6265bis), so that no other server of the domain can plant one.
 func cookieName(r *http.Request) string {
 	if r.TLS != nil {
 		return "__Host-" + sessionCookie
