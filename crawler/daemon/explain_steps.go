@@ -200,9 +200,13 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 
 // hostOf returns what is known of a host, nil if the crawl has not met it.
 func (q *inquiry) hostOf(ctx context.Context, name string) (*surveyed, error) {
-	hosts, err := q.hosts(ctx, name, func(*storage.OriginInfo) {})
-	if h := hosts[name]; h != nil && err == nil {
-		return h, q.explainHold(ctx, h)
+	origins, err := q.originsOf(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	h, err := q.readHost(ctx, origins)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return h, q.explainHold(ctx, h)
 }

@@ -131,9 +131,11 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 		return nil, err
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
-		var origins []decorum.Origin
-		hosts, err := q.hosts(ctx, asked, func(o *storage.OriginInfo) { origins = append(origins, o.Origin) })
-		h := hosts[asked]
+		origins, err := q.originsOf(ctx, asked)
+		if err != nil {
+			return err
+		}
+		h, err := q.readHost(ctx, origins)
 		if h == nil || err != nil {
 			return cmp.Or(err, notMet(name, host))
 		}

@@ -67,18 +67,42 @@ func manyHosts(t testing.TB, n int) *inquiry {
 	return &inquiry{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: now}
 }
 
+// heldHosts returns all hosts of a crawl, and calls also with each of their origins.
+func heldHosts(t *testing.T, q *inquiry, also func(*storage.OriginInfo)) map[string]*surveyed {
+	t.Helper()
+	hosts := map[string]*surveyed{}
+	err := q.store.Origins(t.Context(), func(o storage.OriginInfo) bool {
+		name := o.Origin.Host()
+		if hosts[name] == nil {
+			h := q.newHost(name, &o.Host)
+			hosts[name] = &h
+		}
+		hosts[name].addOrigin(&o, q.now)
+		also(&o)
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hosts {
+		q.finish(h)
+	}
+	return hosts
+}
+
 // heldReport returns the report of a crawl whose hosts are all in memory.
 func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	t.Helper()
 	var parked []decorum.Origin
 	longest := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
 	r := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: longest}
-	hosts, err := q.hosts(t.Context(), "", func(o *storage.OriginInfo) {
+	hosts := heldHosts(t, q, func(o *storage.OriginInfo) {
 		r.Origins++
 		if o.Parked > 0 {
 			parked = append(parked, o.Origin)
 		}
 	})
+	var err error
 	for _, o := range parked {
 		err = errors.Join(err, q.judgeParked(t.Context(), o, hosts[o.Host()]))
 	}

@@ -106,17 +106,22 @@ func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*su
 
 // oneHost calls done with the host of that name, if the crawl has met it.
 func (q *inquiry) oneHost(ctx context.Context, name string, done func(*surveyed)) error {
-	var origins []decorum.Origin
-	err := storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
-		if o.Host() == name {
-			origins = append(origins, o)
-		}
-		return true
-	})
+	origins, err := q.originsOf(ctx, name)
 	if err != nil {
 		return err
 	}
 	return q.revisitHost(ctx, origins, true, done)
+}
+
+// originsOf returns the origins of a host: none if the crawl has not met it.
+func (q *inquiry) originsOf(ctx context.Context, host string) (origins []decorum.Origin, err error) {
+	err = storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
+		if o.Host() == host {
+			origins = append(origins, o)
+		}
+		return true
+	})
+	return origins, err
 }
 
 // sightings adds what was not queued as it was found.
@@ -128,43 +133,6 @@ func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (er
 	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
 	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
 	return err
-}
-
-// hosts asks the store about all hosts, or the only one that is named, and calls
-// also with each of their origins. Parked URLs are not judged, and what the gate
-// has to say of holds is left to explainHold.
-func (q *inquiry) hosts(ctx context.Context, only string, also func(*storage.OriginInfo)) (map[string]*surveyed, error) {
-	counts, err := q.store.Counts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if only != "" {
-		counts.Hosts = 1
-	}
-	hosts := make(map[string]*surveyed, counts.Hosts)
-	var room []surveyed // many at a time: there may be very many
-	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
-		name := o.Origin.Host()
-		if only != "" && name != only {
-			return true
-		}
-		h := hosts[name]
-		if h == nil {
-			if len(room) == 0 {
-				room = make([]surveyed, min(len(hosts)+1, 1024))
-			}
-			h, room = &room[0], room[1:]
-			*h = q.newHost(name, &o.Host)
-			hosts[name] = h
-		}
-		h.addOrigin(&o, q.now)
-		also(&o)
-		return true
-	})
-	for _, h := range hosts {
-		q.finish(h)
-	}
-	return hosts, err
 }
 
 // newHost begins the report on a host with what is remembered of it.

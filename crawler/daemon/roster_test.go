@@ -156,10 +156,7 @@ func BenchmarkHosts(b *testing.B) {
 func TestRosterReadsHosts(t *testing.T) {
 	const hosts = mostHeldHosts + 500
 	q := manyHosts(t, hosts)
-	want, err := q.hosts(t.Context(), "", func(*storage.OriginInfo) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := heldHosts(t, q, func(*storage.OriginInfo) {})
 	r, err := q.roster(t.Context())
 	if err != nil || len(r.hosts) != hosts || len(r.whole) != mostHeldHosts || len(r.others) == 0 {
 		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.whole), len(r.others), err)
