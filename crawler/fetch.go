@@ -56,9 +56,9 @@ func (b ByScheme) Finish(t Ticket) {
 // (Unticketed, Forbidden, NotDue) or if the visit failed on this machine (Local),
 // else Unreachable; but InDoubt if the request must not be sent twice, and was sent.
 //
-// A visit whose error is of Kind Local is not charged to its host: it is no attempt
-// at the page, no failure of the host and no outage of its robots.txt. The URL goes
-// back to its queue.
+// A visit whose error is of Kind Local is not charged to its host: it does not count as
+// an attempt at the page, a failure of the host or an outage of its robots.txt. The URL
+// goes back to its queue.
 func NoAnswer(t Ticket, cause error) error {
 	kind := decorum.Unreachable
 	for _, ours := range []decorum.Kind{

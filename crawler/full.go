@@ -7,11 +7,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// fullRest is how long a URL waits for which there was no memory before its request was
+// fullRest is how long a URL waits after its visit got no memory before its request was
 // sent.
 const fullRest = 5 * time.Second
 
-// countFull counts a visit that got no memory for its body, and logs the first of many.
+// countFull counts a visit that got no memory for its body, and logs the first of a
+// series.
 func (c *Crawler) countFull(v *Visit) {
 	var full *bodymem.Full
 	if !errors.As(v.Err, &full) {

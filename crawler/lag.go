@@ -11,21 +11,22 @@ import (
 const lagTick = 100 * time.Millisecond
 
 // A machine was too busy for a visit if timers were late for lagShare of the visit's
-// time, and for lagLeast in sum: less makes no visit time out whose time is reasonable.
-// On 2 processors that are idle the share is below 0.01, with 8 other processes that
-// compute it is 0.1, with 64 busy goroutines 0.2, with 500 of them 0.5.
+// time, and for at least lagLeast in total: a shorter lag makes no visit with a
+// reasonable time limit time out. On 2 idle processors the share is below 0.01; with 8
+// other computing processes it is 0.1, with 64 busy goroutines 0.2, with 500 of them
+// 0.5.
 const (
 	lagShare = 0.1
 	lagLeast = 500 * time.Millisecond
-	// maxExcused is how many time-outs in a row a host is not charged with because the
-	// machine was too busy: on one that always is, dead hosts are found out, too.
+	// maxExcused is how many time-outs in a row are not charged to a host because the
+	// machine was too busy. The limit lets a machine that is always busy find dead
+	// hosts, too.
 	maxExcused = 3
 )
 
-// A lagMeter measures, while visits are under way, how late this process is: by how
-// much its timers fire too late, be it because it has too many goroutines to run or
-// because the machine has other things to do. In a bubble of testing/synctest they are
-// never late.
+// A lagMeter measures, while visits are under way, how late the timers of this process
+// fire, because it has too many goroutines to run or because the machine is busy with
+// other processes. In a bubble of testing/synctest timers are never late.
 type lagMeter struct {
 	mu     sync.Mutex    // guards all that follows
 	visits int           // under way
@@ -34,7 +35,8 @@ type lagMeter struct {
 	timer  *time.Timer
 }
 
-// begin notes that a visit is under way, and returns the lag so far. end must be called.
+// begin records that a visit is under way, and returns the lag so far. The caller must
+// call end.
 func (m *lagMeter) begin() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +46,7 @@ func (m *lagMeter) begin() time.Duration {
 	return m.lag
 }
 
-// end notes that a visit is over, and returns the lag so far.
+// end records that a visit is over, and returns the lag so far.
 func (m *lagMeter) end() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +77,7 @@ func (m *lagMeter) next() {
 	}
 }
 
-// measure adds up to now by how much the tick is late. It requires m.mu.
+// measure adds the lateness of the present tick. It requires m.mu.
 func (m *lagMeter) measure() {
 	if now := time.Now(); now.After(m.due) {
 		m.lag += now.Sub(m.due)
@@ -83,8 +85,8 @@ func (m *lagMeter) measure() {
 	}
 }
 
-// excuse reports whether l's host is not charged with a time-out while this machine is
-// too busy.
+// excuse reports whether a time-out of l's host is not charged to it, because this
+// machine is too busy.
 func (ms *memos) excuse(l storage.Lease) bool {
 	m := ms.of(l)
 	ms.mu.Lock()

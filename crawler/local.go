@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A NetworkFault is the error of a Fetcher that failed on the way to a host, before the
-// host had a part in it: the proxy cannot be reached, say. The crawl pauses for it,
-// unless other hosts answer meanwhile.
+// A NetworkFault is the error of a Fetcher that failed before it reached the host, for
+// example because the proxy is unreachable. The crawl pauses for it unless other hosts
+// answer in the meantime.
 type NetworkFault struct {
 	Why string // for people: "the proxy cannot be reached"
 	Err error  // the cause; may be nil
@@ -30,16 +30,16 @@ func (f *NetworkFault) Error() string {
 // Unwrap returns the cause.
 func (f *NetworkFault) Unwrap() error { return f.Err }
 
-// isLocal reports whether v failed on this machine, so that its URL goes back and
-// its host is not charged. A request that must not be sent twice and may have been
-// sent is in doubt, whoever is to blame.
+// isLocal reports whether v failed on this machine; its URL then returns to the queue
+// and its host is not charged. A request that must not be sent twice and may have been
+// sent stays in doubt, even if this machine is to blame.
 func isLocal(v *Visit) bool {
 	return v.Response == nil && errors.Is(v.Err, decorum.Local) && !errors.Is(v.Err, decorum.InDoubt)
 }
 
-// errnos are the errors of the system that speak of this machine. Of those that are
-// Probable, some hosts are to blame alone: a host that has only addresses of IPv6, say,
-// or one that a firewall on this machine keeps the crawl from.
+// errnos are the system's errors that may be faults of this machine. A Probable one may
+// also be the fault of a single host, for example of one that has only IPv6 addresses,
+// or that a firewall on this machine blocks.
 var errnos = []struct {
 	errno    syscall.Errno
 	evidence politeness.Evidence
@@ -58,14 +58,14 @@ var errnos = []struct {
 	{syscall.EHOSTUNREACH, politeness.Possible, whyManyFail},
 }
 
-// whyManyFail is what is said of a machine where all hosts fail.
+// whyManyFail is the reason given when all hosts fail.
 const whyManyFail = "no host answers"
 
-// evidenceOf returns how likely it is that err is a fault of this machine, and which,
-// and false if it is the host's in any case.
+// evidenceOf returns how likely err is a fault of this machine, and which fault; false
+// if the host is to blame in any case.
 func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
 	var (
-		dns   *net.DNSError // it holds the error of the system as text alone
+		dns   *net.DNSError // wraps the system's error as text only
 		fault *NetworkFault
 	)
 	lookup := errors.As(err, &dns)
@@ -90,14 +90,14 @@ func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
 	return 0, "", false
 }
 
-// isTimeout reports whether err is of a time that was over.
+// isTimeout reports whether err is an expired time limit.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isFamily reports whether err is of an address of one version of IP, for which this
-// machine has no route, while it has one for the other. To find a route sends nothing.
+// isFamily reports whether this machine has no route for the version of IP of the
+// address in err, but has one for the other version. Finding a route sends no packet.
 func isFamily(err error) bool {
 	addr := addrOf(err)
 	if !addr.IsValid() {
@@ -115,7 +115,7 @@ func isFamily(err error) bool {
 	return true
 }
 
-// addrOf returns the address that err says could not be connected to, if it says so.
+// addrOf returns the address that err could not connect to, if err names it.
 func addrOf(err error) netip.Addr {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Addr == nil {

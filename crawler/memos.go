@@ -24,7 +24,7 @@ type hostMemo struct {
 	begun map[uint64]struct{} // of them, by token: first visits to a page
 	full  bool                // see Crawler.setAside
 
-	excused int // time-outs in a row that the host was not charged with: see maxExcused
+	excused int // time-outs in a row that were not charged to the host: see maxExcused
 
 	// saving is full from encoding the memo until the store has it, so that no
 	// older one comes after it: a store that cannot write lets it take long.

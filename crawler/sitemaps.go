@@ -75,8 +75,8 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	return c.recallListed(ctx, r)
 }
 
-// logDamage logs what is wrong with a sitemap: the first of a run as a warning, which many
-// hosts with sitemaps beyond a limit cannot repeat without end.
+// logDamage logs a fault of a sitemap, as a warning only the first time in a run, so
+// that many hosts with sitemaps beyond a limit cannot fill the log with warnings.
 func (c *Crawler) logDamage(ctx context.Context, v *Visit, damage error) {
 	level := slog.LevelInfo
 	if !c.damaged.Swap(true) {
@@ -85,8 +85,8 @@ func (c *Crawler) logDamage(ctx context.Context, v *Visit, damage error) {
 	c.Log.Log(ctx, level, "sitemap is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 }
 
-// errSitemapCut is what is wrong with a sitemap that is longer than the memory for bodies
-// can hold, compressed.
+// errSitemapCut is the fault of a sitemap that, compressed, is longer than the memory
+// for bodies.
 var errSitemapCut = errors.New("it is longer than the memory for bodies can hold (--body-memory)")
 
 // A sitemapReader reads a sitemap as far as it may speak for what it lists.

@@ -230,8 +230,9 @@ func (t Ticket) Keep(x *decorum.Exchange) {
 }
 
 // HoldBody keeps the memory of the answer's body reserved until the visit is over: its
-// handler has returned, and it is archived and recorded. If the ticket is of no Crawler
-// the memory is given back at once. A Fetcher calls it before Fetch returns an answer.
+// handler has returned, and it is archived and recorded. A ticket without a Crawler
+// gives the memory back at once. A Fetcher calls HoldBody before Fetch returns an
+// answer.
 func (t Ticket) HoldBody(s *bodymem.Share) {
 	if t.stub == nil || t.stub.crawl == nil {
 		s.Close()
@@ -240,21 +241,21 @@ func (t Ticket) HoldBody(s *bodymem.Share) {
 	t.stub.share = s
 }
 
-// ChargeBody counts n bytes as the body's that a Fetcher or its callbacks copied of it.
+// ChargeBody counts n bytes that a Fetcher or its callbacks copied of the body.
 func (t Ticket) ChargeBody(n int) {
 	if t.stub != nil {
 		t.stub.share.Charge(int64(n))
 	}
 }
 
-// Streams reports whether the body of the answer is read as a stream, and may be long:
-// that of a sitemap. A Fetcher may then hand it over by KeepBody, and leave it out of the
-// Response.
+// Streams reports whether the answer's body, that of a sitemap, is read as a stream and
+// may be long. A Fetcher may then pass it to KeepBody and leave it out of the Response.
 func (t Ticket) Streams() bool {
 	return t.stub != nil && t.stub.crawl != nil && t.stub.errand && !t.stub.detour && !t.ForRobots()
 }
 
-// KeepBody hands over the body of the answer, before Fetch returns it.
+// KeepBody passes the answer's body to the crawl. Call it before Fetch returns the
+// answer.
 func (t Ticket) KeepBody(p *bodymem.Spool) {
 	if t.stub != nil {
 		t.stub.spool = p

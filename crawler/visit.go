@@ -29,7 +29,7 @@ type Visit struct {
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
 	addr      netip.Addr    // that the request went to; zero: it is not known
-	arrived   bool          // its host may have seen an attempt, though this machine is to blame
+	arrived   bool          // its host may have seen an attempt although this machine is to blame
 	slots     int           // visits at a time that the host may have
 	lag       time.Duration // by which timers were late while it was made
 	before    time.Time     // end of the host's last visit when this one began; zero for its first
@@ -39,9 +39,9 @@ type Visit struct {
 	bodySum   func() [sha256.Size]byte
 	share     *bodymem.Share // what the body holds; nil: it is not counted
 	spool     *bodymem.Spool // the body of a sitemap; nil: it is in Response
-	brokenOff bool           // by us: it says nothing of the server
-	marked    bool           // a request that must not be sent again
-	withheld  bool           // its content was, from its handler
+	brokenOff bool           // the crawl ended it: the server is not to blame
+	marked    bool           // its request must not be sent again
+	withheld  bool           // its handler did not get its content
 	kept      int            // how much of it is not shown, in bytes
 }
 
@@ -97,9 +97,9 @@ func (v *Visit) Bytes() int {
 	return v.kept + len(v.Response.Body)
 }
 
-// OpenBody returns a reader of the answer's body, as it is decoded and as far as it was
-// read. The body of a sitemap may be had by no other way: Response.Body is nil where the
-// Fetcher keeps it compressed. One reader at a time may be used.
+// OpenBody returns a reader of the decoded body, as far as it was read. It is the only
+// access to the body of a sitemap: Response.Body is nil where the Fetcher keeps it
+// compressed. Only one reader at a time may be used.
 func (v *Visit) OpenBody() io.Reader {
 	switch {
 	case v.Response == nil:

@@ -105,14 +105,14 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	return c.visit(ctx, l, clearance, permit, ticket)
 }
 
-// visit makes the visit that a ticket is for, finds out who is to blame if it fails, and
-// follows what comes of it.
+// visit makes the visit of a ticket, decides who is to blame if it fails, and handles
+// its outcome.
 func (c *Crawler) visit(ctx context.Context, l storage.Lease, cl robots.Clearance,
 	permit politeness.Permit, ticket Ticket) (storage.Ack, error) {
 	if f, ok := c.Fetcher.(Finisher); ok {
 		defer f.Finish(ticket)
 	}
-	defer func() { ticket.stub.share.Close() }() // from here on nobody uses the body
+	defer func() { ticket.stub.share.Close() }() // no step after this uses the body
 	v := c.fetch(ctx, l, cl, ticket)
 	entered := c.enterAnswer(ctx, v, ticket)
 	c.blame(ctx, v)
@@ -124,7 +124,7 @@ func (c *Crawler) visit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		return c.turnAway(ctx, v, permit, why)
 	}
 	if isLocal(v) {
-		c.countOut(v.Lease, v.Clearance) // it is made again
+		c.countOut(v.Lease, v.Clearance) // the visit will be repeated
 	}
 	ack, err := c.arrive(ctx, v, permit)
 	return ack, errors.Join(err, entered)

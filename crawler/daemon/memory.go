@@ -2,12 +2,12 @@ package daemon
 
 import "github.com/decorum-crawler/decorum/internal/memlimit"
 
-// pressure returns what refuses new hosts while the memory of the process is nearly
-// used up.
+// pressure returns the Pressure that refuses new hosts while the memory of the process
+// is nearly used up.
 func (a *app) pressure() *memlimit.Pressure { return a.pressureOf(memlimit.Get()) }
 
-// pressureOf returns the pressure against a limit. It logs once for the process that
-// memory is low: how many links are refused, decorum report says.
+// pressureOf returns the Pressure against a limit. It logs low memory once for the
+// process; decorum report gives the number of refused links.
 func (a *app) pressureOf(limit memlimit.Limit) *memlimit.Pressure {
 	warned := false
 	return memlimit.NewPressure(limit, nil, func(low bool, kept, limit int64) {

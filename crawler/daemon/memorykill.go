@@ -12,33 +12,33 @@ import (
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 )
 
-// A daemon that the kernel ends for its memory would be started again, run the same
-// projects, and be ended again, so that no project makes progress. So the daemon
-// keeps a note of its memory. A project that held most of it at two memory kills in
-// a row comes up stopped. A process that was ended otherwise, by SIGKILL, a power
-// loss or a crash, leaves no sign of a memory kill, and stops no project.
+// If the kernel kills a daemon for its memory, the restarted daemon would run the same
+// projects and be killed again, so that no project makes progress. The daemon therefore
+// keeps a note of its memory. A project that held most of it at two memory kills in a
+// row comes up stopped. A process that ended otherwise, by SIGKILL, a power loss or a
+// crash, leaves no sign of a memory kill, and stops no project.
 
 const (
 	memoryFile      = "memory.json"
 	memoryNoteEvery = 2 * time.Second
-	// fullShare is the share of the limit beyond which what a process kept when it
-	// ended is the sign of a memory kill, where the kernel does not count them.
+	// fullShare is the share of the limit above which the memory kept at the end of a
+	// process is the sign of a memory kill, where the kernel does not count them.
 	fullShare = 0.9
-	// killsBeforeStop is at how many memory kills in a row a project must have held
-	// most of the memory to come up stopped.
+	// killsBeforeStop is the number of memory kills in a row at which a project must
+	// have held most of the memory to come up stopped.
 	killsBeforeStop = 2
 )
 
-// A memoryNote is what a daemon notes of its memory while it runs.
+// A memoryNote is the daemon's record of its memory while it runs.
 type memoryNote struct {
 	At       time.Time `json:"at"`
-	Ended    bool      `json:"ended"`              // in order
+	Ended    bool      `json:"ended"`              // the process ended in order
 	Kept     int64     `json:"kept_bytes"`         // see memlimit.Kept
 	Limit    int64     `json:"limit_bytes"`        // 0: unknown
 	OOMKills int64     `json:"oom_kills"`          // of the control group; -1: unknown
 	Largest  string    `json:"largest,omitempty"`  // the project that holds most of the memory
 	Suspect  string    `json:"suspect,omitempty"`  // Largest at the last memory kills
-	Kills    int       `json:"kills_in_a_row"`     // at which Suspect held most
+	Kills    int       `json:"kills_in_a_row"`     // memory kills in a row at which Suspect held most
 	Stopped  string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
 	Before   string    `json:"last_end,omitempty"` // how the process before this one ended
 }
@@ -57,8 +57,8 @@ func readMemory(limit memlimit.Limit) memoryNow {
 	return memoryNow{memlimit.Kept(), limit.Bytes, kills}
 }
 
-// wasMemoryKill reports whether the process that left the note was ended for its
-// memory, and by which sign.
+// wasMemoryKill reports whether the process that left the note ended by a memory kill,
+// and by which sign.
 func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
 	switch {
 	case n == nil || n.Ended:
@@ -71,13 +71,13 @@ func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
 	return "", false
 }
 
-// next returns the note of the process that starts now, given the one that was left
-// (nil: none), and the project that must come up stopped; empty: none must.
+// next returns the note of the starting process, given the previous process's note
+// (nil: none), and the project that must come up stopped; empty: none.
 func (n *memoryNote) next(now memoryNow, at time.Time) (note memoryNote, stop string) {
 	note = memoryNote{At: at, Kept: now.kept, Limit: now.limit, OOMKills: now.oomKills}
 	sign, killed := n.wasMemoryKill(now)
 	if !killed {
-		return note, "" // an end of another kind: what was suspected is not any more
+		return note, "" // the previous process ended otherwise: nothing is suspected any more
 	}
 	note.Before = sign
 	if n.Largest == "" {
@@ -101,12 +101,12 @@ type memoryWatch struct {
 
 	mu     sync.Mutex // guards what follows
 	note   memoryNote
-	failed bool // the last write did, and that was logged
+	failed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryWatch reads the note that the last process left, writes that of this
-// one, and returns the project that must come up stopped; empty: none must. A note
-// that cannot be read is one that says nothing: no project is stopped for it.
+// openMemoryWatch reads the note of the previous process, writes that of this one, and
+// returns the project that must come up stopped; empty: none. It treats an unreadable
+// note as empty: it stops no project for it.
 func openMemoryWatch(
 	file string, read func() memoryNow, log *slog.Logger,
 ) (w *memoryWatch, stop string) {
@@ -123,7 +123,7 @@ func openMemoryWatch(
 	return w, stop
 }
 
-// update notes the memory of now. held is what each project holds, about.
+// update records the present memory. held is about how much each project holds.
 func (w *memoryWatch) update(now time.Time, held map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,12 +132,12 @@ func (w *memoryWatch) update(now time.Time, held map[string]int64) {
 	}
 	m := w.read()
 	w.note.At, w.note.Kept, w.note.Limit = now.UTC(), m.kept, m.limit
-	w.note.OOMKills = m.oomKills // what this process survived was the kill of another
+	w.note.OOMKills = m.oomKills // this process survived: the kernel killed another
 	w.note.Largest = largestOf(held)
 	w.write()
 }
 
-// end notes that the process ends in order.
+// end records that the process ends in order.
 func (w *memoryWatch) end() {
 	if w == nil {
 		return
@@ -148,8 +148,8 @@ func (w *memoryWatch) end() {
 	w.write()
 }
 
-// write replaces the note in the file. It is not synced: a power loss, after which
-// it may be missing, is no memory kill. It requires mu.
+// write replaces the note in the file. It does not sync: a power loss, after which the
+// note may be missing, is not a memory kill. It requires mu.
 func (w *memoryWatch) write() {
 	text, err := json.MarshalIndent(&w.note, "", "  ")
 	if err == nil {
@@ -164,8 +164,8 @@ func (w *memoryWatch) write() {
 	w.failed = err != nil
 }
 
-// largestOf returns the project that holds at least half of what all hold; empty:
-// none does.
+// largestOf returns the project that holds at least half of the memory of all projects;
+// empty: none does.
 func largestOf(held map[string]int64) (largest string) {
 	all := int64(0)
 	for name, n := range held {
@@ -180,14 +180,14 @@ func largestOf(held map[string]int64) (largest string) {
 	return largest
 }
 
-// What a project holds is estimated from what grows: its hosts, the URLs that it
-// has under way with their bodies, and the changes that its store has not written.
+// The memory of a project is estimated from the parts that grow: its hosts, the URLs
+// under way with their bodies, and the unwritten changes of its store.
 const (
 	hostBytes  = 1 << 10
 	visitBytes = 256 << 10
 )
 
-// held returns about how much memory the project holds; 0 if it is not open.
+// held returns the estimated memory of the project; 0 if the project is not open.
 func (r *runner) held() int64 {
 	switch state, _ := r.standingNow(); state {
 	case api.Stopped, api.Failed:
@@ -197,7 +197,7 @@ func (r *runner) held() int64 {
 	return int64(c.Hosts)*hostBytes + int64(c.Leased)*visitBytes
 }
 
-// noteMemory notes the memory of the daemon and who holds most of it.
+// noteMemory records the daemon's memory and the project that holds most of it.
 func (s *supervisor) noteMemory(now time.Time) {
 	held := map[string]int64{}
 	for _, r := range s.all() {
@@ -208,8 +208,8 @@ func (s *supervisor) noteMemory(now time.Time) {
 	s.memoryWatch.update(now, held)
 }
 
-// watchMemory begins to note the memory of the daemon, and has the project come up
-// stopped that held most of it when daemons before were killed.
+// watchMemory starts to record the daemon's memory. A project that held most of it when
+// earlier daemons were killed comes up stopped.
 func (s *supervisor) watchMemory() error {
 	read := s.app.memory
 	if read == nil {
@@ -224,7 +224,7 @@ func (s *supervisor) watchMemory() error {
 	return s.stopForMemory(stop)
 }
 
-// stopForMemory has a project come up stopped, for good, with the reason.
+// stopForMemory makes a project come up stopped for good, with the reason.
 func (s *supervisor) stopForMemory(project string) error {
 	if s.wishes.of(project).State != api.Running {
 		return nil // an operator has stopped or paused it

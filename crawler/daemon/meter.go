@@ -86,8 +86,8 @@ func (m *meter) read() api.Stats {
 	return m.stats()
 }
 
-// machine returns why no visit begins for now, and how many are made at a time because the
-// machine is too busy for more: see crawler.Stats.
+// machine returns why no visit may begin now, and the limit of concurrent visits while
+// the machine is too busy: see crawler.Stats.
 func (m *meter) machine() (paused string, visitLimit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,8 +25,8 @@ type outputs struct {
 	proof   *proof   // nil: none
 }
 
-// openOutputs opens the outputs of a project. s.known says how much of them is on the
-// disk.
+// openOutputs opens the outputs of a project. s.known says how many of their bytes are
+// on the disk.
 func (a *app) openOutputs(p Project, s start) (o outputs, err error) {
 	if o.out, err = a.openOutput(stateDir(p.Store.Path), p, s); err != nil {
 		return outputs{}, err

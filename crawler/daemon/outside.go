@@ -45,7 +45,7 @@ type outside struct {
 
 // A hostLimit is a limit that a host or a domain has reached.
 type hostLimit struct {
-	host   string // the domain where the limit is one of a domain; empty: the whole crawl
+	host   string // the domain for a limit of a domain; empty: the whole crawl
 	reason frontier.Reason
 }
 

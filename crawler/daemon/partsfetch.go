@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// fetchConfig returns how pages are requested, but for cookies. Files of keys are opened
-// as c allows.
+// fetchConfig returns how pages are requested, except for cookies. It opens key files
+// within c.
 func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.userAgent(), From: collyfetch.MailOf(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByte: time.Duration(p.Fetch.FirstByte),

@@ -6,7 +6,7 @@ import "slices"
 type pathUse int
 
 const (
-	stateDirectory pathUse = iota // keeps the state; a project of a daemon cannot choose it
+	stateDirectory pathUse = iota // keeps the state; projects of a daemon cannot set it
 	inputFile                     // is read; in a daemon, relative to the folder of project files
 	outputPlace                   // is written; in a daemon, relative to the project's directory
 )
@@ -15,13 +15,13 @@ const (
 type pathField struct {
 	name string
 	use  pathUse
-	// paths returns pointers to the field's values. A list is copied first: other
+	// paths returns pointers to the field's values. It copies a list first, since other
 	// Projects may share it.
 	paths func(*Project) []*string
 }
 
-// pathFields are all fields of a Project that name files. What a daemon lets a project
-// read and write is decided by this table.
+// pathFields lists all fields of a Project that name files. It decides which of them
+// the daemon confines for reading and for writing.
 var pathFields = []pathField{
 	{"seed_files", inputFile, func(p *Project) []*string { return copiedItems(&p.SeedFiles) }},
 	{"agent.signature.keys", inputFile, func(p *Project) []*string { return copiedItems(&p.Agent.Signature.Keys) }},
@@ -43,8 +43,8 @@ func copiedItems(list *[]string) []*string {
 	return items
 }
 
-// eachPath calls do with every path that p names, and stops at the first fault. Fields
-// that are empty name nothing. Standard output ("-") is no path.
+// eachPath calls do with every path in p, and stops at the first error. It skips empty
+// fields and standard output ("-").
 func (p *Project) eachPath(do func(f pathField, field string, path *string) *fault) *fault {
 	for _, f := range pathFields {
 		for i, path := range f.paths(p) {

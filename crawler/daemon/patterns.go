@@ -18,13 +18,14 @@ const (
 // The size of an instruction of a program, and of a rune in one.
 const instructionSize, runeSize = 40, 4
 
-// A patternBudget is what is left of the limits on patterns.
+// A patternBudget is the unused part of the limits on patterns.
 type patternBudget struct{ patterns, size int }
 
 func newPatternBudget() *patternBudget { return &patternBudget{maxPatterns, maxPatternsSize} }
 
-// compile returns the regular expression of a pattern (RE2). The size of its program is
-// computed from its syntax tree and taken off the budget before it is compiled.
+// compile returns the regular expression of a pattern (RE2). Before it compiles the
+// pattern, it computes the size of the program from the syntax tree and subtracts it
+// from the budget.
 func (b *patternBudget) compile(pattern string) (*regexp.Regexp, error) {
 	if b.patterns--; b.patterns < 0 {
 		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out", maxPatterns)
@@ -63,8 +64,8 @@ func programSize(tree *syntax.Regexp) int {
 }
 
 // treeSize returns how many bytes a part of a pattern takes in a program. The parser
-// refuses repetitions of more than 1000 in all, nested ones multiplied, and trees that
-// are more than 1000 deep.
+// refuses more than 1000 repetitions in all, nested ones multiplied, and trees deeper
+// than 1000.
 func treeSize(re *syntax.Regexp) int {
 	size := 0
 	for _, sub := range re.Sub {

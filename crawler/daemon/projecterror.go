@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A projectError is what is wrong with a project file. Error names the file, the line,
-// the column, the field, and what is expected, and repeats nothing of the file's values:
-// the log and every reader of a daemon see it, and the file may hold passwords, or be a
+// A projectError is an error in a project file. Error names the file, the line, the
+// column, the field, and the expected value, and repeats no value of the file: the log
+// and every reader of a daemon see it, and the file may hold passwords, or be a
 // symbolic link to a file that they may not read. Detail is for the terminal of the
 // operator who names the file.
 type projectError struct {
 	file    string
 	at      place  // zero: the field is not in the file
 	field   string // path of the field; empty: the file as a whole
-	problem string // what reads well after the field; values are in quotes
+	problem string // follows the field in a sentence; values are in quotes
 	excerpt string // the line, and a mark below the column; empty: at is not known
 }
 
@@ -29,8 +29,8 @@ func (e *projectError) Detail() string {
 	return e.where() + plain(shortenQuoted(e.problem)) + e.excerpt
 }
 
-// where says where the error is. Names of headers and hosts, which are part of a field's
-// path, are of the file's author.
+// where returns the place of the error. It includes names of headers and hosts, which
+// are part of a field's path and come from the file.
 func (e *projectError) where() string {
 	at := e.file
 	if e.at.line > 0 {
@@ -39,8 +39,8 @@ func (e *projectError) where() string {
 	return at + ": " + plain(shorten(e.field))
 }
 
-// detailOf returns the text of an error for the operator's terminal: with the details of
-// a project file's error, and with long values shortened.
+// detailOf returns the text of an error for the operator's terminal: with the Detail of
+// a projectError, and with long values shortened.
 func detailOf(err error) string {
 	if err == nil {
 		return ""
@@ -55,8 +55,8 @@ func detailOf(err error) string {
 // maxQuoted is how many bytes of a value an error repeats.
 const maxQuoted = 100
 
-// quoted matches a value in an error: as %q writes it, or as regexp does, up to the
-// last of its marks, since the pattern may have some.
+// quoted matches a value in an error, as %q or regexp writes it, up to the last
+// quotation mark, since a pattern may contain some.
 var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|(?s:`.*`)")
 
 // hideQuoted returns a problem with "…" for each of its values.
@@ -74,7 +74,7 @@ func shortenQuoted(text string) string {
 	})
 }
 
-// shorten returns the first maxQuoted bytes of a text, and a sign that there are more.
+// shorten returns the first maxQuoted bytes of a text, and "…" if it is longer.
 func shorten(text string) string {
 	if len(text) <= maxQuoted {
 		return text
@@ -83,13 +83,13 @@ func shorten(text string) string {
 }
 
 // refuse returns an error at a place of the file, about a field or, if that is empty,
-// the file as a whole. problem has the values of the file in quotes only.
+// about the file as a whole. problem must have the values of the file in quotes only.
 func (d *draft) refuse(at place, field, problem string) error {
 	return &exit{ExitUsage, &projectError{d.file, at, field, problem, d.excerpt(at)}}
 }
 
-// excerpt returns the line of a place, and a mark below its column, for the terminal. The
-// file may be of others: its control characters are not shown.
+// excerpt returns the line of a place, with a mark below its column, for the terminal.
+// It hides control characters, since another user may have written the file.
 func (d *draft) excerpt(at place) string {
 	lines := strings.Split(d.text, "\n")
 	if at.line < 1 || at.line > len(lines) {

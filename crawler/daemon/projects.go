@@ -61,8 +61,8 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if _, err := s.edit(name, file, true); err != nil {
 		return false, api.Invalid("%w", err)
 	}
-	// Where the file came from is on the disk before the file is: after a crash no file
-	// of the API's is taken for the operator's own.
+	// Record that the file came by the API before the file is written: after a crash,
+	// the daemon takes no file of the API for the operator's.
 	if err := s.wishes.addAPIFile(name, sumOf(file)); err != nil {
 		return false, err
 	}
@@ -207,8 +207,8 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 	return s.hub.listen(ctx, name), nil
 }
 
-// Ready returns why not all projects run that should, nil if they do: an error for
-// each reason, joined.
+// Ready returns why not all projects that should run do so; nil if they do. It joins
+// one error for each reason.
 func (s *supervisor) Ready(context.Context) error {
 	var reasons []error
 	if short := s.shortage.why(); short != nil {
@@ -223,7 +223,8 @@ func (s *supervisor) Ready(context.Context) error {
 	return errors.Join(reasons...)
 }
 
-// ready returns why the project does not run though it should, nil if it does.
+// ready returns why the project does not run although it should; nil if it runs or
+// should not run.
 func (r *runner) ready() error {
 	state, why := r.standingNow()
 	lost, short := r.lost(), r.shortage.why()

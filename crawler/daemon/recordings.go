@@ -14,7 +14,7 @@ type recordings struct {
 	mu sync.Mutex
 	outputs
 	lost    error // why lines may be missing on the disk
-	checked bool  // since the state was opened, the files have been
+	checked bool  // the files were checked after the state was opened
 }
 
 // open opens the outputs of a project, for its ground.

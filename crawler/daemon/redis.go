@@ -87,7 +87,7 @@ func checkRedis(p *Project) *fault {
 	return nil
 }
 
-// options returns what Open needs of the project's Redis. Files are opened as c allows.
+// options returns the options for the project's Redis. It opens files within c.
 func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {

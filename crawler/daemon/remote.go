@@ -44,7 +44,7 @@ func (r *remote) client(ctx context.Context) (*api.Client, error) {
 	}
 	if !r.isNamed() && stateDir(r.data).isIdle() {
 		// Any user of the machine may listen at the default address in the daemon's
-		// place, and would be sent the token.
+		// place, and would receive the token.
 		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.data)
 	}
 	r.place = r.server
@@ -63,14 +63,14 @@ func (r *remote) client(ctx context.Context) (*api.Client, error) {
 	return &api.Client{Server: r.server, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: answerTime}}, nil
 }
 
-// isNamed reports whether the flags say where the daemon is, or what its token is.
+// isNamed reports whether the flags name the daemon's address or its token.
 func (r *remote) isNamed() bool {
 	return r.flags == nil || r.flags.Changed("server") || r.flags.Changed("token-file")
 }
 
-// socketClient returns a client that reaches the daemon by its socket. It returns nil
-// if the flags name another way, or if no daemon listens there: the daemon may be
-// older than sockets, or have its directory where there cannot be one.
+// socketClient returns a client that uses the daemon's socket. It returns nil if the
+// flags name another way, or if no daemon listens there: older daemons have no socket,
+// and some directories cannot hold one.
 func (r *remote) socketClient(ctx context.Context) *api.Client {
 	if r.isNamed() {
 		return nil
@@ -80,7 +80,7 @@ func (r *remote) socketClient(ctx context.Context) *api.Client {
 	if err != nil {
 		return nil
 	}
-	_ = c.Close() // it only showed that a daemon listens
+	_ = c.Close() // the connection only showed that a daemon listens
 	r.place = dir.path(socketFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.dialSocket(ctx) }
 	// The host is one by which every daemon may be called; it is not looked up.

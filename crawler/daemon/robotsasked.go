@@ -82,10 +82,10 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 	return f, err
 }
 
-// withheld returns why a caller may not read the text of a robots.txt. Where a project
-// reaches into private networks, a site may redirect its robots.txt to another server
-// there, and what that answers is not for every role. All projects of a daemon share what
-// is known of robots.txt files, so it does not matter which of them fetched it.
+// withheld returns why a caller may not read the text of a robots.txt. If a project
+// reaches into private networks, a site may redirect its robots.txt to a server there,
+// whose answer only the role operate may see. All projects of a daemon share the cache
+// of robots.txt files, so any of them may have fetched it.
 func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) string {
 	if api.CallerOf(ctx).Role != api.Read || at == "" || !q.reachesPrivate {
 		return ""

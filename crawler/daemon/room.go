@@ -12,9 +12,8 @@ import (
 // roomCheck is how often a write is tried again that found no room.
 const roomCheck = time.Second
 
-// passing reports whether an error of a write passes once there is room on the disk.
-// After any other (EIO, EROFS) nothing is known of what the disk holds, and the run
-// ends.
+// passing reports whether a write can succeed once there is room on the disk. After any
+// other error (EIO, EROFS) the contents of the disk are unknown, and the run ends.
 func passing(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, e) {
@@ -38,9 +37,9 @@ func writeWhenPossible(
 	return len(b), err
 }
 
-// whenPossible calls write, and while that fails for lack of room waits and
+// whenPossible calls write. While write fails for lack of room, whenPossible waits and
 // calls it again, until ctx is done. It calls paused, unless that is nil, with the
-// error when it begins to wait, and with nil when it has ended to wait.
+// error when the wait begins, and with nil when it ends.
 func whenPossible(ctx context.Context, log *slog.Logger, paused func(error), write func() error) error {
 	if paused == nil {
 		paused = func(error) {}

@@ -105,8 +105,8 @@ func (a *app) boltOptions(p Project, before func() error) bolt.Options {
 	return bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
 }
 
-// stalled logs that a store cannot write, for now or any more, or, if err is nil,
-// that it can again.
+// stalled logs that a store cannot write for now, or has failed for good, or, if err is
+// nil, that it can write again.
 func (a *app) stalled(err error) {
 	switch {
 	case err == nil:
@@ -175,7 +175,7 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	}
 	end := a.runJob(ctx, j, s.progress)
 	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
-	if closing := j.Close(); !errors.Is(end, storage.ErrFailed) { // else it says the same again
+	if closing := j.Close(); !errors.Is(end, storage.ErrFailed) { // its run has already logged it
 		end = errors.Join(end, closing)
 	}
 	return j.ending(end)

@@ -139,7 +139,7 @@ func (r *runner) live() {
 			}
 		}
 		if running {
-			if again := r.run(o); again || r.failed() { // its state is read anew the next time
+			if again := r.run(o); again || r.failed() { // the project opens its state again at the next start
 				inside = r.stepOut()
 			}
 			continue
@@ -159,8 +159,9 @@ func (r *runner) live() {
 
 // stepIn enters the vault, or says why it cannot.
 func (r *runner) stepIn() (inside bool) {
-	// Before the first visit the disk must say that the daemon runs: else a crash would
-	// look like an orderly end, and hosts would not have their full rest after it.
+	// Before the first visit the disk must record that the daemon runs. Otherwise a
+	// crash would look like an orderly end, and hosts would not get their full rest
+	// after it.
 	err := r.wishes.begun()
 	if err == nil {
 		_, err = r.vault.enter()
@@ -207,8 +208,8 @@ func (r *runner) failed() bool {
 	return r.state == api.Failed
 }
 
-// run crawls until there is nothing left, a limit or new orders. It reports whether
-// the state must be opened again before the project goes on.
+// run crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// whether the state must be opened again before the project continues.
 func (r *runner) run(o orders) (reopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)

@@ -17,9 +17,9 @@ import (
 // seedBatch is how many seeds are discovered at a time.
 const seedBatch = 1000
 
-// seeds yields the project's seeds, those of its seed files too, which are opened as c
-// allows. It ends with the first that is no URL, or file that cannot be read. Lists may
-// be long: they are read line by line and never held.
+// seeds yields the project's seeds, including those of its seed files, which it opens
+// within c. It ends with the first seed that is not a URL, or file that cannot be read.
+// It reads lists line by line and never holds them, since they may be long.
 func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
@@ -42,9 +42,9 @@ func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 // errEnough ends the reading of seeds that nobody wants.
 var errEnough = errors.New("enough seeds")
 
-// readSeeds yields the URLs of one file: one a line, # begins a comment. Its errors name
-// the line by its number and do not quote it: who may name a file need not be one who
-// may read it.
+// readSeeds yields the URLs of one file: one a line, # begins a comment. Its errors
+// give the number of the line and do not quote it: a caller that may name a file may
+// not be allowed to read it.
 func (p *Project) readSeeds(c *confinement, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)

@@ -64,7 +64,7 @@ func checkSigning(p *Project) *fault {
 	return nil
 }
 
-// keys reads the keys, of which the first signs. Their files are opened as c allows.
+// keys reads the keys; the first one signs. It opens their files within c.
 func (s *Signing) keys(c *confinement) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.Keys))
 	known := map[string]string{}
@@ -100,8 +100,7 @@ func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
 // mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.
 const mostKey = 64 << 10
 
-// readKey reads a private key, in a file that no other user may read. It is opened as c
-// allows.
+// readKey reads a private key within c, from a file that no other user may read.
 func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait

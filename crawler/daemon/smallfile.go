@@ -9,8 +9,8 @@ import (
 // password or certificates.
 const longestSmall = 1 << 20
 
-// readSmall reads such a file, which is opened as c allows. What is named by mistake may
-// be much longer, and a device has no end.
+// readSmall reads a small file within c. A file named by mistake may be much longer,
+// and a device has no end.
 func readSmall(c *confinement, name string) ([]byte, error) {
 	f, err := c.open(name)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// socketFile is a Unix domain socket in a daemon's directory. Whoever may connect to
-// it operates the daemon without a token: its mode is 0600, and on Linux the peer must
-// be root or the daemon's user.
+// socketFile is a Unix domain socket in a daemon's directory. A process that can
+// connect to it operates the daemon without a token: its mode is 0600, and on Linux the
+// peer must be root or the daemon's user.
 const socketFile = "socket"
 
 // maxSocketPath is how many bytes the path of a socket may have on every system:
 // sun_path has 104 on BSD and macOS, one of them for the final NUL.
 const maxSocketPath = 103
 
-// listenSocket makes the directory's socket. The caller holds the directory's lock, so
-// a socket that is there was left by a daemon that was killed, and is replaced. The
-// listener does not remove the file when it is closed: removeSocket does.
+// listenSocket creates the directory's socket. The caller holds the directory's lock,
+// so an existing socket belongs to a killed daemon, and listenSocket replaces it.
+// Closing the listener does not remove the file; removeSocket does.
 func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
 	if err := d.removeSocket(); err != nil {
 		return nil, err
@@ -96,12 +96,12 @@ func (l ownerListener) Accept() (net.Conn, error) {
 		if ok {
 			return peerConn{c, who}, nil
 		}
-		_ = c.Close() // if this fails, there is nothing else to do
+		_ = c.Close() // nothing else can be done if this fails
 	}
 }
 
-// A peerConn says who its peer is in place of an address, which the client's end of a
-// Unix domain socket does not have.
+// A peerConn returns its peer as its remote address, since the client's end of a Unix
+// domain socket has no address.
 type peerConn struct {
 	net.Conn
 	peer peer
@@ -110,7 +110,7 @@ type peerConn struct {
 // RemoteAddr returns the peer.
 func (c peerConn) RemoteAddr() net.Addr { return c.peer }
 
-// A peer is a description of a process that connected to the socket.
+// A peer describes a process that connected to the socket.
 type peer string
 
 // Network is part of net.Addr.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePrivate sets the mode that the file of a socket gets when the socket is bound.
+// makePrivate sets the mode that the socket file gets at bind.
 func makePrivate(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
 
 // shortSocketAddr returns an address of the directory's socket by way of /proc, for
@@ -21,8 +21,8 @@ func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile), func() { _ = unix.Close(fd) }, nil
 }
 
-// peerOf returns who has connected, as the kernel says, and whether it may operate the
-// daemon: root, and the user that the daemon runs as.
+// peerOf returns the peer's user and process by the kernel, and whether it may operate
+// the daemon: root and the daemon's user may.
 func peerOf(c *net.UnixConn) (p peer, ok bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

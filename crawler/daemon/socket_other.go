@@ -10,11 +10,11 @@ import (
 // makePrivate does nothing: the file's mode is set once the file is there.
 func makePrivate(uintptr) error { return nil }
 
-// shortSocketAddr returns an error: there is no other way to name the socket.
+// shortSocketAddr returns an error: only Linux has another path to the socket.
 func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 	return "", nil, fmt.Errorf("the path of %s is longer than %d bytes, which is all that the path of a socket may have: "+
 		"choose a shorter --data", d.path(socketFile), maxSocketPath)
 }
 
-// peerOf relies on the mode of the socket's file.
+// peerOf accepts every peer: the mode of the socket's file limits who can connect.
 func peerOf(*net.UnixConn) (p peer, ok bool) { return "unix", true }

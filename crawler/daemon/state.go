@@ -134,8 +134,8 @@ func (d stateDir) moveAside(now time.Time) error {
 	return nil
 }
 
-// save keeps p for a later --resume. If c is set p came by the API of a daemon, and the
-// text says so.
+// save writes p for a later --resume. If c is set, p came by the API of a daemon, and
+// the text records it.
 func (d stateDir) save(p Project, c *confinement) error {
 	text, err := keptText(p)
 	if c != nil {
@@ -168,7 +168,7 @@ func keptText(p Project) ([]byte, error) {
 	return text, errors.Join(err, e)
 }
 
-// newSuffix ends the name of a file that is written to replace another.
+// newSuffix ends the name of a file that will replace another.
 const newSuffix = ".new"
 
 // writeWhole writes a file so that a crash, or a power cut, leaves the old one or

@@ -40,7 +40,7 @@ func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 		return stores{}, err
 	}
 	beside := opts
-	beside.Files = nil // which the frontier keeps
+	beside.Files = nil // the frontier keeps the files
 	if s.robots, err = openStore(dir.robots(), beside); err != nil {
 		return stores{}, err
 	}
@@ -84,8 +84,8 @@ func openStore(file string, opts bolt.Options) (store, error) {
 	return s, nil
 }
 
-// hasFailed reports whether the frontier has failed for good, and must be opened
-// again before the crawl goes on.
+// hasFailed reports whether the frontier has failed for good; it must then be opened
+// again before the crawl continues.
 func (s stores) hasFailed() bool {
 	f, ok := s.frontier.(storage.Failer)
 	if !ok {

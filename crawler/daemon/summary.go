@@ -118,8 +118,8 @@ func (j *job) ending(end error) error {
 	return &exit{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())}
 }
 
-// hadPages reports whether a run that visits nothing may have had its pages, or its
-// bytes, in an earlier one.
+// hadPages reports whether a run without visits may have used up its pages, or its
+// bytes, in an earlier run.
 func (j *job) hadPages() bool {
 	return j.goesOn && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
 }

@@ -68,7 +68,7 @@ func (v *vault) enter() (stores, error) {
 			v.turn.Wait()
 			continue
 		case elsewhere:
-			if err := v.shutFiles(); err != nil && !errors.Is(err, storage.ErrFailed) { // which its run has said
+			if err := v.shutFiles(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
 				return stores{}, err
 			}
 			continue

@@ -26,7 +26,7 @@ type wishes struct {
 
 	mu   sync.Mutex // guards the fields below
 	told told
-	due  bool // the disk does not say all of told yet: see begin and wantNow
+	due  bool // the disk lacks a part of told: see begin and wantNow
 }
 
 // told is the content of the file.
@@ -61,9 +61,9 @@ func openWishes(file string) (*wishes, error) {
 	return w, nil
 }
 
-// begin notes that the daemon runs, and returns when an earlier one ended, as far
-// as that is known: now at the latest; zero if there was none. On a full disk it leaves
-// the note to begun, so that the daemon can start and say why its projects wait.
+// begin records that the daemon runs, and returns when the previous one ended: now if
+// it was killed at an unknown time, zero if there was none. On a full disk it leaves
+// the write to begun, so that the daemon can start and say why its projects wait.
 func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	switch _, err := os.Stat(w.file); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,8 +82,8 @@ func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	return before, err
 }
 
-// begun writes what begin and wantNow had no room for. No visit may begin until it
-// returns nil.
+// begun writes the records for which begin and wantNow found no room. No visit may
+// begin until it returns nil.
 func (w *wishes) begun() error {
 	w.mu.Lock()
 	due := w.due
@@ -143,8 +143,8 @@ func (w *wishes) want(project string, it wish) error {
 	return w.change(func(t *told) { t.Projects[project] = it })
 }
 
-// wantNow is want, but on a full disk it does not fail: the wish counts, and is written
-// with the next change.
+// wantNow is want, but does not fail on a full disk: the wish takes effect, and the
+// next change writes it.
 func (w *wishes) wantNow(project string, it wish) error {
 	err := w.want(project, it)
 	if !passing(err) {

@@ -23,7 +23,7 @@ const (
 	maxYAMLBlankLines = 256
 )
 
-// An excess is the place where a YAML text goes beyond a limit, and what the error says.
+// An excess is the place where a YAML text exceeds a limit, and the text of the error.
 type excess struct {
 	at      place
 	problem string
@@ -45,9 +45,9 @@ type yamlScan struct {
 	braces     bool // a "{" was seen: a colon may end a key without a blank behind it
 }
 
-// checkYAMLText returns the first excess of a text; nil if the lexer can read it in time
-// and memory that are proportional to its length. It knows no quotes and no comments, and
-// so counts too much rather than too little.
+// checkYAMLText returns the first excess of a text; nil if the lexer needs time and
+// memory in proportion to its length. It ignores quotes and comments, and so counts too
+// many tokens rather than too few.
 func checkYAMLText(text string) *excess {
 	s := &yamlScan{text: text, line: 1, blank: true}
 	for i := range len(text) {
@@ -106,7 +106,7 @@ func (s *yamlScan) read(i int) {
 	}
 }
 
-// newline begins a line behind the byte at i. CR, LF and CRLF end a line.
+// newline starts a new line after the byte at i. CR, LF and CRLF end a line.
 func (s *yamlScan) newline(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
 		s.start = i + 1
@@ -127,7 +127,7 @@ func (s *yamlScan) hasQuotes(i int) bool {
 	return strings.ContainsAny(rest, `"'`)
 }
 
-// isMark reports whether the lexer may make a token of its own of the byte at i.
+// isMark reports whether the lexer may make a separate token of the byte at i.
 func (s *yamlScan) isMark(i int) bool {
 	var before, after byte = '\n', '\n'
 	if i > 0 {
@@ -152,5 +152,6 @@ func (s *yamlScan) isMark(i int) bool {
 	return false
 }
 
-// isYAMLBlank reports whether c ends a mark. The lexer takes NUL for the end of the text.
+// isYAMLBlank reports whether c ends a mark. The lexer treats NUL as the end of the
+// text.
 func isYAMLBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }

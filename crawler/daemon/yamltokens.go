@@ -17,7 +17,7 @@ const (
 	maxYAMLPath    = 1 << 10 // bytes of the keys that lead to a value
 	maxYAMLScalar  = 1 << 16 // bytes of a key or value
 	maxYAMLMissing = 100     // keys and items without a value
-	maxYAMLDocs    = 2       // of which a reader refuses the second
+	maxYAMLDocs    = 2       // a reader refuses the second
 )
 
 // A yamlLevel is a list or mapping that is open.
@@ -41,10 +41,10 @@ type yamlShape struct {
 	docs    int
 }
 
-// checkYAMLTokens returns the first excess of the tokens of a text; nil if the parser can
-// read them in time and memory that are bounded. aliases says what an anchor, an alias or
-// a tag is answered with: no text that decorum reads needs them, and few are enough to
-// describe a text that has no end.
+// checkYAMLTokens returns the first excess of the tokens of a text; nil if the parser
+// can read them in bounded time and memory. aliases is the error text for an anchor, an
+// alias or a tag: decorum's files do not need them, and a few suffice to describe an
+// endless text.
 func checkYAMLTokens(tokens token.Tokens, aliases string) *excess {
 	var s yamlShape
 	var before *token.Token
@@ -69,7 +69,8 @@ func checkYAMLTokens(tokens token.Tokens, aliases string) *excess {
 	return nil
 }
 
-// nextYAMLToken returns the first of tokens that is no comment; nil if all are.
+// nextYAMLToken returns the first of tokens that is not a comment; nil if all are
+// comments.
 func nextYAMLToken(tokens token.Tokens) *token.Token {
 	for _, tk := range tokens {
 		if tk.Type != token.CommentType {
@@ -79,7 +80,8 @@ func nextYAMLToken(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// read follows tk, which stands between two others, and returns what it is too much of.
+// read follows tk, which stands between two other tokens, and names the limit that it
+// exceeds.
 func (s *yamlShape) read(before, tk, after *token.Token) string {
 	switch tk.Type {
 	case token.DocumentHeaderType:
@@ -109,8 +111,8 @@ func (s *yamlShape) read(before, tk, after *token.Token) string {
 	return s.excess()
 }
 
-// endEntry ends an entry of the innermost flow, and the blocks within it. A block that
-// is in no flow stays.
+// endEntry ends an entry of the innermost flow, and the blocks within it. It keeps a
+// block outside of any flow.
 func (s *yamlShape) endEntry() {
 	n := len(s.open)
 	for n > 0 && !s.open[n-1].isFlow() {
@@ -131,8 +133,8 @@ func (s *yamlShape) endEntry() {
 	}
 }
 
-// enter begins an item or entry of a block in a column: of one that is open, or of a new
-// one within it. Blocks that are further right have ended.
+// enter begins an item or entry in a column: of an open block, or of a new one within
+// it. It ends blocks further right.
 func (s *yamlShape) enter(kind token.Type, column, key int) {
 	for n := len(s.open); n > 0; n-- {
 		top := &s.open[n-1]
@@ -155,8 +157,8 @@ func (s *yamlShape) enter(kind token.Type, column, key int) {
 	s.open = append(s.open, yamlLevel{kind: kind, column: column, entries: 1, key: key})
 }
 
-// countMissing counts an item or entry without a value: one whose next token is not on
-// its line, nor, below it, in a column from which a value may stand.
+// countMissing counts an item or entry without a value. Its value is missing if the
+// next token is neither on its line nor below it in a column where a value may stand.
 func (s *yamlShape) countMissing(tk, after *token.Token, column int) {
 	switch {
 	case after == nil, after.Type == token.CollectEntryType,
@@ -169,7 +171,7 @@ func (s *yamlShape) countMissing(tk, after *token.Token, column int) {
 	}
 }
 
-// excess returns what there is too much of; empty if nothing is.
+// excess names the limit that is exceeded; empty if none is.
 func (s *yamlShape) excess() string {
 	path, entries := 0, 0
 	for _, l := range s.open[:min(len(s.open), maxYAMLNesting)] {

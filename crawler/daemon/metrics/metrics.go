@@ -81,8 +81,8 @@ func histogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: prefix, Name: name, Help: help, Buckets: buckets})
 }
 
-// BodyMemory adds what the bodies of answers under way take. use returns the bytes that
-// are reserved now, and how many visits were ended because they got none.
+// BodyMemory adds the memory of the bodies of answers under way. use returns the bytes
+// reserved now, and the number of visits that ended because they got no memory.
 func (m *Metrics) BodyMemory(limit int64, use func() (inUse, ended int64)) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: prefix, Name: name, Help: help}, value)
