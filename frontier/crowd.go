@@ -138,7 +138,7 @@ func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error)
 	case info.Seen >= f.cfg.Scope.cfg.MaxURLsPerHost:
 		return f.cfg.Scope.fullHost(u), nil
 	case met && info.Seen > 0:
-		return nil, nil // the host has URLs already
+		return nil, nil // the host already has URLs
 	}
 	return f.hostRoom(ctx, u)
 }

@@ -38,8 +38,8 @@ func (f *Frontier) Offer(ctx context.Context, refused func(storage.Entry, error)
 			free = append(free, *e)
 		}
 	}
-	// A host that is one too many is refused before anything of it is stored. Seeds
-	// come first: what they name is there when links to it are judged.
+	// A host beyond the limits is refused before anything of it is stored. Seeds come
+	// first, so that their hosts exist when links to them are judged.
 	if free, err = f.admitHosts(ctx, refused, free); err != nil {
 		return 0, err
 	}

@@ -53,10 +53,9 @@ type Config struct {
 	// at a time, and must not block.
 	Discovered func(storage.Entry)
 	Refused    func(storage.Entry, error)
-	// LowMemory reports whether new hosts must wait because memory is nearly used
-	// up: links to them are refused, and counted as LowMemory, until it returns
-	// false. It is called by many at a time and must be quick. Nil: memory is no
-	// limit.
+	// LowMemory reports whether memory is nearly used up: while it returns true, links
+	// to new hosts are refused and counted as LowMemory. Many goroutines may call it at
+	// the same time, and it must be quick. Nil: memory does not limit hosts.
 	LowMemory func() bool
 }
 
@@ -71,7 +70,7 @@ type Frontier struct {
 	ready   []storage.Lease
 	lost    uint64          // as the store counts
 	wake    chan struct{}   // something changed: ask the store again
-	failed  <-chan struct{} // closed when the store has failed for good; nil: it never says so
+	failed  <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
 
 	familiar familiar
 	admitted admittedHosts

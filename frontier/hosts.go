@@ -17,10 +17,10 @@ import (
 // schedule. So new hosts are limited, for each registrable domain and for the
 // crawl. The store counts them, and never forgets one.
 
-// RegistrableDomain returns the domain of a host that somebody registers, by the
-// public suffix list: example.co.uk of www.example.co.uk. Private suffixes count,
-// as for Domain: each user of github.io is a domain of its own, since each is
-// another's site. The domain of an IP address, or of a public suffix, is itself.
+// RegistrableDomain returns the registered domain of a host by the public suffix list:
+// example.co.uk for www.example.co.uk. Private suffixes count, as for Domain: each user
+// of github.io is a separate domain, since each has a site. The domain of an IP
+// address, or of a public suffix, is itself.
 func RegistrableDomain(host string) string {
 	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return domain
@@ -28,13 +28,13 @@ func RegistrableDomain(host string) string {
 	return host
 }
 
-// admission returns what the store counts of the host of u.
+// admission returns the host of u and its domain, as the store counts them.
 func admission(u decorum.URL) storage.HostAdmission {
 	host := u.Origin().Host()
 	return storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
 }
 
-// hostLimits returns how many hosts there may be now.
+// hostLimits returns the present limits of hosts.
 func (f *Frontier) hostLimits() storage.HostLimits {
 	cfg := &f.cfg.Scope.cfg
 	return storage.HostLimits{
@@ -43,22 +43,22 @@ func (f *Frontier) hostLimits() storage.HostLimits {
 	}
 }
 
-// isHostExempt reports whether the host of e is counted and never refused: a
-// person named it, or a robots.txt that must be read redirects there, which it
-// may do only a few times.
+// isHostExempt reports whether the host of e is counted but never refused, because a
+// person named it, or because a robots.txt redirects there, which it may do only a few
+// times.
 func isHostExempt(e *storage.Entry) bool {
 	return e.Source == storage.Seed || e.Source == storage.Robots && !e.For.IsZero()
 }
 
-// admitHosts refuses the entries whose hosts are new and one too many, and
-// returns the others. It works in the slice.
+// admitHosts refuses the entries whose hosts are new and exceed a limit, and returns
+// the others in the same slice.
 func (f *Frontier) admitHosts(
 	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
 ) ([]storage.Entry, error) {
 	if f.cfg.Scope == nil {
 		return entries, nil
 	}
-	// Mostly all hosts were admitted a moment ago, and the store is not asked.
+	// Usually all hosts were admitted a moment ago; then the store is not needed.
 	offered, at := f.unadmitted(entries)
 	if len(offered) == 0 {
 		return entries, nil
@@ -88,9 +88,9 @@ func (f *Frontier) admitHosts(
 	return in, nil
 }
 
-// unadmitted returns the hosts of the entries that the store must be asked for,
-// and the index of each entry's host among them; -1: it was admitted before. Both
-// are nil if all were.
+// unadmitted returns the hosts of the entries that the cache of admitted hosts lacks,
+// and the index of each entry's host among them; -1: the host was admitted before. Both
+// are nil if all were admitted before.
 func (f *Frontier) unadmitted(entries []storage.Entry) (offered []storage.HostAdmission, at []int) {
 	var index map[string]int
 	for i := range entries {
@@ -138,7 +138,7 @@ func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
 	return nil
 }
 
-// hostRoom returns why a link to u would be refused for its host, nil if it would
+// hostRoom returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) hostRoom(ctx context.Context, u decorum.URL) (refusal, err error) {
 	h := admission(u)
@@ -149,16 +149,16 @@ func (f *Frontier) hostRoom(ctx context.Context, u decorum.URL) (refusal, err er
 	return f.cfg.Scope.hostRefusal(u, f.hostLimits().Fate(count, false)), nil
 }
 
-// countedNote says that all hosts of the store are counted.
+// countedNote records that all hosts of the store are counted.
 const countedNote = "hosts_counted"
 
-// IsOwnNote reports whether a note of the zero Origin says something of the store
-// it is in, so that another store must not take it over.
+// IsOwnNote reports whether a note of the zero Origin describes its own store, so that
+// an import must not copy it.
 func IsOwnNote(key string) bool { return key == countedNote }
 
-// CountHosts counts the hosts that a store has met before it counted hosts: one
-// that an earlier version made, or an import filled. It does so once for a store,
-// and then holds the names of all hosts in memory.
+// CountHosts counts the hosts of a store that did not count hosts before: of an earlier
+// version, or filled by an import. It does so once for a store, and holds the names of
+// all hosts in memory while it counts.
 func (f *Frontier) CountHosts(ctx context.Context) error {
 	store, ok := f.store.(storage.Inspector)
 	if !ok || f.cfg.Scope == nil {
@@ -190,14 +190,14 @@ func (f *Frontier) CountHosts(ctx context.Context) error {
 	return f.store.SetNote(ctx, decorum.Origin{}, countedNote, []byte("1"))
 }
 
-// admittedHosts remembers hosts that were admitted lately, by their hashes, in
-// 256 KiB. A host that is forgotten is asked for again.
+// admittedHosts caches the hashes of recently admitted hosts in 256 KiB. For a host
+// that is not cached, the store is read again.
 type admittedHosts struct {
 	seed    maphash.Seed
 	shelves atomic.Pointer[[1 << 12]shelf] // nil: it remembers none
 }
 
-// of returns the hash of a host and where it may be.
+// of returns the hash of a host and its shelf.
 func (a *admittedHosts) of(host string) (hash uint64, at int) {
 	hash = maphash.String(a.seed, host)
 	return hash, int(hash % (1 << 12))
@@ -222,5 +222,5 @@ func (a *admittedHosts) remember(host string) {
 	}
 }
 
-// forget forgets all hosts: the store may have lost some.
+// forget clears the cache: the store may have lost some hosts.
 func (a *admittedHosts) forget() { a.shelves.Store(nil) }

@@ -99,7 +99,7 @@ func (f *Frontier) refill(ctx context.Context) error {
 	case next.Left == storage.Dormant && !f.cfg.Wait, f.tooLong(next.At.Sub(now)):
 		return ErrDormant
 	case want == 0:
-		return f.pause(ctx, wait, nil) // nothing can hurry the crawl's own budget
+		return f.pause(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
 	}
 	at := next.At
 	if !next.Ask.IsZero() && next.Ask.Before(at) {
@@ -123,7 +123,7 @@ func (f *Frontier) pause(ctx context.Context, d time.Duration, wake <-chan struc
 		return nil
 	case <-wake:
 		return nil
-	case <-f.failed: // the store says why
+	case <-f.failed: // the store gives the reason
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -61,11 +61,11 @@ type ScopeConfig struct {
 	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
 	// ports count apart; seeds are queued even then.
 	MaxURLsPerHost int
-	// MaxHostsPerDomain is how many hosts of a registrable domain ever have a URL
-	// queued: see RegistrableDomain. Hosts of seeds are counted and never refused,
-	// and so are hosts to which a robots.txt redirects.
+	// MaxHostsPerDomain is how many hosts of a registrable domain may ever have a URL
+	// queued: see RegistrableDomain. Hosts of seeds, and targets of a robots.txt
+	// redirect, are counted and never refused.
 	MaxHostsPerDomain int
-	// MaxHosts is how many hosts ever have a URL queued, of all domains together.
+	// MaxHosts is how many hosts of all domains together may ever have a URL queued.
 	MaxHosts int
 	Year     int // in which the crawl is: calendars far from it end; 0: none does
 }

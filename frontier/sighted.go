@@ -60,7 +60,7 @@ func (f *Frontier) refuse(e storage.Entry, why error) {
 		one.Why = refusal.Why
 	}
 	switch one.Reason {
-	case Elsewhere, ManyHosts, LowMemory: // of hosts that are not the crawl's there is no end
+	case Elsewhere, ManyHosts, LowMemory: // the hosts outside of the crawl are unlimited in number
 	case ManyHostsOfDomain:
 		one.Host = RegistrableDomain(e.URL.Origin().Host())
 	default:

@@ -9,60 +9,59 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// The constants of a Breaker. They are no settings: they hold for all crawls of a
-// process, and a wrong value would charge hosts for faults that are not theirs.
+// The constants of a Breaker. They are not settings: they apply to all crawls of a
+// process, and a wrong value would charge hosts with this machine's faults.
 const (
-	// breakerDomains is how many domains fail one after another, with no answer
-	// between them, before Possible failures open the breaker: with half of all
-	// hosts dead that happens by chance once in 256 times, and costs a second.
+	// breakerDomains is how many domains must fail one after another, with no answer
+	// between them, before Possible failures open the breaker. If half of all hosts are
+	// dead, that happens by chance once in 256 times, and costs a second.
 	breakerDomains = 8
-	// breakerFactor raises the limit where hosts often fail: of runs of failures
-	// with an average length of m, e^-14 are longer than 14 m.
+	// breakerFactor raises the limit where hosts often fail: if runs of failures have
+	// an average length of m, a share of e^-14 is longer than 14 m.
 	breakerFactor = 14
 	// breakerWeight is the weight of the newest run in that average.
 	breakerWeight = 0.2
-	// breakerSettle is how long no host answers before the breaker opens: of hosts
-	// that are visited at the same time, those that refuse are faster than those
-	// that answer.
+	// breakerSettle is how long no host must answer before the breaker opens: of hosts
+	// visited at the same time, refusals arrive before answers.
 	breakerSettle = 3 * time.Second
 	// breakerPatience is how long a failure stays undecided while no host answers.
 	breakerPatience = 10 * time.Second
-	// breakerProbes is how many visits at a time try whether the network works.
+	// breakerProbes is how many visits at a time probe whether the network works.
 	breakerProbes = 2
-	// minPause and maxPause bound a pause. It doubles with each probe that fails and
-	// says something of the network: see failProbe.
+	// minPause and maxPause bound a pause. It doubles with each failed probe that is
+	// evidence about the network: see failProbe.
 	minPause, maxPause = time.Second, time.Minute
-	// giveUpUnproven is after how long the hosts are to blame after all, if most of
-	// those that failed have never answered: a list of dead hosts comes to its end.
+	// giveUpUnproven is after how long hosts are charged after all, if most of those
+	// that failed have never answered: it lets a crawl of dead hosts end.
 	giveUpUnproven = 5 * time.Minute
 	// giveUpProven is the same for hosts that have answered before.
 	giveUpProven = 24 * time.Hour
 )
 
-// A Breaker is the circuit breaker of a process. It opens when visits fail because
-// of this machine. While it is open no visit begins, but for a probe now and then;
-// the first answer of any host closes it. Crawls that share Hosts share it. It has no
-// clock of its own. Its methods may be called at the same time.
+// A Breaker is the circuit breaker of a process. It opens when visits fail because of
+// this machine. While it is open, only an occasional probe may begin; the first answer
+// of any host closes it. Crawls that share Hosts share it. It has no clock of its own.
+// Its methods may be called concurrently.
 type Breaker struct {
-	mu         sync.Mutex // guards all that follows
-	answers    uint64     // so many visits have been answered
+	mu         sync.Mutex // guards the fields below
+	answers    uint64     // how many visits have been answered
 	run        failedRun  // the failures since the last answer
-	average    float64    // length of the runs of late
+	average    float64    // length of recent runs
 	seen       map[string]struct{}
-	answered   map[string]struct{} // hosts that have answered, guards of them at most
+	answered   map[string]struct{} // hosts that have answered; guards bounds their number
 	outage     *outage             // nil: the breaker is closed
 	outages    uint64              // how often it has opened
 	rounds     uint64              // of probes, in all outages
 	distrusted bool                // it gave up: failures are the hosts' until one answers
 	last       BreakerState        // see Changed
-	changed    chan struct{}       // closed when a Doubt may be decided; nil: nobody waits
+	changed    chan struct{}       // closed when a Doubt may be decided; nil: no Doubt waits
 }
 
 // An outage is a time when the breaker is open.
 type outage struct {
 	why     string
 	certain bool          // there was a failure of Evidence Certain
-	giveUp  time.Duration // after so long, unless the evidence is Certain
+	giveUp  time.Duration // how long until the breaker gives up, unless the evidence is Certain
 	began   time.Time
 	pause   time.Duration
 	until   time.Time // when the next probes may begin
@@ -72,7 +71,7 @@ type outage struct {
 
 // A BreakerState says whether visits may begin.
 type BreakerState struct {
-	Open  bool      // none may, but for probes
+	Open  bool      // only probes may begin
 	Why   string    // what this machine lacks, or lacked when the breaker was open last
 	Since time.Time // when it opened last
 	// GaveUp is set if the breaker closed though no host has answered: from then on
@@ -84,8 +83,8 @@ func newBreaker() *Breaker {
 	return &Breaker{seen: map[string]struct{}{}, answered: map[string]struct{}{}}
 }
 
-// domainOf returns what a host has to be distinct by: names below one domain can be
-// had without number.
+// domainOf returns the part of a host's name that makes it distinct: the owner of a
+// domain can have any number of names below it.
 func domainOf(host string) string {
 	if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return domain
@@ -93,13 +92,13 @@ func domainOf(host string) string {
 	return host
 }
 
-// Answered notes that a host has answered a visit that began at start: the network
-// works. Descriptors, for one, there are again only if a new visit could have them.
+// Answered records that a host has answered a visit that began at start, so the network
+// works. An answer to an older visit does not show that new visits get descriptors.
 func (b *Breaker) Answered(host string, start time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answers++
-	if _, known := b.answered[host]; !known { // to find its domain takes time
+	if _, known := b.answered[host]; !known { // finding its domain takes time
 		b.note(domainOf(host))
 		if len(b.answered) >= guards {
 			clear(b.answered)
@@ -115,14 +114,14 @@ func (b *Breaker) Answered(host string, start time.Time) {
 	b.wake()
 }
 
-// note remembers the first domains that were visited. It requires b.mu.
+// note adds a host's domain to the first that were visited. It requires b.mu.
 func (b *Breaker) note(domain string) {
 	if len(b.seen) < breakerDomains {
 		b.seen[domain] = struct{}{}
 	}
 }
 
-// wake has all Doubts looked at again. It requires b.mu.
+// wake makes all Doubts check again. It requires b.mu.
 func (b *Breaker) wake() {
 	if b.changed != nil {
 		close(b.changed)
@@ -130,8 +129,8 @@ func (b *Breaker) wake() {
 	}
 }
 
-// Fail notes a visit that has failed. Whom it is charged to is for the Doubt to say:
-// it may be decided by what comes later.
+// Fail records a failed visit. The returned Doubt decides whom it is charged to,
+// possibly after later events.
 func (b *Breaker) Fail(now time.Time, f Failure) *Doubt {
 	domain := domainOf(f.Host)
 	b.mu.Lock()
@@ -156,7 +155,7 @@ func (b *Breaker) Fail(now time.Time, f Failure) *Doubt {
 	return d
 }
 
-// failProbe notes a visit that has failed while the breaker is open. It requires b.mu.
+// failProbe records a visit that failed while the breaker is open. It requires b.mu.
 func (b *Breaker) failProbe(now time.Time, f Failure) Verdict {
 	o := b.outage
 	if f.Evidence == Certain {
@@ -170,8 +169,9 @@ func (b *Breaker) failProbe(now time.Time, f Failure) Verdict {
 		b.wake()
 		return HostFault
 	}
-	// A host that never answered says little of the network if others have: names that
-	// lead nowhere, as one site may have without number, must not make pauses long.
+	// A failure of a host that never answered is weak evidence if other hosts have
+	// answered: names that do not resolve, which one site can have in any number, must
+	// not lengthen pauses.
 	_, proven := b.answered[f.Host]
 	if proven || len(b.answered) == 0 || f.Evidence != Possible {
 		o.pause = min(2*o.pause, maxPause)
@@ -198,8 +198,8 @@ func (b *Breaker) pause(now time.Time) {
 	o.until, o.round, o.probes = now.Add(o.pause), b.rounds, 0
 }
 
-// ready returns how many of want visits may begin now, and, if none, how long to
-// wait. An answer may end the wait sooner, so that it is short.
+// ready returns how many of want visits may begin now, and, if none, how long to wait.
+// The wait is short, because an answer may close the breaker at any time.
 func (b *Breaker) ready(now time.Time, want int) (grant int, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,8 +215,8 @@ func (b *Breaker) ready(now time.Time, want int) (grant int, wait time.Duration)
 	}
 }
 
-// admit lets a visit begin, or returns a *Paused. The round of a probe goes to
-// release when its visit is over; it is 0 for other visits.
+// admit lets a visit begin, or returns a *Paused. round is 0, except for a probe, whose
+// round the caller passes to release after the visit.
 func (b *Breaker) admit(now time.Time) (round uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,7 +257,7 @@ func (b *Breaker) state() BreakerState {
 }
 
 // Changed returns the state, and whether the breaker has opened or closed since the
-// last call: of all who call it, one logs it.
+// last call, so that only one of several callers logs a change.
 func (b *Breaker) Changed() (s BreakerState, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

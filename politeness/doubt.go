@@ -17,7 +17,7 @@ const (
 	// Probable is a failure that looks like this machine's, such as a network
 	// without a route. It is the host's if other hosts answer meanwhile.
 	Probable
-	// Certain is a failure in which the host had no part, such as a lack of file
+	// Certain is a failure without any part of the host, such as a lack of file
 	// descriptors.
 	Certain
 )
@@ -25,7 +25,7 @@ const (
 // A Failure is a visit that got no answer.
 type Failure struct {
 	Host     string
-	Addr     netip.Addr // that was connected to; zero: not known
+	Addr     netip.Addr // the address of the connection; zero: unknown
 	Start    time.Time  // of the visit
 	Evidence Evidence
 	Why      string // what this machine lacks, if it is to blame: "no route to the network"
@@ -38,12 +38,12 @@ type Verdict uint8
 const (
 	Undecided    Verdict = iota
 	HostFault            // the host failed: the visit counts against it
-	MachineFault         // this machine failed: the visit is made again, and counts against no host
+	MachineFault         // this machine failed: the visit is repeated, and does not count against any host
 )
 
-// A Doubt is a failure that may be this machine's or its host's. Any answer that
-// comes after it shows that the network works, and decides it against the host. If
-// the breaker opens, it is this machine's.
+// A Doubt is a failure that may be this machine's or its host's. A later answer shows
+// that the network works, and decides the Doubt against the host. If the breaker opens,
+// the failure is this machine's.
 type Doubt struct {
 	breaker          *Breaker
 	evidence         Evidence
@@ -53,8 +53,8 @@ type Doubt struct {
 	verdict          Verdict // guarded by breaker.mu
 }
 
-// Decide returns whom the failure is charged to. While that is Undecided, Decide is
-// to be called again when wait has passed or changed is closed.
+// Decide returns whom the failure is charged to. While it returns Undecided, call it
+// again when wait has passed or changed is closed.
 func (d *Doubt) Decide(now time.Time) (v Verdict, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
@@ -71,8 +71,8 @@ func (d *Doubt) Decide(now time.Time) (v Verdict, wait time.Duration, changed <-
 	return d.verdict, wait, changed
 }
 
-// decide is Decide for a failure that is undecided. It requires the lock of the
-// breaker, and opens it if the failures ask for that.
+// decide is Decide for an undecided failure. It requires the breaker's lock, and opens
+// the breaker if the failures suffice.
 func (d *Doubt) decide(now time.Time) (v Verdict, wait time.Duration) {
 	b := d.breaker
 	limit := 1
@@ -98,15 +98,16 @@ func (d *Doubt) decide(now time.Time) (v Verdict, wait time.Duration) {
 	return Undecided, left
 }
 
-// A failedRun is the failures between two answers. It counts domains, and addresses:
-// whoever has many names has few addresses, and the other way round.
+// A failedRun is the failures between two answers. It counts both domains and
+// addresses: an owner of many names has few addresses, and an owner of many addresses
+// has few names.
 type failedRun struct {
 	domains, addrs map[string]struct{}
-	answered       int // of domains, those whose host has answered before
+	answered       int // domains whose host has answered before
 	first          time.Time
 }
 
-// add adds a failure of a host, which has answered before if it is proven.
+// add adds a failure of a host; proven says that the host has answered before.
 func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, proven bool) {
 	if r.domains == nil {
 		*r = failedRun{domains: map[string]struct{}{}, addrs: map[string]struct{}{}, first: now}
@@ -123,8 +124,8 @@ func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, proven bo
 	r.addrs[networkOf(domain, addr)] = struct{}{}
 }
 
-// networkOf returns what an address has to be distinct by: a /64 of IPv6 is one
-// owner's. Where the address is not known, it is the domain's.
+// networkOf returns the part of an address that makes it distinct: a /64 of IPv6 has
+// one owner. If the address is unknown, the domain takes its place.
 func networkOf(domain string, addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	switch {

@@ -97,8 +97,8 @@ func (l *Limits) tell(host string, from time.Time) {
 	l.hosts.rung = append(l.hosts.rung, l)
 }
 
-// Ready returns how many of want requests the crawl's limits let begin now, and
-// those of the process, and, if none, how long to wait.
+// Ready returns how many of want requests may begin now under the limits of the crawl
+// and of the process, and, if none, how long to wait.
 func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) {
 	l.lock()
 	defer l.unlock()

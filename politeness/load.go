@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// Load limits how many visits a process makes at a time, once its machine turns out to
-// be too busy for more: the limit is halved when visits suffer from it, and grows by one
-// for so many answered visits as it allows, as the window of a TCP connection does (RFC
-// 5681). It has no clock of its own. Its methods may be called at the same time.
+// Load limits how many visits a process makes at a time while its machine is too busy
+// for more. The limit is halved when visits suffer from it, and grows by one after as
+// many answered visits as it allows, as the window of a TCP connection does (RFC 5681).
+// It has no clock of its own. Its methods may be called concurrently.
 type Load struct {
-	mu       sync.Mutex // guards all that follows
+	mu       sync.Mutex // guards the fields below
 	inFlight int        // visits that have a permit
-	limit    float64    // 0: there is none
-	most     int        // visits in flight when the limit was set first: at so many it is dropped
-	cut      time.Time  // when the limit was halved last
+	limit    float64    // 0: no limit
+	most     int        // visits in flight when the limit was first set: a limit this high is removed
+	cut      time.Time  // when the limit was last halved
 }
 
-// loadPoll is how long to wait for a visit to end where the limit lets none begin.
+// loadPoll is how long to wait when the limit permits no visit.
 const loadPoll = 100 * time.Millisecond
 
-// Overloaded notes that a visit, begun at start, has failed because the machine was too
-// busy. Visits that began before the limit was halved say nothing of the new limit.
+// Overloaded records that a visit begun at start failed because the machine was too
+// busy. A visit that began before the limit was halved is not evidence about the new
+// limit.
 func (l *Load) Overloaded(now, start time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +37,7 @@ func (l *Load) Overloaded(now, start time.Time) {
 	l.cut = now
 }
 
-// Answered notes a visit that was answered while the machine was not too busy.
+// Answered records a visit that was answered while the machine was not too busy.
 func (l *Load) Answered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +49,7 @@ func (l *Load) Answered() {
 	}
 }
 
-// Limit returns how many visits may be made at a time; 0: there is no limit.
+// Limit returns how many visits may be made at a time; 0: no limit.
 func (l *Load) Limit() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +69,7 @@ func (l *Load) ready(want int) (grant int, wait time.Duration) {
 	return grant, 0
 }
 
-// begin notes that a visit has a permit, end that its permit came back.
+// begin records that a visit has a permit, end that the permit was returned.
 func (l *Load) begin() { l.add(1) }
 func (l *Load) end()   { l.add(-1) }
 
@@ -81,11 +82,10 @@ func (l *Load) add(n int) {
 // Breaker returns the circuit breaker of the process.
 func (l *Limits) Breaker() *Breaker { return l.hosts.breaker }
 
-// Load returns the limit of visits that the process keeps to where its machine is too
-// busy.
+// Load returns the process's limit of concurrent visits while its machine is too busy.
 func (l *Limits) Load() *Load { return &l.hosts.load }
 
-// endVisit notes that the process makes one visit less.
+// endVisit records that a visit of the process has ended.
 func (l *Limits) endVisit(g *grant) {
 	l.hosts.load.end()
 	l.hosts.breaker.release(g.round)

@@ -18,18 +18,18 @@ type Conn struct {
 	network string
 	timer   *time.Timer // closes an idle stranger
 	once    sync.Once   // closes Conn
-	err     error       // of that
+	err     error       // returned by Conn.Close
 
 	// These fields are guarded by limiter.mu.
 	in        *list.List // where a stranger is in its network; nil: not a stranger, or closed
 	element   *list.Element
 	idleSince uint64 // the value of limiter.idles when it became idle
-	requests  int    // that are served now; HTTP/2 serves several at a time
+	requests  int    // being served now; HTTP/2 serves several at a time
 	trusted   bool
 }
 
-// Begin says that the server begins to serve a request of the connection. End must
-// follow.
+// Begin records that the server begins to serve a request of the connection. The caller
+// must call End.
 func (c *Conn) Begin() {
 	if c == nil {
 		return
@@ -47,8 +47,8 @@ func (c *Conn) Begin() {
 	c.in, c.element = &n.busy, n.busy.PushBack(c)
 }
 
-// End says that a request has been served. A stranger then has StrangerTime to send
-// the next one.
+// End records that the server has served a request. A stranger then has StrangerTime to
+// send the next one.
 func (c *Conn) End() {
 	if c == nil {
 		return
@@ -66,8 +66,8 @@ func (c *Conn) End() {
 	c.timer.Reset(l.limits.StrangerTime)
 }
 
-// Trust takes the connection out of the limits of strangers: its caller has shown who
-// it is. While as many connections as may be are trusted, the connection keeps the
+// Trust exempts the connection, whose caller has authenticated, from the limits of
+// strangers. While Limits.Trusted connections are trusted, the connection keeps the
 // limits of strangers.
 func (c *Conn) Trust() {
 	if c == nil {
@@ -84,7 +84,7 @@ func (c *Conn) Trust() {
 	l.trusted++
 }
 
-// Close closes the connection. The second call returns what the first did.
+// Close closes the connection. Further calls return the result of the first.
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		l := c.limiter
@@ -100,8 +100,9 @@ func (c *Conn) Close() error {
 	return c.err
 }
 
-// abort closes the connection of a stranger in favour of another. It resets TCP
-// connections: a flood would leave one socket in TIME_WAIT for each connection.
+// abort closes a stranger's connection to make room for another. It resets TCP
+// connections: an orderly close would leave a socket in TIME_WAIT for each connection
+// of a flood.
 func (c *Conn) abort() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // if it fails, Close closes the connection in order
@@ -111,8 +112,8 @@ func (c *Conn) abort() {
 
 type contextKey struct{}
 
-// WithConn returns a context that Of finds the *Conn in, if c is one or wraps one as a
-// *tls.Conn does. It suits http.Server.ConnContext.
+// WithConn returns a context from which Of returns the *Conn, if c is one or wraps one
+// as a *tls.Conn does. It suits http.Server.ConnContext.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if wrapper, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = wrapper.NetConn()
@@ -123,15 +124,15 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of returns the connection of a context made by WithConn; nil if there is none.
+// Of returns the connection of a context made by WithConn, or nil.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(contextKey{}).(*Conn)
 	return c
 }
 
-// Network returns the network that one holder is likely to have: an IPv4 address, or
-// the /64 of an IPv6 address. remote is ADDRESS:PORT; Network returns anything else as
-// it is.
+// Network returns the network that one party is likely to control: an IPv4 address, or
+// the /64 of an IPv6 address. remote is ADDRESS:PORT; Network returns other strings
+// unchanged.
 func Network(remote string) string {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {

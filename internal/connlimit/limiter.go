@@ -49,8 +49,8 @@ type network struct {
 
 func (n *network) len() int { return n.idle.Len() + n.busy.Len() }
 
-// oldest returns the connection to close first, an idle one if there is one. The
-// network must hold a connection.
+// oldest returns the connection to close first: an idle one if possible. The network
+// must hold a connection.
 func (n *network) oldest() *Conn { return n.oldestBut(nil) }
 
 // oldestBut is oldest, but spares the idle connection c if there is another connection:
@@ -119,8 +119,8 @@ func isShortage(err error) bool {
 	return false
 }
 
-// add takes in a connection that was just accepted, and closes those that are then
-// beyond the limits.
+// add counts a connection that was just accepted, and closes the connections that are
+// then beyond the limits.
 func (l *Limiter) add(inner net.Conn) *Conn {
 	c := &Conn{Conn: inner, limiter: l, network: Network(inner.RemoteAddr().String())}
 	l.mu.Lock()
@@ -148,7 +148,7 @@ func (l *Limiter) add(inner net.Conn) *Conn {
 }
 
 // Evict closes one stranger, as a new connection beyond the limit would, and reports
-// whether there was one.
+// whether there was a stranger.
 func (l *Limiter) Evict() bool {
 	l.mu.Lock()
 	if l.strangers == 0 {

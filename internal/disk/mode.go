@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// Private is the mode of what decorum writes, unless somebody chose another: the user
-// that it runs as can read it, and no other.
+// Private is the default mode of files that decorum writes: only its own user can read
+// them.
 const Private fs.FileMode = 0o600
 
-// MakeDir makes a directory for files of a mode, and each of its parents that is missing:
-// who may read the files may look into it, whatever the umask. One that is there keeps
-// its mode.
+// MakeDir creates a directory for files of a mode, and each missing parent. Users who
+// may read the files may list the directories, whatever the umask. An existing
+// directory keeps its mode.
 func MakeDir(name string, file fs.FileMode) error {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
@@ -25,7 +25,7 @@ func MakeDir(name string, file fs.FileMode) error {
 		}
 	}
 	err = os.Mkdir(name, 0o700)
-	if errors.Is(err, fs.ErrExist) { // somebody else has made it meanwhile, or it is no directory
+	if errors.Is(err, fs.ErrExist) { // another process created it in the meantime, or it is not a directory
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			return nil
 		}
@@ -36,12 +36,12 @@ func MakeDir(name string, file fs.FileMode) error {
 	return os.Chmod(name, DirMode(file))
 }
 
-// DirMode returns the mode of a directory for files of a mode: who may read these may
-// look into it.
+// DirMode returns the mode of a directory for files of a mode: users who may read the
+// files may list the directory.
 func DirMode(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }
 
-// SetMode gives a file that was just made the mode that was chosen for it. What is
-// Private is so already, and the umask has not been asked: it may take away more.
+// SetMode sets the mode of a new file, whatever the umask. It leaves a Private file as
+// it was created: there the umask may remove more bits.
 func SetMode(f *os.File, mode fs.FileMode) error {
 	if mode == Private {
 		return nil

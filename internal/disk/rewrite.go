@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// Rewrite writes the bytes of f from one place to another again as they are. After an
-// fsync that failed, the system may show bytes that are not on the disk, and take them
-// for written: another fsync alone would not put them there.
+// Rewrite writes the bytes of f between two offsets again, unchanged. After a failed
+// fsync the system may show bytes that are not on the disk, and consider them written:
+// another fsync alone would not write them.
 func Rewrite(f *os.File, from, to int64) error {
 	block := make([]byte, 1<<20)
 	for from < to {
@@ -23,8 +23,8 @@ func Rewrite(f *os.File, from, to int64) error {
 	return nil
 }
 
-// RewriteAppended is Rewrite for the end of a file that is open for appending, by its
-// name: there every write goes to the end.
+// RewriteAppended is Rewrite for the end of a file that is open for appending. It opens
+// the file again by name, because each write to f itself would go to its end.
 func RewriteAppended(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
 	if from >= to {
 		return nil

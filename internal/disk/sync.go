@@ -20,7 +20,7 @@ func SyncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// SyncRoot is SyncDir of a directory that is open.
+// SyncRoot is SyncDir for an open directory.
 func SyncRoot(root *os.Root) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -20,9 +20,9 @@ type Tail struct {
 	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
 	mu      sync.Mutex // of what follows
 	dirty   File       // of which something may not be on the disk; nil: of none
-	size    int64      // of dirty, as far as it is whole
-	synced  File       // the last file that Sync put on the disk; nil: none
-	onDisk  int64      // how much of it
+	size    int64      // of the whole records in dirty
+	synced  File       // the last file that Sync put on the disk; nil: none yet
+	onDisk  int64      // bytes of synced on the disk
 	broken  error
 }
 
@@ -39,16 +39,15 @@ func (t *Tail) Err() error {
 	return t.broken
 }
 
-// Wrote notes that f was written to, and how many bytes of it are whole records. The
-// files before it have been closed, or are not needed any more and have been synced.
+// Wrote records that f was written to, and how many bytes of it are whole records. The
+// caller has closed earlier files, or has synced them and no longer needs them.
 func (t *Tail) Wrote(f File, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirty, t.size = f, size
 }
 
-// OnDisk returns how many bytes of f are on the disk, in whole records, as far as Sync
-// has put them there.
+// OnDisk returns how many bytes of f, in whole records, Sync has put on the disk.
 func (t *Tail) OnDisk(f File) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +76,7 @@ func (t *Tail) Sync() error {
 	return nil
 }
 
-// take returns the file that is to be synced, nil if there is none, and its size.
+// take returns the file to sync, or nil, and its size.
 func (t *Tail) take() (File, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

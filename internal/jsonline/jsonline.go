@@ -25,10 +25,10 @@ func Marshal(v any) ([]byte, error) {
 	return Escape(b.Bytes()), err
 }
 
-// NewEncoder returns an encoder whose values are written to w as Escape returns them.
+// NewEncoder returns an encoder that writes values to w as Escape returns them.
 func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escaper{w}) }
 
-// An escaper escapes what an encoder writes, which writes each value at once.
+// An escaper escapes the output of an encoder, which writes each value at once.
 type escaper struct{ w io.Writer }
 
 func (e escaper) Write(p []byte) (int, error) {
@@ -38,10 +38,11 @@ func (e escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Escape returns JSON in which no character acts on a terminal or changes the direction
-// of the text around it: in place of controls from U+007F to U+009F, and of those for
-// bidirectional text, stand their escapes (\u202e). It means the same. They occur in
-// strings only. JSON without them is returned as it is.
+// Escape returns JSON without characters that control a terminal or change the
+// direction of the text around them: it replaces controls from U+007F to U+009F, and
+// those for bidirectional text, by their escapes (\u202e). The meaning is the same,
+// because they occur in strings only. JSON without such characters is returned
+// unchanged.
 func Escape(text []byte) []byte {
 	if !bytes.ContainsFunc(text, isHidden) {
 		return text
@@ -59,8 +60,8 @@ func Escape(text []byte) []byte {
 	return escaped
 }
 
-// isHidden reports whether encoding/json writes a character as it is that is not to be
-// seen. All of these have four digits at most.
+// isHidden reports whether a character must be escaped although encoding/json does not
+// escape it. All such characters have at most four hexadecimal digits.
 func isHidden(r rune) bool {
 	return r >= 0x7f && (r <= 0x9f || unicode.Is(unicode.Bidi_Control, r))
 }

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// unlimited is the least limit that means none: version 1 writes the largest multiple of
-// a page that an int64 holds.
+// unlimited is the smallest value that means no limit: version 1 writes the largest
+// multiple of a page that an int64 holds.
 const unlimited = 1 << 60
 
 // A group is a control group that limits the memory of the process.
 type group struct {
 	dir string
 	v2  bool
-	own bool // the process is in it, not only in one below it
+	own bool // the group contains the process itself, not only a group below it
 }
 
-// groups returns the control groups that limit the process's memory, its own first. A
-// process in a container without a cgroup namespace has a path that begins with what is
-// mounted; one in a namespace sees no group above it.
+// groups returns the control groups that limit the process's memory, its own first. In
+// a container without a cgroup namespace, the process's path begins with the path of
+// the mounted group; in a namespace, groups above it are invisible.
 func groups(root string) []group {
 	var found []group
 	for _, m := range mounts(root) {
 		inside, ok := strings.CutPrefix(m.member, strings.TrimSuffix(m.root, "/"))
 		if !ok || strings.HasPrefix(m.member, "/..") {
-			inside = "/" // the process is outside of what is mounted
+			inside = "/" // the process is outside of the mounted group
 		}
 		own := true
 		for at := path.Clean("/" + inside); ; at = path.Dir(at) {
@@ -81,7 +81,7 @@ func mounts(root string) []mount {
 }
 
 // membership returns the process's groups in the hierarchy of version 1 that controls
-// memory, and in that of version 2; empty: none.
+// memory, and in that of version 2; empty: it is in none.
 func membership(root string) (one, two string) {
 	b, err := os.ReadFile(root + "proc/self/cgroup")
 	if err != nil {
@@ -115,8 +115,8 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// limit returns the group's limit, and false if it has none. Version 1 also says the
-// limit of parents that a container does not see.
+// limit returns the group's limit, and false if it has none. Version 1 also gives the
+// limit of parents that are invisible in a container.
 func (g group) limit() (int64, bool) {
 	if g.v2 {
 		return g.number("memory.max")
@@ -157,7 +157,7 @@ func (g group) oomKills() (int64, bool) {
 	return field(b, "oom_kill")
 }
 
-// number returns the limit in a file, and false if there is none.
+// number returns the limit in a file, and false if the file does not hold one.
 func (g group) number(name string) (int64, bool) {
 	n, err := readNumber(path.Join(g.dir, name)) // "max" is an error, too
 	return n, err == nil && n < unlimited

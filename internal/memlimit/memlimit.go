@@ -73,8 +73,8 @@ func (l Limit) usageIn(root string) (int64, error) {
 }
 
 // OOMKills returns how many processes of the process's own control group the kernel has
-// killed for want of memory, and false if the kernel does not say. A group that is made
-// again, as systemd does when it restarts a service, counts from 0.
+// killed for want of memory, and false if the kernel does not count them. A group that
+// is created again, as systemd does when it restarts a service, counts from 0.
 func OOMKills() (int64, bool) { return oomKills("/") }
 
 func oomKills(root string) (int64, bool) {
@@ -93,7 +93,8 @@ func runtimeMemory() int64 {
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
 }
 
-// machineUsage returns how much of the machine's memory cannot be had without swapping.
+// machineUsage returns how much of the machine's memory is not available without
+// swapping.
 func machineUsage(root string) (int64, error) {
 	b, err := os.ReadFile(root + "proc/meminfo")
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Shares of the limit between which Pressure changes its mind: it is low from
-// lowShare on, and not any more below easyShare, so that it does not flutter.
+// Memory becomes low at lowShare of the limit, and stops being low below easyShare, so
+// that Pressure does not flutter.
 const (
 	lowShare  = 0.75
 	easyShare = 0.65
 )
 
-// pressureAge is how long a reading holds.
+// pressureAge is how long a reading stays valid.
 const pressureAge = 100 * time.Millisecond
 
 // A Pressure says whether the memory that the process keeps is near its limit.
@@ -25,14 +25,14 @@ type Pressure struct {
 	kept    func() int64
 	changed func(low bool, kept, limit int64) // called when low changes
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	at  time.Time
 	low bool
 }
 
-// NewPressure returns a Pressure against limit. changed is called each time that
-// memory becomes low, and when it is not any more, one call at a time; it must not
-// block. kept returns the bytes that are kept; nil: Kept.
+// NewPressure returns a Pressure against limit. changed is called when memory becomes
+// low, and when it stops being low, one call at a time; it must not block. kept returns
+// the bytes that the process keeps; nil: Kept.
 func NewPressure(limit Limit, kept func() int64, changed func(low bool, kept, limit int64)) *Pressure {
 	if kept == nil {
 		kept = Kept
@@ -40,8 +40,9 @@ func NewPressure(limit Limit, kept func() int64, changed func(low bool, kept, li
 	return &Pressure{limit: limit.Bytes, kept: kept, changed: changed}
 }
 
-// Low reports whether memory is nearly used up. It is quick: it looks at most ten
-// times a second. It is false where no limit is known, and on a nil Pressure.
+// Low reports whether memory is nearly used up. It is quick, since it reads the memory
+// at most ten times a second. It returns false if no limit is known, and on a nil
+// Pressure.
 func (p *Pressure) Low() bool {
 	if p == nil || p.limit == 0 {
 		return false
@@ -55,7 +56,7 @@ func (p *Pressure) Low() bool {
 	return p.low
 }
 
-// look reads what is kept. It requires mu.
+// look reads the kept memory. It requires mu.
 func (p *Pressure) look() {
 	share := lowShare
 	if p.low {
