@@ -17,7 +17,7 @@ type Cleaner struct {
 	wild   int                    // places with wildcards
 }
 
-// A cleanPlace is what the path of a Clean-param line matches.
+// A cleanPlace is the path pattern of a Clean-param line.
 type cleanPlace struct {
 	pattern pattern
 	pairs   pairs // of its literals, if it has wildcards
@@ -30,8 +30,8 @@ const (
 	// mostClean is how many such lines of a file are heeded. It bounds the work
 	// that a file can make of every URL; what is not taken off does no harm.
 	mostClean = 1024
-	// maxCleanWild is how many of them may have wildcards: a line with wildcards may
-	// have to look at the whole path.
+	// maxCleanWild is how many lines may have wildcards: matching such a line may read
+	// the whole path.
 	maxCleanWild = 128
 	// maxCleanWildcards is how many wildcards the path of a line may have, one at its
 	// end not counted. A line with more is ignored.
@@ -48,7 +48,7 @@ func (f *File) Cleaner() *Cleaner {
 	return c
 }
 
-// cleaner returns a Cleaner, which may be without lines, and its lines.
+// cleaner returns a Cleaner, possibly without lines, and its lines.
 func (f *File) cleaner() (c *Cleaner, heeded []line) {
 	c = &Cleaner{lines: make(map[string]*cleanLines)}
 	for _, l := range f.lines {
@@ -146,22 +146,22 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 // A lineSet is a set of Clean-param lines.
 type lineSet [mostClean / 64]uint64
 
-// fewLines is how many lines are kept as a list: as many as a lineSet has words.
+// fewLines is the longest list of lines: it has as many as a lineSet has words.
 const fewLines = mostClean / 64
 
-// cleanLines are the lines that name a parameter: a list while it is short, and a set
-// when it is not. So a file that names a parameter everywhere makes no URL costlier.
+// cleanLines are the lines that name a parameter: a list while it is short, then a set.
+// A file that names a parameter in every line therefore makes no URL costlier.
 type cleanLines struct {
 	few  []uint16 // ascending
-	many *lineSet // nil: they are in few
+	many *lineSet // nil: the lines are in few
 }
 
-// add adds a line; they come in order.
+// add adds a line. Lines arrive in order.
 func (l *cleanLines) add(line int) {
 	switch n := len(l.few); {
 	case l.many != nil:
 		l.many[line/64] |= 1 << (line % 64)
-	case n > 0 && int(l.few[n-1]) == line: // named twice
+	case n > 0 && int(l.few[n-1]) == line: // the line names the parameter twice
 	case n < fewLines:
 		l.few = append(l.few, uint16(line))
 	default:
@@ -212,8 +212,8 @@ func (c *Cleaner) named(query string) (set lineSet) {
 	return set
 }
 
-// keepMatching removes the lines from set whose place path is not in. Each place is
-// matched once, however many parameters there are.
+// keepMatching removes from set the lines whose place does not match path. It matches
+// each place once, whatever the number of parameters.
 func (c *Cleaner) keepMatching(set *lineSet, path string) {
 	here, known := pairs(0), false
 	for i, word := range set {
@@ -230,7 +230,7 @@ func (c *Cleaner) keepMatching(set *lineSet, path string) {
 	}
 }
 
-// takes reports whether one of the lines takes a parameter off.
+// takes reports whether one of the lines removes a parameter.
 func (c *Cleaner) takes(parameter string, about *lineSet) bool {
 	name, _, _ := strings.Cut(parameter, "=")
 	l := c.lines[name]

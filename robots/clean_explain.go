@@ -16,7 +16,7 @@ type Taking struct {
 }
 
 // ExplainClean returns u as Cleaner.Clean does, and which line took what off.
-// Where several lines take the same parameter off, the first is named.
+// If several lines remove the same parameter, it names the first.
 func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, taken []Taking) {
 	c, heeded := f.cleaner()
 	path, query, _ := strings.Cut(u.Path(), "?")

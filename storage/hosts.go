@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A HostCounter counts the hosts of a crawl, and how many each domain has. What
-// it counted it never forgets, so that a crawl that is started again admits no
-// more hosts than one that was not.
+// A HostCounter counts the hosts of a crawl, and of each domain. It never forgets a
+// counted host, so that a restarted crawl admits no more hosts than an uninterrupted
+// one.
 type HostCounter interface {
 	// AdmitHosts counts the hosts that were not counted before, in their order, as
 	// far as limits allow it, and returns what became of each. A host that was
@@ -52,7 +52,7 @@ type HostCount struct {
 	Counted  bool // the host is one of them
 }
 
-// Fate returns what AdmitHosts makes of a host of which c is true.
+// Fate returns the result of AdmitHosts for a host in the state c.
 func (l HostLimits) Fate(c HostCount, always bool) HostFate {
 	switch {
 	case c.Counted:

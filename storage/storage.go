@@ -36,17 +36,17 @@ var (
 	// ErrStalled refuses leases while the Store cannot write: the disk is full,
 	// say. Nothing is lost, and it goes on by itself when it can write again.
 	ErrStalled = errors.New("nothing can be written for now")
-	// ErrFailed ends a Store: what it wrote may not be on the disk, and another try
-	// would not tell. Calls that change something return it from then on. What was
-	// durable before is there when the Store is opened again.
+	// ErrFailed ends a Store: its last writes may not be on the disk, and another try
+	// would not show it. Calls that change the Store return it from then on. Reopening
+	// the Store finds what was durable before.
 	ErrFailed = errors.New("nothing can be written any more")
 )
 
 // A Failer is a Store that may fail for good. Every Store that wraps ErrFailed in its
 // errors is one.
 type Failer interface {
-	// Failed returns a channel that is closed when the Store fails for good. Whoever
-	// waits for a lease then calls Lease, which returns the reason.
+	// Failed returns a channel that is closed when the Store fails for good. A caller
+	// that waits for a lease then calls Lease, which returns the reason.
 	Failed() <-chan struct{}
 }
 

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCache has the system forget what it keeps of a file in memory: after an fsync
-// that failed it may show pages there that are not on the disk. It does what it can:
-// who opens the file next is to see what a loss of power would leave.
+// dropCache makes the system forget the pages of a file that it keeps in memory: after
+// a failed fsync these may differ from the disk. The next opener of the file should see
+// what a loss of power would leave. It ignores errors.
 func dropCache(path string) {
 	f, err := os.Open(path)
 	if err != nil {

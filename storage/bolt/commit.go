@@ -66,7 +66,7 @@ func (s *Store) commit() (well, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faulted { // meanwhile: all that waited for this write has been told
+	if s.faulted { // the store faulted meanwhile, and all calls that waited for this write have its error
 		return false, false
 	}
 	if isFinal(err) || (err == nil) != (s.failed == nil) {
@@ -84,8 +84,8 @@ func (s *Store) commit() (well, more bool) {
 	return err == nil, s.presses()
 }
 
-// write puts the output on the disk, and then w and the lengths of the output's files
-// into the file. With mend it makes up for a write that has failed.
+// write syncs the output first, and then writes w and the lengths of the output's files
+// into the file. With mend it makes up for a failed write.
 func (s *Store) write(w *write, update func(func(*bbolt.Tx) error) error, mend bool) (files []File, err error) {
 	began := time.Now()
 	err = guard(func() error {
@@ -106,8 +106,7 @@ func (s *Store) write(w *write, update func(func(*bbolt.Tx) error) error, mend b
 	return files, err
 }
 
-// endAttempt lets those calls go on that wait for the end of a write. It requires
-// the lock.
+// endAttempt wakes the calls that wait for the end of a write. It requires the lock.
 func (s *Store) endAttempt() {
 	close(s.attempt)
 	s.attempt = make(chan struct{})
@@ -195,8 +194,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// abandon closes the file of a store that has faulted, and asks bbolt for nothing. It
-// requires the lock, and gives it back.
+// abandon closes the file of a store that has faulted, without a call to bbolt. It
+// requires the lock, and releases it.
 func (s *Store) abandon() error {
 	err := fmt.Errorf("close: what was not flushed is lost: %w", s.failed)
 	close(s.quit)

@@ -19,17 +19,16 @@ import (
 
 // A File is how much of a file of output is on the disk: see Options.Files.
 type File struct {
-	// Path names what is written: a file, or a directory of which Name is the file
-	// that is being written.
+	// Path names the output: a file, or a directory in which Name is the present file.
 	Path string
-	Name string // in the directory Path; empty: Path is the file
-	// Serial is the number of the file, where one follows the other under a name.
+	Name string // in the directory Path; empty: Path is a file
+	// Serial is the number of the file, if several files follow each other under a
+	// name.
 	Serial int64
 	Size   int64 // bytes from its beginning that are on the disk
 }
 
-// Files returns the files that the store knows, by path, as they were when the store
-// was written last.
+// Files returns the files that the store knows, by path, as of its last write.
 func (s *Store) Files(ctx context.Context) ([]File, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
@@ -38,12 +37,12 @@ func (s *Store) Files(ctx context.Context) ([]File, error) {
 	return inOrder(s.files), nil
 }
 
-// WasUnclean reports whether files of output may not be whole: the store was not closed
-// in order before Open, or before an earlier one, and no lengths were written since.
+// WasUnclean reports whether files of output may be torn: the store was not closed in
+// order before Open, or before an earlier Open, and has written no lengths since.
 func (s *Store) WasUnclean() bool { return s.unclean }
 
-// changedFiles returns the files whose lengths the file does not hold yet. Options.
-// Before has put them on the disk.
+// changedFiles returns the files whose new lengths are not yet in the store's file.
+// Options.Before has put these bytes on the disk.
 func (s *Store) changedFiles() (changed []File) {
 	if s.opts.Files == nil {
 		return nil
@@ -59,7 +58,7 @@ func (s *Store) changedFiles() (changed []File) {
 	return changed
 }
 
-// putFiles writes the lengths of files. Whoever has opened them has checked them.
+// putFiles writes the lengths of files. The openers of the files have checked them.
 func putFiles(tx *bbolt.Tx, files []File) error {
 	if len(files) == 0 {
 		return nil
@@ -79,7 +78,7 @@ func putFiles(tx *bbolt.Tx, files []File) error {
 	return nil
 }
 
-// settleFiles notes that lengths are in the file. It requires the lock.
+// settleFiles records that lengths are in the file. It requires the lock.
 func (s *Store) settleFiles(files []File) {
 	for _, f := range files {
 		s.files[f.Path] = f
@@ -103,14 +102,14 @@ func readFiles(tx *bbolt.Tx) (map[string]File, error) {
 	return files, err
 }
 
-// ReadFiles returns the files that the store at path knows, which nobody has open,
-// and whether they are whole, as WasUnclean does. It changes nothing. A store that is not there
-// knows none, nor does one of a format before 4. An empty file is an error.
+// ReadFiles returns the files that the store at path knows, and whether they are whole
+// (see WasUnclean). No process may have the store open. ReadFiles changes nothing. A
+// missing store, and one of a format before 4, knows no files. An empty file is an error.
 func ReadFiles(path string) (files []File, clean bool, err error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
-	case err == nil && info.Size() == 0: // which bbolt would write to
+	case err == nil && info.Size() == 0: // bbolt would write to an empty file
 		return nil, false, fmt.Errorf("%s is empty: it was cut short, or whoever made it was killed at once: "+
 			"restore it from a backup, or move it away to begin anew", path)
 	}

@@ -40,10 +40,10 @@ type write struct {
 	pieces [][]byte
 	first  uint64 // number of the first piece
 	folds  []fold
-	hosts  *counting // new ones; nil if there are none
-	trim   uint64    // the log before this piece is all folded; 0 if it is not
+	hosts  *counting // new hosts; nil: no host is new
+	trim   uint64    // the whole log before this piece is folded; 0: a part is not
 	freed  int       // changes of the log that go with that
-	plain  bool      // without checksums, as formats before 4 are: to migrate
+	plain  bool      // without checksums, as in formats before 4: for migrations
 }
 
 // A fold is what becomes of one origin.
@@ -276,7 +276,7 @@ func (f *fold) putURLs(urls bucket) error {
 	}
 }
 
-// putSealed puts a value that has its checksum, or deletes it if there is none.
+// putSealed puts a value that ends with its checksum; a nil value deletes the key.
 func putSealed(b *bbolt.Bucket, key, value []byte) error {
 	if value == nil {
 		return b.Delete(key)

@@ -29,12 +29,12 @@ type counting struct {
 
 // hostCounts is the state of AdmitHosts. It requires the lock of Store.
 type hostCounts struct {
-	fresh  *counting // since the last write; nil if there is none
-	sealed *counting // being written; nil if none is
+	fresh  *counting // counted since the last write; nil: none
+	sealed *counting // being written; nil: none
 	all    int       // hosts counted
 }
 
-// layers returns what the file does not hold, the newest first.
+// layers returns the hosts that the file lacks, the newest first.
 func (c *hostCounts) layers() []*counting {
 	layers := make([]*counting, 0, 2)
 	for _, l := range []*counting{c.fresh, c.sealed} {
@@ -124,7 +124,7 @@ func (s *Store) countHost(h storage.HostAdmission, n int) {
 		s.counted.fresh = &counting{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}
 	s.counted.all++
-	// The names may be parts of a long URL, which they would keep in memory.
+	// The names may be parts of a long URL: a copy does not keep it in memory.
 	s.counted.fresh.hosts[string(countedKey(h.Domain, h.Host))] = struct{}{}
 	s.counted.fresh.domains[strings.Clone(h.Domain)] = n
 	s.held++
@@ -140,7 +140,7 @@ func (s *Store) sealCounted() *counting {
 	return s.counted.sealed
 }
 
-// settleCounted notes that the new hosts of a write are in the file.
+// settleCounted records that the new hosts of a write are in the file.
 func (s *Store) settleCounted(c *counting) {
 	if c != nil {
 		s.held -= len(c.hosts)
@@ -179,8 +179,8 @@ func (c *counting) put(tx *bbolt.Tx) error {
 	return nil
 }
 
-// loadCounted makes the bucket in a file that has none, and reads how many hosts
-// it holds.
+// loadCounted creates the bucket if the file lacks it, and reads how many hosts it
+// holds.
 func (s *Store) loadCounted(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketCounted))
 	if err != nil {

@@ -6,13 +6,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Of hosts that have URLs there may be millions, and nearly all of them wait. In
-// memory a host with one origin takes about 1 KiB. Those beyond Options.Hosts are
-// idle: they are on disk, and the schedule keeps about 130 bytes of each, with the
-// time of its turn. An idle host is read back when its turn comes, or when
-// anything is done to one of its origins.
+// Millions of hosts may have URLs, and nearly all of them wait. In memory a host with
+// one origin takes about 1 KiB. Hosts beyond Options.Hosts are idle: they are on disk,
+// and the schedule keeps about 130 bytes of each, with the time of its turn. An idle
+// host is read back when its turn comes, or when a call changes one of its origins.
 
-// evict makes a host idle, unless something of it is not in its place in the file.
+// evict makes a host idle, unless the file lacks some of its present state.
 func (s *Store) evict(h *host) {
 	if h.unlogged || h.unfolded || !s.turns.IsEvictable(&h.Host, h.origins) {
 		return
@@ -74,7 +73,7 @@ func (s *Store) wakeHost(tx *bbolt.Tx, h *host, idle *schedule.IdleHost, o *orig
 	return nil
 }
 
-// idleSince returns what the schedule knows of an idle origin; false if it is not
+// idleSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
 func (s *Store) idleSince(h *host, number uint32) (since int64, ok bool) {
 	idle := s.turns.Idle(h.number)
@@ -89,5 +88,5 @@ func (s *Store) idleSince(h *host, number uint32) (since int64, ok bool) {
 	return 0, false
 }
 
-// hostsMost is how many hosts are kept in memory that could be idle.
+// hostsMost is how many hosts that could be idle stay in memory.
 func (s *Store) hostsMost() int { return s.opts.Share.of(s.opts.Hosts) }

@@ -338,8 +338,9 @@ func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key s
 	return errors.Join(err, damage)
 }
 
-// tellFile calls yield with what a bucket of the file holds of an origin, a value at
-// a time: they may be large. A damaged value comes as it is, with an error.
+// tellFile calls yield with the values that a bucket of the file holds of an origin,
+// one at a time, since they may be large. It yields a damaged value as it is, with an
+// error.
 func (s *Store) tellFile(
 	ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte, err error) bool,
 ) error {
@@ -362,6 +363,6 @@ func (s *Store) tellFile(
 		if !yield(key, value, damage) {
 			return nil
 		}
-		from = append(key[4:], 0) // the next key there can be
+		from = append(key[4:], 0) // the smallest key after this one
 	}
 }

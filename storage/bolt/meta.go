@@ -21,7 +21,7 @@ const (
 	bucketResting = "resting"
 	bucketNotes   = "notes"
 	bucketLog     = "log"
-	bucketCounted = "counted" // made by loadCounted: a file of before has none
+	bucketCounted = "counted" // created by loadCounted: older files lack it
 	bucketFiles   = "files"   // since format 4
 )
 
@@ -38,7 +38,7 @@ const (
 	keyOpened  = "opened"  // how often the file was opened: the upper bits of tokens
 	keyFloor   = "floor"   // no host is due before
 	keyCrashed = "crashed" // when the file was last opened and not clean
-	keySealing = "sealing" // while format 3 becomes 4: what has its checksum already
+	keySealing = "sealing" // during the migration from format 3 to 4: the last key that has its checksum
 
 	keyUnchecked = "unchecked" // 1 from an unclean stop on until lengths of files are written
 )

@@ -20,8 +20,8 @@ var steps = []func(*bbolt.Tx) (done bool, err error){
 	migrate3,
 }
 
-// migrate brings the file to this format. A portion of values that get their checksums
-// has about so many bytes.
+// migrate brings the file to the current format. A portion is about so many bytes of
+// values that get checksums.
 func migrate(db *bbolt.DB, portion int) error {
 	for done := false; !done; {
 		err := db.Update(func(tx *bbolt.Tx) (err error) {
@@ -35,7 +35,8 @@ func migrate(db *bbolt.DB, portion int) error {
 	return nil
 }
 
-// migrateOn does the next portion, and reports whether the file is of this format.
+// migrateOn migrates the next portion, and reports whether the file has the current
+// format.
 func migrateOn(tx *bbolt.Tx, portion int) (done bool, err error) {
 	meta := tx.Bucket([]byte(bucketMeta))
 	from, err := formatOf(meta)

@@ -10,20 +10,20 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// In format 3 no value has a checksum, and lengths of files are not known. Format 4
-// gives one to every value, where it is, a portion in a transaction. What has its own
-// by then is in meta: nothing gets two.
-const sealBytes = 4 << 20 // of keys and values of a portion, about
+// In format 3, values have no checksums and the lengths of files are unknown. Format 4
+// adds a checksum to every value in place, one portion in each transaction. The bucket
+// meta records the progress, so that no value gets two checksums.
+const sealBytes = 4 << 20 // keys and values of a portion, about
 
-// buckets3 are the buckets of format 3, in the order in which their values get their
-// checksums.
+// buckets3 are the buckets of format 3, in the order in which their values get
+// checksums. Some files of format 3 lack the last bucket.
 func buckets3() []string {
 	return []string{
 		bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog,
 	}
 }
 
-// migrate3 begins: from now on a program of format 3 refuses the file.
+// migrate3 begins the migration: from now on, programs of format 3 refuse the file.
 func migrate3(tx *bbolt.Tx) (done bool, err error) {
 	for _, name := range buckets3() {
 		if tx.Bucket([]byte(name)) == nil {
@@ -42,7 +42,7 @@ func migrate3(tx *bbolt.Tx) (done bool, err error) {
 	return true, meta.set([]byte(keySealing), []byte{0})
 }
 
-// sealPortion gives the next values their checksums.
+// sealPortion adds checksums to the next values.
 func sealPortion(tx *bbolt.Tx, portion int) error {
 	meta := bucketOf(tx, bucketMeta)
 	at, err := meta.get([]byte(keySealing))
@@ -50,7 +50,7 @@ func sealPortion(tx *bbolt.Tx, portion int) error {
 	if err != nil || len(at) == 0 || int(at[0]) > len(names) {
 		return fmt.Errorf("%s: %w", keySealing, record.ErrDamaged)
 	}
-	index, last := at[0], bytes.Clone(at[1:]) // the key behind which it goes on
+	index, last := at[0], bytes.Clone(at[1:]) // the last key of the portion before
 	for ; int(index) < len(names); index, last = index+1, nil {
 		b := bucketOf(tx, names[index])
 		if b.Bucket == nil {
@@ -67,8 +67,8 @@ func sealPortion(tx *bbolt.Tx, portion int) error {
 	return meta.Delete([]byte(keySealing))
 }
 
-// sealSome gives values of a bucket their checksums, from the first key behind last
-// on, and returns the last of them; nil if that is the end.
+// sealSome adds checksums to values of a bucket, from the first key after last on, and
+// returns the last key that it changed; nil at the end of the bucket.
 func sealSome(b bucket, last []byte, portion int) (next []byte, err error) {
 	var keys, values [][]byte
 	c := b.Cursor()

@@ -53,7 +53,7 @@ func (s *Store) open() error {
 			InitialMmapSize: 1 << 28,
 			OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 				f, err := os.OpenFile(name, flag, perm)
-				if s.file == nil { // else a copy is made
+				if s.file == nil { // not set again when bbolt opens a copy
 					s.file = f
 				}
 				return f, err

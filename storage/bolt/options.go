@@ -26,11 +26,12 @@ type Options struct {
 	// all queues together; each counts once, and once more for every 256 bytes of
 	// it. 0 means 131,072.
 	Cached int
-	// Hosts is how many hosts are kept in memory, in about 1 KiB each, that have
-	// URLs and no changes; of those beyond, which are read back when their turn
-	// comes, about 130 bytes are kept. 0 means 16,384.
+	// Hosts is how many hosts with URLs and without unwritten changes stay in memory,
+	// at about 1 KiB each. Further hosts take about 130 bytes each, and are read back
+	// when their turn comes. 0 means 16,384.
 	Hosts int
-	// Share is what this store divides Held, Cached and Hosts with. nil: with nobody.
+	// Share is shared by stores that divide Held, Cached and Hosts. nil: this store has
+	// its own.
 	Share *Share
 	// Before is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
@@ -39,15 +40,15 @@ type Options struct {
 	// is called again later, and after any other error the store has failed for
 	// good. It must not call the store. nil: there is nothing.
 	Before func() error
-	// Files is called after Before, and returns how much of which files Before has
-	// put on the disk: a File for each Path that was written to. Lengths are written
-	// with the changes; Store.Files returns them, after a crash too. A path that is
-	// not returned stays known as it was. It must not call the store. nil: there are
-	// none.
+	// Files is called after Before, and returns how many bytes of which files Before
+	// has put on the disk: a File for each Path that was written to. The store writes
+	// the lengths with the changes; Store.Files returns them, also after a crash. The
+	// length of an omitted path stays unchanged. Files must not call the store. nil:
+	// there are no files.
 	Files func() []File
-	// Stalled is called when a write has failed, with the reason and what to do
-	// about it, and with nil when the store can write again: once each time. An
-	// error that wraps storage.ErrFailed is the last. It must not call the store.
+	// Stalled is called once when a write has failed, with the reason and the remedy,
+	// and once with nil when the store can write again. No call follows one with an
+	// error that wraps storage.ErrFailed. It must not call the store.
 	Stalled func(error)
 	// Committed is told how long it took to write changes and to have the disk
 	// confirm them, Before included. It must not call the store, or take long. nil

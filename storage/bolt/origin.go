@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// guestsMost is how many origins are kept in memory because they were looked at;
-// not more than Options.Hosts.
+// guestsMost is how many origins stay in memory only because they were read; it is at
+// most Options.Hosts.
 const guestsMost = 4096
 
 type host struct {
@@ -71,7 +71,8 @@ func (s *Store) find(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	return o, nil
 }
 
-// numberOf returns the number of an origin in the file, as in keys; nil if there is none.
+// numberOf returns the number of an origin in the file, as in keys; nil if the file
+// lacks the origin.
 func (s *Store) numberOf(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
 	number, err := bucketOf(tx, bucketNames).get(originKey(name.String()))
 	if err == nil && number != nil && len(number) != 4 {
@@ -116,7 +117,7 @@ func (s *Store) meet(tx *bbolt.Tx, name decorum.Origin) (*origin, error) {
 	return o, nil
 }
 
-// admit takes an origin into memory, and its host. If that is idle, its other
+// admit takes an origin into memory, and its host. If the host is idle, its other
 // origins come with it.
 func (s *Store) admit(tx *bbolt.Tx, o *origin) error {
 	if h := s.hosts[o.name.Host()]; h != nil {
@@ -203,12 +204,12 @@ func (s *Store) dismiss(o *origin) {
 	}
 }
 
-// isFolded reports whether all of o is in its place in the file.
+// isFolded reports whether the file holds all state of o in its place.
 func (o *origin) isFolded() bool {
 	return o.fresh == nil && o.folding == nil && !o.unlogged && len(o.out) == 0
 }
 
-// unlink takes o out of memory, and its host with the last of its origins.
+// unlink removes o from memory, and its host with the last of its origins.
 func (s *Store) unlink(o *origin) {
 	delete(s.origins, o.name)
 	delete(s.numbers, o.number)
@@ -240,15 +241,15 @@ func (s *Store) put(o *origin, id schedule.Lane, at int64, e *storage.Entry) {
 	o.Count(id, 1)
 }
 
-// sealEntry returns the record of an entry with its checksum, as it is in a slot of o.
-// It is good until the next call.
+// sealEntry returns the record of an entry of o with its checksum, as the file holds it
+// in a slot. It is valid until the next call.
 func (s *Store) sealEntry(o *origin, at slot, e *storage.Entry) []byte {
 	s.entry = appendSum(record.AppendEntry(s.entry[:0], e), appendURLKey(s.key[:0], o.number, at))
 	return s.entry
 }
 
-// parseEntry reads the record of a slot of an origin. A record that is not as it was
-// written is an error.
+// parseEntry reads the record of a slot of an origin. It returns an error if the record
+// was changed.
 func parseEntry(sealed []byte, number uint32, name decorum.Origin, at slot) (storage.Entry, error) {
 	var key [urlKeyLen]byte
 	value, err := checkSum(appendURLKey(key[:0], number, at), sealed)
@@ -295,7 +296,7 @@ func (s *Store) trim() {
 	}
 }
 
-// release takes o, which is made idle, out of heads: else they would keep it in memory.
+// release removes o, which becomes idle, from heads, which would keep it in memory.
 func (s *Store) release(o *origin) {
 	if !o.cached {
 		return
@@ -352,7 +353,7 @@ func (s *Store) scan(tx *bbolt.Tx, o *origin, from slot, max int) (items []item,
 }
 
 // view reads the file. It requires the lock. After a fault it reads no more: bbolt may
-// hold locks of its own for good, and whoever asks it for them would wait for ever.
+// hold its own locks for good, and a call that needs them would never return.
 func (s *Store) view(read func(*bbolt.Tx) error) error {
 	if s.faulted {
 		return s.failed

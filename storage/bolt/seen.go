@@ -23,9 +23,9 @@ const (
 	lastPrint  = print(math.MaxUint64)
 )
 
-// hasPrint reports whether the bucket prints holds p. key is room for a key. Where the
-// value that would hold it is damaged, it looks through what is left of that and
-// returns the value's key besides.
+// hasPrint reports whether the bucket prints holds p. key is room for a key. If the
+// value that would hold p is damaged, hasPrint searches the rest of it and also returns
+// the value's key.
 func hasPrint(c *bbolt.Cursor, origin uint32, p print, key []byte) (has bool, damaged []byte) {
 	key = appendPrintKey(key[:0], origin, p)
 	found, sealed := c.Seek(key)
@@ -41,7 +41,8 @@ func hasPrint(c *bbolt.Cursor, origin uint32, p print, key []byte) (has bool, da
 	return at < n && printOfValue(value, at) == p, nil
 }
 
-// printsLeft returns what a damaged value holds, in order: most of it may be right.
+// printsLeft returns the fingerprints in a damaged value, in order: most of it may be
+// right.
 func printsLeft(sealed []byte) []print {
 	left := make([]print, max(0, len(sealed)-sumLen)/printLen)
 	for i := range left {
@@ -60,9 +61,9 @@ func printAt(value []byte, n int, p print) int {
 	return sort.Search(n, func(i int) bool { return printOfValue(value, i) >= p })
 }
 
-// addPrints adds fingerprints, which are in order, to the bucket prints. What is left
-// of a damaged value goes into the new one, which stays damaged: what else it held is
-// not known, and a request that is not safe must not be sent twice.
+// addPrints adds fingerprints, which are in order, to the bucket prints. The rest of a
+// damaged value goes into the new one, which stays damaged: the fingerprints that it
+// lost are unknown, and a request that is not safe must not be sent twice.
 func addPrints(b bucket, origin uint32, fresh []print) error {
 	var room [4 + printLen]byte
 	for len(fresh) > 0 {
@@ -113,8 +114,8 @@ func mergePrints(value []byte, fresh []print) []byte {
 	return append(merged, value...)
 }
 
-// isSeen reports whether the seen set holds a fingerprint, and whether that is sure:
-// it is not where the file is damaged.
+// isSeen reports whether the seen set holds a fingerprint, and whether that is sure: it
+// is unsure where the file is damaged.
 func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) (seen, sure bool) {
 	for _, changes := range [...]*changes{o.fresh, o.folding} {
 		if changes == nil {
@@ -127,7 +128,7 @@ func (s *Store) isSeen(c *bbolt.Cursor, o *origin, p print) (seen, sure bool) {
 	return s.isSeenOnDisk(c, o.number, o.name, p)
 }
 
-// isSeenOnDisk is isSeen of what is in its place in the file. number is the origin's.
+// isSeenOnDisk is isSeen for the folded part of the file. number is the origin's.
 func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p print) (seen, sure bool) {
 	seen, damaged := hasPrint(c, number, p, s.key[:])
 	if damaged != nil {

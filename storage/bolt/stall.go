@@ -15,12 +15,12 @@ import (
 // write what could not be written.
 const maxPause = 5 * time.Second
 
-// isFinal reports whether err, of a write, ends the store. Only lack of room passes:
-// after any other failure, of an fsync above all, the system may have dropped what
-// was written, and a later fsync that goes well would not say so.
+// isFinal reports whether err, of a write, ends the store. Only lack of room passes.
+// After any other failure, of an fsync above all, the system may have dropped the
+// written data, and a later successful fsync would not show the loss.
 func isFinal(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, storage.ErrStalled): // of another store, which Before flushes
+	case err == nil, errors.Is(err, storage.ErrStalled): // the error of another store, which Before flushes
 		return false
 	case errors.Is(err, errFault), errors.Is(err, storage.ErrFailed):
 		return true
@@ -31,9 +31,9 @@ func isFinal(err error) bool {
 // hasFailed reports whether the store has failed for good. It requires the lock.
 func (s *Store) hasFailed() bool { return errors.Is(s.failed, storage.ErrFailed) }
 
-// fault ends the store for good because bbolt faulted where it reads. The committer may
-// wait for a lock of bbolt from then on, so that nobody may wait for the committer. It
-// requires the lock.
+// fault ends the store for good because bbolt faulted during a read. From then on the
+// committer may wait forever for a lock of bbolt, so no call may wait for the
+// committer. It requires the lock.
 func (s *Store) fault(err error) {
 	s.faulted = true
 	if !s.hasFailed() {
@@ -59,9 +59,9 @@ func (s *Store) failure(err error) error {
 	}
 	var before *beforeError
 	switch {
-	case errors.Is(err, kind): // of another store, which Before flushes: it says all
+	case errors.Is(err, kind): // another store, which Before flushes, gives the reason and remedy
 		return err
-	case errors.As(err, &before) && !isLackOfRoom(err): // it says what to do
+	case errors.As(err, &before) && !isLackOfRoom(err): // the error names the remedy
 		return fmt.Errorf("%w: %w", kind, err)
 	}
 	if before != nil {
@@ -70,24 +70,23 @@ func (s *Store) failure(err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", kind, s.path, err, remedy(err))
 }
 
-// isCause reports whether err is of that cause: of some errors bbolt keeps the text
-// only.
+// isCause reports whether err has that cause. bbolt keeps only the text of some errors.
 func isCause(err, cause error) bool {
 	return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
 }
 
-// isLackOfRoom reports whether a write failed because there is no room for it.
+// isLackOfRoom reports whether a write failed for lack of room.
 func isLackOfRoom(err error) bool {
 	return isCause(err, syscall.ENOSPC) || isCause(err, syscall.EDQUOT) || isCause(err, syscall.EFBIG)
 }
 
-// A beforeError is an error of Options.Before: it is not about the store's file.
+// A beforeError is an error of Options.Before: the store's file is not at fault.
 type beforeError struct{ error }
 
 // Unwrap returns the error as Before returned it.
 func (e *beforeError) Unwrap() error { return e.error }
 
-// remedy says what to do about a write that has failed.
+// remedy returns the remedy for a failed write.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, errFault):
@@ -114,12 +113,11 @@ func (s *Store) rewriteMeta() error {
 	return s.file.Sync()
 }
 
-// reportsMost is how many places of damage are remembered, so that each is reported
-// once.
+// reportsMost is how many damaged places are remembered, so that each is reported once.
 const reportsMost = 1000
 
-// reportOnce reports damage in a place of the file, unless it has been reported. It
-// requires the lock.
+// reportOnce reports damage in a place of the file the first time. It requires the
+// lock.
 func (s *Store) reportOnce(place, format string, args ...any) {
 	if s.reported[place] {
 		return

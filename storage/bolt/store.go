@@ -58,7 +58,7 @@ type state struct {
 	key    [urlKeyLen]byte // room for a key
 	entry  []byte          // room for an entry
 
-	reported map[string]bool // places of damage that Options.Damaged knows of
+	reported map[string]bool // damaged places that were reported to Options.Damaged
 	files    map[string]File // as the file holds them, by path
 }
 
@@ -70,8 +70,8 @@ type backlog struct {
 	writes        uint64 // number of the last write that was begun
 	writing       *write // being written, or to be written again; nil if none is
 	written       uint64 // number of the last write in the file
-	failed        error  // of the last write; nil if it went well, ErrFailed if it was the last for good
-	faulted       bool   // bbolt faulted where it reads: nothing is asked of it any more
+	failed        error  // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
+	faulted       bool   // bbolt faulted during a read: the store calls it no more
 	attempt       chan struct{}
 	logging
 

@@ -29,8 +29,8 @@ func withSum(key, value []byte) []byte {
 	return appendSum(append(make([]byte, 0, len(value)+sumLen), value...), key)
 }
 
-// checkSum returns a value of the file without its checksum, and record.ErrDamaged
-// if that is not the one of the key and the value.
+// checkSum returns a value of the file without its checksum, or record.ErrDamaged if
+// the checksum does not match key and value.
 func checkSum(key, sealed []byte) ([]byte, error) {
 	n := len(sealed) - sumLen
 	if n < 0 || binary.BigEndian.Uint32(sealed[n:]) != checksum(key, sealed[:n]) {
@@ -49,7 +49,8 @@ func bucketOf(tx *bbolt.Tx, name string) bucket {
 	return bucket{Bucket: tx.Bucket([]byte(name))}
 }
 
-// get returns the value of a key, nil if there is none. It is lent.
+// get returns the value of a key; nil if the bucket lacks it. The value is valid during
+// the transaction.
 func (b bucket) get(key []byte) ([]byte, error) {
 	value := b.Get(key)
 	if value == nil {
@@ -66,7 +67,7 @@ func (b bucket) check(key, value []byte) ([]byte, error) {
 	return checkSum(key, value)
 }
 
-// set puts a value, or deletes it if there is none.
+// set puts a value; a nil value deletes the key.
 func (b bucket) set(key, value []byte) error {
 	switch {
 	case value == nil:
@@ -77,7 +78,7 @@ func (b bucket) set(key, value []byte) error {
 	return b.Put(key, withSum(key, value))
 }
 
-// setDamaged puts a value whose checksum does not fit, so that it counts as damaged.
+// setDamaged puts a value with a wrong checksum, so that it counts as damaged.
 func (b bucket) setDamaged(key, value []byte) error {
 	sealed := withSum(key, value)
 	sealed[len(value)] ^= 0xff

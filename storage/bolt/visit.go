@@ -54,7 +54,7 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 	if e.For.IsZero() {
 		p := printOfEntry(e)
 		seen, sure := s.isSeen(c, o, p)
-		if seen || !sure && !e.Request.IsSafe() { // which may have been sent
+		if seen || !sure && !e.Request.IsSafe() { // the request may have been sent
 			return storage.Known, nil
 		}
 		if most > 0 && o.seen >= most {
@@ -67,8 +67,8 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 	return storage.Added, nil
 }
 
-// isKnownOnDisk reports whether e is known and its origin is on disk only. Most links
-// lead to pages that are known: they do not take an idle host into memory.
+// isKnownOnDisk reports whether e is known and its origin is only on disk. Most links
+// lead to known pages: these do not bring an idle host into memory.
 func (s *Store) isKnownOnDisk(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
 	name := e.URL.Origin()
 	if !e.For.IsZero() || s.origins[name] != nil {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// A Hold is the place and the hash of a record that somebody has kept: a ledger that has
-// it has all that stood before it, unchanged. Verify checks Holds.
+// A Hold is the place and the hash of a record that a reader has kept. A ledger with
+// that record still has all records before it, unchanged. Verify checks Holds.
 type Hold struct {
 	N    int64  `json:"n"`    // number of the record
 	Hash string `json:"hash"` // its hash, in hex
 }
 
-// String returns it as ParseHolds reads it.
+// String returns h in the format of ParseHolds.
 func (h Hold) String() string { return fmt.Sprintf("%d %s", h.N, h.Hash) }
 
-// ParseHolds reads what somebody has kept of a ledger: on each line a number and a hash,
-// as verify prints them, or a whole record. Blank lines and those that begin with # are
-// ignored. It is an error if there is none.
+// ParseHolds reads kept records: on each line a number and a hash, as verify prints
+// them, or a whole record. It ignores blank lines and those that begin with #. It
+// returns an error if no record is left.
 func ParseHolds(text []byte) (holds []Hold, err error) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
@@ -56,7 +56,7 @@ func parseHold(line string) (Hold, error) {
 	h := Hold{Hash: strings.ToLower(strings.TrimSpace(hash))}
 	var err error
 	if h.N, err = strconv.ParseInt(n, 10, 64); err != nil || h.N < 1 {
-		return Hold{}, errors.New("it does not begin with the number of a record, or is no record")
+		return Hold{}, errors.New("it does not begin with the number of a record, and is not a record")
 	}
 	if sum, err := hex.DecodeString(h.Hash); err != nil || len(sum) != hashSize/2 {
 		return Hold{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.N, hashSize)
@@ -64,7 +64,7 @@ func parseHold(line string) (Hold, error) {
 	return h, nil
 }
 
-// checkHolds compares the record at hand with what is held of it.
+// checkHolds compares the present record with the Holds of its number.
 func (v *verifier) checkHolds(hash string) {
 	for i, h := range v.opts.Holds {
 		if h.N != v.number || v.held[i] {
@@ -79,7 +79,7 @@ func (v *verifier) checkHolds(hash string) {
 	}
 }
 
-// endHolds finds what is held and is not there.
+// endHolds reports the Holds whose records are missing.
 func (v *verifier) endHolds() {
 	for i, h := range v.opts.Holds {
 		if !v.held[i] {

@@ -27,8 +27,8 @@ type judge struct {
 // mostRules is how many files are held in memory as rules.
 const mostRules = 1000
 
-// maxRobotsFile is how many bytes of a robots.txt are read: a crawl keeps robots.Limit at
-// most.
+// maxRobotsFile is how many bytes of a robots.txt are read: a crawl keeps at most
+// robots.Limit.
 const maxRobotsFile = 16 << 20
 
 func newJudge(dir string) judge {

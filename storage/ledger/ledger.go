@@ -36,17 +36,17 @@ type Config struct {
 	Checkpoint time.Duration
 	// Run is what the records that follow are made by. Its Key is set by Open.
 	Run Run
-	// OnDisk is what Ledger.OnDisk returned last that is known to be durable. So much of
-	// the segment must be whole when it is opened after a crash, and what is behind it
-	// is cut at the first record that is not; the zero Extent: nothing is known, and
-	// one torn record is cut at most.
+	// OnDisk is the last durable result of Ledger.OnDisk. That much of the segment must
+	// be whole when it is opened after a crash; the rest is cut at the first record
+	// that is not whole. With the zero Extent nothing is known, and at most one torn
+	// record is cut.
 	OnDisk Extent
 	// Recovered is told, when a crash left the ledger open, that it has been closed,
 	// and how many bytes of a torn record were cut off. nil: nobody is.
 	Recovered func(cut int64)
 
-	// Mode is the mode of new files. Default 0600. New directories have the same, and can
-	// be looked into by who may read.
+	// Mode is the mode of new files. Default 0600. Users who may read the files may
+	// list new directories.
 	Mode fs.FileMode
 
 	now func() time.Time // nil: time.Now
@@ -203,12 +203,12 @@ func (l *Ledger) begin(serial int, first *Segment) error {
 
 // An Extent is how much of the segment that is written is on the disk.
 type Extent struct {
-	Serial int   // of the segment; 0: there is none
+	Serial int   // of the segment; 0: no segment
 	Size   int64 // bytes of whole records that Sync put there
 }
 
-// OnDisk returns how much of the present segment is on the disk. Segments before it
-// are, as a whole.
+// OnDisk returns how much of the present segment is on the disk. Earlier segments are
+// on the disk as a whole.
 func (l *Ledger) OnDisk() Extent {
 	l.mu.Lock()
 	defer l.mu.Unlock()

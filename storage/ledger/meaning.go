@@ -91,7 +91,7 @@ func (v *verifier) request(r *Record) {
 	v.report.Rests = v.pace.measured
 }
 
-// unfollowed notes a request for a robots.txt to which no recorded redirect leads. Where
+// unfollowed reports a request for a robots.txt to which no recorded redirect leads. If
 // several processes crawl together, the redirect may be in the ledger of another.
 func (v *verifier) unfollowed(q *Request) {
 	const what = "%s: it is asked for as the robots.txt of %s, and no redirect from there is recorded"

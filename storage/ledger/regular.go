@@ -9,20 +9,21 @@ import (
 	"syscall"
 )
 
-// openRegular opens a file below a directory to be read. The directory may be of a
-// stranger: what is not a regular file is refused without waiting for it, and so is a
-// symbolic link that leads out of the directory.
+// openRegular opens a file below a directory for reading. A stranger may have written
+// the directory: openRegular refuses anything but a regular file without waiting for
+// it, and a symbolic link that leads out of the directory.
 func openRegular(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	// A device is not even opened: that may have an effect.
+	// A device is not even opened, because that may have an effect.
 	if err := mustBeRegular(root.Stat(name)); err != nil {
 		return nil, err
 	}
-	// The file may have been replaced since: a pipe opened so does not block.
+	// The file may have been replaced since: with O_NONBLOCK the open of a pipe does
+	// not block.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

@@ -159,8 +159,8 @@ func (t *tail) note(r *Record) {
 	t.closed = r.End != nil || t.closed && (r.Checkpoint != nil || r.Clock != nil)
 }
 
-// onDiskOf returns how much of the last segment is known to be on the disk; -1: nothing
-// is known.
+// onDiskOf returns how many bytes of the last segment are known to be on the disk; -1:
+// unknown.
 func (l *Ledger) onDiskOf(all []segment) (int64, error) {
 	last := all[len(all)-1]
 	switch known := l.cfg.OnDisk; {
@@ -171,10 +171,10 @@ func (l *Ledger) onDiskOf(all []segment) (int64, error) {
 	case known.Serial == last.serial:
 		return known.Size, nil
 	}
-	return 0, nil // it was begun after that
+	return 0, nil // the segment was begun later
 }
 
-// missing says that the segment is missing that was written last.
+// missing returns the error for a missing last segment.
 func (l *Ledger) missing(last segment) error {
 	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: "+
 		"restore it, or move the directory %s away to begin another ledger (the last there is %s)",
@@ -231,8 +231,8 @@ func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 	return t, err
 }
 
-// cutShort says that a segment is not whole as far as it was on the disk. bad is what
-// is wrong with the first line that is not; nil: there is none.
+// cutShort returns the error for a segment that is not whole up to its durable length. bad
+// is the error of its first bad line; nil: every line is whole.
 func (l *Ledger) cutShort(s segment, onDisk int64, bad error) error {
 	if bad != nil {
 		return bad

@@ -39,7 +39,7 @@ const packedEnding = ".zst"
 // left one both plain and compressed, it is the one that counts: the plain one,
 // unless another has been begun after it.
 func segments(dir string) ([]segment, error) {
-	// Whether it is a directory is asked first: to open a pipe may take for ever.
+	// Check for a directory first: opening a pipe may block forever.
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("ledger: %s is not a directory", dir)
 	}

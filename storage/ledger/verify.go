@@ -19,7 +19,7 @@ type VerifyOptions struct {
 	// Open says that the ledger is being written to: it need not be closed, and its
 	// last record may be torn.
 	Open bool
-	// Holds are records that somebody has kept: the ledger must have them.
+	// Holds are records that a reader has kept: the ledger must contain them.
 	Holds []Hold
 	// Findings is how many are kept, and how many warnings; of more, the Report has the
 	// number. Default 1,000.
@@ -41,11 +41,11 @@ type Report struct {
 	Checkpoints int64 `json:"checkpoints"`  // whether their signatures were checked or not
 	Unsigned    int64 `json:"unsigned"`     // records after the last checkpoint
 	Closed      bool  `json:"closed"`       // it ends with that of a run
-	Held        int   `json:"held"`         // of VerifyOptions.Holds, those that are there
-	// Last is the last record: who keeps it can check later that nothing before it has
-	// been changed.
+	Held        int   `json:"held"`         // how many of VerifyOptions.Holds the ledger contains
+	// Last is the last record: a reader who keeps it can check later that no earlier
+	// record was changed.
 	Last Hold `json:"last"`
-	// Stopped says that the rest was not read, since so much of the ledger is wrong.
+	// Stopped is set if Verify did not read the rest, because it found too many faults.
 	Stopped bool `json:"stopped,omitempty"`
 
 	Findings []Finding `json:"findings"`
@@ -100,7 +100,7 @@ type verifier struct {
 	key    string     // of the last run
 	judge  judge      //
 	pace   paceKeeper //
-	held   []bool     // which of opts.Holds have been met
+	held   []bool     // which of opts.Holds were found
 	led    redirectKeeper
 }
 
@@ -130,7 +130,7 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 }
 
 // maxMore is how many findings and warnings are counted beyond those that are kept. A
-// file of a few KiB may unpack to a ledger of nothing else that has no end.
+// file of a few KiB may unpack to an endless ledger of findings.
 const maxMore = 100_000
 
 // find notes something that is wrong with the record at hand.

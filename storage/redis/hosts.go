@@ -17,7 +17,7 @@ import (
 // all processes together keep to the limits. A host is kept as a fingerprint, in
 // about nine bytes; a domain as a field of a hash, in about 80.
 
-// hostPrint returns what stands for a host among those that are counted.
+// hostPrint returns the fingerprint of a counted host.
 func hostPrint(host string) string {
 	h := fnv.New64a()
 	h.Write([]byte(host))
@@ -31,8 +31,8 @@ func digit(b bool) string {
 	return "0"
 }
 
-// AdmitHosts implements storage.Store. When it returns, what it counted is as
-// safe as what Add adds. If it fails, some hosts may have been counted.
+// AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
+// it fails, some hosts may have been counted.
 func (s *Store) AdmitHosts(
 	ctx context.Context, hosts []storage.HostAdmission, limits storage.HostLimits,
 ) ([]storage.HostFate, error) {

@@ -28,11 +28,12 @@ type Config struct {
 	// Dir is the directory; it is made if there is none. One Archive at a time
 	// may have it open.
 	Dir string
-	// Root is Dir, opened by the caller, who closes it after the Archive. Files are opened
-	// by it, so that no symbolic link leads out of the directory. nil: Open opens Dir.
+	// Root is Dir, opened by the caller, who closes it after the Archive. The Archive
+	// opens files through it, so that no symbolic link leads out of the directory. nil:
+	// Open opens Dir.
 	Root *os.Root
-	// Mode is the mode of new files. Default 0600. Dir, if Open makes it, has the same, and
-	// can be looked into by who may read.
+	// Mode is the mode of new files. Default 0600. If Open creates Dir, users who may
+	// read the files may list it.
 	Mode fs.FileMode
 	// Prefix begins the names of files: letters, digits, "_" and "-".
 	// Default "decorum".
@@ -43,9 +44,8 @@ type Config struct {
 	// Info are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
 	Info []Field
-	// OnDisk is what Archive.OnDisk returned last that is known to be durable. So much
-	// of the file must be whole when it is opened after a crash; the zero Extent: nothing
-	// is known.
+	// OnDisk is the last durable result of Archive.OnDisk. That much of the file must
+	// be whole when it is opened after a crash; the zero Extent: the length is unknown.
 	OnDisk Extent
 	// Recovered is told of each file that a crash left open and that has been
 	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
@@ -83,7 +83,7 @@ type Archive struct {
 	cfg  Config
 	host string
 	tail disk.Tail
-	own  *os.Root // what Close closes; nil: Config.Root was set
+	own  *os.Root // closed by Close; nil: Config.Root was set
 
 	mu     sync.Mutex
 	file   *file // nil: none is open
@@ -118,7 +118,7 @@ func Open(cfg Config) (*Archive, error) {
 	}, nil
 }
 
-// makeRoot opens a directory for files of a mode, and makes it if there is none.
+// makeRoot opens a directory for files of a mode, and creates it if it is missing.
 func makeRoot(dir string, mode fs.FileMode) (*os.Root, error) {
 	if err := disk.MakeDir(dir, mode); err != nil {
 		return nil, err
@@ -136,12 +136,12 @@ func closeRoot(root *os.Root) error {
 
 // An Extent is how much of the file that is written is on the disk.
 type Extent struct {
-	Name string // of the file when it is closed, without its directory; empty: there is none
+	Name string // final name of the file, without its directory; empty: no file
 	Size int64  // bytes of whole records that Sync put there
 }
 
-// OnDisk returns how much of the present file is on the disk. Files before it are, as
-// a whole.
+// OnDisk returns how much of the present file is on the disk. Earlier files are on the
+// disk as a whole.
 func (a *Archive) OnDisk() Extent {
 	a.mu.Lock()
 	defer a.mu.Unlock()

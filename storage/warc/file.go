@@ -19,8 +19,8 @@ import (
 type file struct {
 	*os.File
 	root   *os.Root // of its directory
-	name   string   // when it is closed
-	opener []byte   // the warcinfo record: written with the first of the others
+	name   string   // final name, after Close
+	opener []byte   // the warcinfo record: written with the first of the other records
 	size   int64    // of whole records
 }
 

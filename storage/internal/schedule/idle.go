@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Most hosts of a large crawl wait, and little must be known of them meanwhile:
-// when their turn comes. An engine that has them on disk may evict them from the
-// schedule, which then keeps an IdleHost of each, a tenth of what a Host and its
-// origins take. The sums of the schedule count idle hosts as before.
+// Most hosts of a large crawl wait, and until their turn the schedule needs little of
+// them. An engine that has them on disk may evict them from the schedule, which then
+// keeps an IdleHost of each, a tenth of the size of a Host and its origins. The sums of
+// the schedule still count idle hosts.
 
 // An IdleHost is a host that was evicted.
 type IdleHost struct {
@@ -94,9 +94,9 @@ func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) 
 	}
 }
 
-// IsEvictable reports whether Evict may be called: no lease of the host is out,
-// origins is the number of its origins that have anything to hand out, and it is
-// the first of nothing, so that NextIdle does not ask for it at once.
+// IsEvictable reports whether Evict may be called: no lease of the host is out, origins
+// is the number of its origins that have anything to hand out, and the host is first in
+// no queue, so that NextIdle does not return it at once.
 func (s *Schedule[Q]) IsEvictable(h *Host[Q], origins int) bool {
 	if h.Out > 0 || len(h.origins) != origins || origins == 0 || s.turns[0] == h {
 		return false
@@ -115,12 +115,12 @@ func (h *Host[Q]) Origins(yield func(Q) bool) {
 	}
 }
 
-// Idle returns the idle host of that number; nil if there is none.
+// Idle returns the idle host with that number, or nil.
 func (s *Schedule[Q]) Idle(number uint32) *IdleHost { return s.idle.hosts[number] }
 
-// NextIdle returns an idle host that the engine must wake before it calls Turn or
-// Left, so that the schedule knows the first of everything; nil if there is none. A
-// dormant hold that has ended by the time of Advance is before all others.
+// NextIdle returns an idle host that the engine must wake before it calls Turn or Left,
+// so that the schedule knows the first entry of each queue; nil if no host must wake.
+// Hosts whose dormant hold has ended by the time of Advance come first.
 func (s *Schedule[Q]) NextIdle() *IdleHost {
 	idle := &s.idle
 	switch {
@@ -149,10 +149,10 @@ func (s *Schedule[Q]) Wake(h *IdleHost) {
 	}
 }
 
-// Restore puts an origin back that was evicted, in the place that it had.
+// Restore puts an evicted origin back into its former place.
 func (s *Schedule[Q]) Restore(o *Origin[Q], since int64) {
 	s.Update(o)
-	o.since = since // Update takes it for one that was empty
+	o.since = since // Update sees it as formerly empty
 	s.Update(o)
 }
 
