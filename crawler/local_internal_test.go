@@ -69,8 +69,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfOneFamily: a host of which all addresses are of the version of IP that
-// this machine has no route for is not taken for an outage.
+// TestEvidenceOfOneFamily: if this machine has no route for the version of IP of all of
+// a host's addresses, the crawl does not assume an outage.
 func TestEvidenceOfOneFamily(t *testing.T) {
 	conn, err := net.Dial("udp4", "192.0.2.1:9")
 	if err != nil {

@@ -30,9 +30,9 @@ type Stats struct {
 	Renamed    int64 // that name another URL as their canonical one
 	Duplicates int64 // whose body is that of a page visited lately, of 50,000 at least
 
-	// Of the process: why no visit begins for now, except for one that tries whether this
-	// machine has a network again (empty: visits begin), and how many are made at a time
-	// because the machine is too busy for more (0: there is no such limit).
+	// Of the process: why no visit may begin now, except for a probe of the machine's
+	// network (empty: visits begin), and how many visits are made at a time because the
+	// machine is too busy for more (0: no such limit).
 	Paused     string
 	VisitLimit int
 

@@ -67,7 +67,7 @@ func TestCleanAllocates(t *testing.T) {
 	}
 }
 
-// TestCleanLimits pins how many lines are heeded, and how many wildcards one may have.
+// TestCleanLimits pins how many lines count, and how many wildcards a line may have.
 func TestCleanLimits(t *testing.T) {
 	var b strings.Builder
 	for i := range 10 * mostClean {

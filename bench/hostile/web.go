@@ -159,8 +159,8 @@ func (w *web) shortestGap() time.Duration {
 	return w.gap
 }
 
-// A bomb is an answer that is small as it is sent and large when it is decoded. It is
-// held back until all hosts of bombs were asked for theirs, so that they are sent at
+// A bomb is an answer that is small as sent and large when decoded. The server holds it
+// back until the crawl has requested the bombs of all hosts, so that all are sent at
 // the same moment.
 type bomb struct {
 	contentType string

@@ -227,8 +227,8 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 	}
 }
 
-// TestUnsafeRequestsReserveFirst: a POST for which there is no memory is not sent, and
-// sent once there is.
+// TestUnsafeRequestsReserveFirst: a POST is not sent while there is no memory for it,
+// and is sent once there is.
 func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	memory, err := bodymem.New(bodymem.Min)
 	if err != nil {

@@ -86,8 +86,8 @@ func TestPrivateHosts(t *testing.T) {
 	}
 }
 
-// TestOtherServices: no connection is made to a port of another service, be the address
-// allowed or not, and a proxy is not asked for one.
+// TestOtherServices: the crawl does not connect to the port of another service, whether
+// the address is allowed or not, and does not ask a proxy to do so.
 func TestOtherServices(t *testing.T) {
 	private := newSecret(t)
 	proxy, server := newHTTPProxy(t, nil)

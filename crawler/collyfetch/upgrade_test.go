@@ -50,7 +50,7 @@ func (u *upgrader) talk(c net.Conn) {
 	fmt.Fprintf(c, "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s", ok, len(answer), answer)
 }
 
-// crawlOf returns a crawl of one page of each of so many hosts, all of which are at
+// crawlOf returns a crawl of one page of each of so many hosts. All hosts have the same
 // address.
 func crawlOf(t *testing.T, hosts int, address string, cfg collyfetch.Config) *crawler.Crawler {
 	t.Helper()
@@ -79,7 +79,7 @@ func crawlOf(t *testing.T, hosts int, address string, cfg collyfetch.Config) *cr
 	return crawl
 }
 
-// errEnough stops a crawl of which a test has seen enough.
+// errEnough stops a crawl when a test has seen enough.
 var errEnough = errors.New("enough was seen")
 
 // TestUpgradesHoldNoWorker: hosts that answer 101 to a page, a robots.txt or a sitemap,
@@ -106,7 +106,7 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 				defer mu.Unlock()
 				if errors.Is(v.Err, decorum.Malformed) && strings.HasSuffix(v.URL().String(), visit) {
 					if malformed++; malformed == hosts {
-						stop(errEnough) // what is asked for again comes after minutes
+						stop(errEnough) // repeated requests come after minutes
 					}
 				}
 			}

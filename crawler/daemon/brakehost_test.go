@@ -7,7 +7,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A brake is on a name that a server can have: one that nobody has would hold nothing.
+// TestBrakeHost: a brake needs a name that a server can have; a brake on another name
+// would hold nothing.
 func TestBrakeHost(t *testing.T) {
 	long := strings.Repeat("a", maxLabel)
 	for name, want := range map[string]string{

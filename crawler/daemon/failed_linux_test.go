@@ -58,7 +58,7 @@ func busyOnce(during func()) crawltest.Site {
 	}}}
 }
 
-// outputFiles are the files of a crawl of which an fsync can fail, in a directory.
+// outputFiles are the files of a crawl in a directory whose fsync can fail.
 func outputFiles(dir string) map[string]func() string {
 	return map[string]func() string{
 		"output": func() string { return filepath.Join(dir, outputFile) },

@@ -86,9 +86,9 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 	}
 }
 
-// TestLinesThatWereOnTheDisk: a file that is not whole as far as it was on the disk is
-// an error which says the line, after an unclean stop, and a file that is shorter always.
-// One that was moved away, emptied, or got its own name is none.
+// TestLinesThatWereOnTheDisk: after an unclean stop, a file that is not whole up to its
+// durable length is an error that names the line. A file that is shorter is always an
+// error. A file that was moved away, emptied, or renamed is not.
 func TestLinesThatWereOnTheDisk(t *testing.T) {
 	var text []byte
 	for i := range 50 {
@@ -227,8 +227,8 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 }
 
-// What a crawl keeps its state in is no place for output, nor is a name that the state
-// has while it is replaced.
+// TestOutputsAreNoState: output may not use the files of the crawl's state, or the
+// names that they have while they are replaced.
 func TestOutputsAreNoState(t *testing.T) {
 	d := stateDir(filepath.Join(t.TempDir(), "data"))
 	for name, owned := range map[string]bool{

@@ -30,8 +30,8 @@ func (a *app) ledgerCommand() *cobra.Command {
 const ledgerVerifyHelp = `Check a ledger: that no record was changed, left out, added or moved; that each
 robots.txt beside it has its hash; that each verdict is the one which that file
 gives; that each host had the rest that it was owed, by the times of the records;
-that what was asked for as a robots.txt is one; with --key, that the checkpoints are
-signed with that key; and, with --holds, that records which somebody has kept are there.
+that each request labelled as a robots.txt is one; with --key, that the checkpoints
+are signed with that key; and, with --holds, that the ledger has the records in FILE.
 
 A crawl that goes on meanwhile is checked as far as it has come. A warning says that
 the clock of the machine was set: nothing is wrong with that.
@@ -53,7 +53,7 @@ func (a *app) ledgerVerifyCommand() *cobra.Command {
 	dataFlag(fs, &data)
 	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
 	fs.StringVar(&holds, "holds", "",
-		"check that the ledger has the records in `FILE`: the number and hash of one on each line, as an earlier verify printed it, or a record")
+		"check that the ledger has the records in `FILE`: each line is a record, or the number and hash of one as an earlier verify printed them")
 	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// No error about a project file repeats a value of it, or a name that is no field's. What
-// the operator's terminal shows repeats little of it.
+// TestProjectErrorsHideValues: no error about a project file repeats a value of it, or
+// a name that is not a field's. The text for the operator's terminal repeats little of
+// it.
 func TestProjectErrorsHideValues(t *testing.T) {
 	const secret = "geheim"
 	for _, text := range []string{

@@ -20,8 +20,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// manyHosts returns a question to a crawl of n hosts, every tenth of which has two
-// origins, with URLs in all states.
+// manyHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
+// tenth host has two origins.
 func manyHosts(t testing.TB, n int) *inquiry {
 	t.Helper()
 	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{})

@@ -127,7 +127,7 @@ func TestLargeProjects(t *testing.T) {
 	}
 }
 
-// An excess is told with its line and column.
+// TestExcessPlace: an excess names its line and column.
 func TestExcessPlace(t *testing.T) {
 	_, err := parseDraft("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:42: lists and mappings are nested more than 32 deep") {

@@ -139,7 +139,8 @@ func TestIdleHostsKeepTheirTurns(t *testing.T) {
 	}
 }
 
-// What a report says of idle origins is what it says of those in memory.
+// TestIdleHostsAreInspected: a report gives the same result for idle origins as for
+// those in memory.
 func TestIdleHostsAreInspected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	infos := func(hosts int) (list []string) {

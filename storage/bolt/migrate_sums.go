@@ -16,7 +16,7 @@ import (
 const sealBytes = 4 << 20 // keys and values of a portion, about
 
 // buckets3 are the buckets of format 3, in the order in which their values get
-// checksums. Some files of format 3 lack the last bucket.
+// checksums.
 func buckets3() []string {
 	return []string{
 		bucketNames, bucketHosts, bucketOrigins, bucketURLs, bucketPrints, bucketResting, bucketNotes, bucketLog,

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestHolds: a record that somebody has kept is found in a ledger that went on, and not in
-// one that was written anew, whose chain is right.
+// TestHolds: a ledger that was continued has a record that a reader kept. A ledger that
+// was written from the start again does not, although its chain is right.
 func TestHolds(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	sample(t, dir, 1)
@@ -61,7 +61,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestParseHolds: what is no hold is an error that says where.
+// TestParseHolds: text that is not a Hold is an error that names the line.
 func TestParseHolds(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more", `{"hash":"` + hash + `"}`, hash} {

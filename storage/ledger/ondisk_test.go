@@ -55,8 +55,8 @@ func torn(r *rand.Rand, text []byte, from int64) []byte {
 	return append(text, make([]byte, r.IntN(3)*4096)...)
 }
 
-// goOnFrom opens a ledger of which so much is known to be on the disk, makes a visit, and closes
-// it.
+// goOnFrom opens a ledger with a known durable length, makes a visit, and closes the
+// ledger.
 func goOnFrom(t *testing.T, dir string, onDisk Extent) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,9 +72,9 @@ func goOnFrom(t *testing.T, dir string, onDisk Extent) (err error) {
 	return err
 }
 
-// TestLossOfPower: a ledger of which pages behind the length on the disk were written
-// in any order goes on: these records are cut from the first that is not whole, and
-// nothing is wrong with the rest.
+// TestLossOfPower: a ledger continues after its pages behind the durable length were
+// written in any order. These records are cut from the first that is not whole, and the
+// rest is intact.
 func TestLossOfPower(t *testing.T) {
 	for name, size := range map[string]int64{"one segment": 0, "several": 8 << 10} {
 		t.Run(name, func(t *testing.T) {

@@ -184,11 +184,10 @@ func (l *Ledger) missing(last segment) error {
 // errCut ends the reading of a segment at its first bad record.
 var errCut = errors.New("the rest is cut")
 
-// scan reads a segment that comes after l.end, and moves that, and l.size, to the
-// end of its last whole record. So much as onDisk must be whole, and what is behind
-// is no part of the ledger from the first bad record on: a loss of power may leave
-// anything there. Where onDisk is -1, what may stand after the last whole record is one
-// torn record, and no more.
+// scan reads a segment that comes after l.end, and moves l.end and l.size to the end of
+// its last whole record. The first onDisk bytes must be whole. The rest is not part of
+// the ledger from the first bad record on: a loss of power may leave any bytes there.
+// If onDisk is -1, only one torn record may follow the last whole one.
 func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 	var bad error // what is wrong with the last line
 	first := s.serial > 1 && s.packed && l.end.n == 0

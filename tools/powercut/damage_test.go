@@ -25,8 +25,8 @@ func TestDamages(t *testing.T) {
 	}
 }
 
-// damaged are the files of which one is damaged. Those of the state are chosen most
-// often: in them a damage may change what the crawl does.
+// damaged lists the files to damage, one at a time. Files of the state come most often:
+// damage in them may change what the crawl does.
 var damaged = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl"}
 
 func damageFile(t *testing.T, seed uint64) {

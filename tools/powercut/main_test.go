@@ -69,7 +69,7 @@ type machine struct {
 	addr    string // of its server
 
 	starts []time.Time // of processes that crawl
-	ends   []time.Time // of those that were killed, or failed
+	ends   []time.Time // of the runs that were killed or failed
 }
 
 // newMachine returns a machine whose power is on. The test is skipped where there is no
@@ -167,8 +167,8 @@ func (m *machine) crawl(life time.Duration) run {
 	case m.lasted() > unflushed:
 		m.t.Fatalf("the crawl is gone %v after its first request", m.lasted())
 	default:
-		// Its first moment was lost as a whole. What begins anew knows of no visit, as
-		// nobody does who starts a machine this fast.
+		// The crawl's first moment was lost as a whole. The new crawl knows of no
+		// visit, so it must wait: no real machine restarts this fast.
 		time.Sleep(3 * delay)
 		args = append(append(args, "--fresh"), m.web.Plan.Seeds...)
 	}

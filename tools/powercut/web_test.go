@@ -18,7 +18,7 @@ const (
 
 func hostName(i int) string { return fmt.Sprintf("h%d.example", i%hosts) }
 
-// pagePath returns the path of a page. With another letter in it, it is no path of the web.
+// pagePath returns the path of a page. A path with another letter is not in the web.
 func pagePath(p int) string { return fmt.Sprintf("/%c%02d", 'b'+p, p) }
 
 // newWeb returns a web in which each page leads to the next ones, so that a URL that is

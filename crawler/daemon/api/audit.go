@@ -25,7 +25,7 @@ import (
 type AuditEntry struct {
 	Seq     int64     `json:"seq"`            // counts up
 	At      time.Time `json:"at"`             // when the call came
-	Who     string    `json:"who,omitempty"`  // the name of the token; socket: a caller of the daemon's socket; empty: nobody that is known
+	Who     string    `json:"who,omitempty"`  // the name of the token; socket: a caller of the daemon's socket; empty: an unknown caller
 	Role    Role      `json:"role,omitempty"` // of the token
 	Remote  string    `json:"remote"`         // address and port; of the socket: user and process
 	Method  string    `json:"method"`

@@ -109,8 +109,8 @@ type Project struct {
 	// Paused is why no visit begins for now, though the project runs: this machine lacks a
 	// network, or descriptors. Absent: visits begin.
 	Paused string `json:"paused,omitempty"`
-	// VisitLimit is how many visits all projects make at a time because the machine is too
-	// busy for more. Absent: there is no such limit.
+	// VisitLimit is how many visits all projects make at a time because the machine is
+	// too busy for more. Absent: no such limit.
 	VisitLimit int    `json:"visit_limit,omitempty"`
 	Stats      Stats  `json:"stats"`
 	Counts     Counts `json:"counts"`
