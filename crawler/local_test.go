@@ -46,9 +46,9 @@ func (f *failingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.
 	return nil, crawler.NoAnswer(t, f.err)
 }
 
-// TestLocalErrorsAreNotCharged: visits that fail with an error of Kind Local are made
-// again, however often that is; they are no attempts, no failures of the host, and
-// no outages of its robots.txt, and a host that was sent a request has its usual rest.
+// TestLocalErrorsAreNotCharged: visits that fail with an error of Kind Local are
+// repeated without limit. They count neither as attempts, nor as failures of the host,
+// nor as outages of its robots.txt. A host that received a request has its usual rest.
 func TestLocalErrorsAreNotCharged(t *testing.T) {
 	for name, sends := range map[string]bool{"before the request is sent": false, "after it was sent": true} {
 		t.Run(name, func(t *testing.T) {

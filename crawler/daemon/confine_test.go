@@ -387,8 +387,8 @@ func (f *farm) openOutputOf(name string) error {
 	return o.Close()
 }
 
-// While somebody swaps a file for a link that leads out, opening it gives the file or an
-// error, and never what is outside.
+// TestConfinementHoldsInRaces: while a file is swapped for a link that leads out,
+// opening it returns the file or an error, and never the target outside.
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), write(t, "outside", secret)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")

@@ -51,7 +51,8 @@ func (c *connections) check() error {
 	set := c.withDefaults(files)
 	if sum := uint64(set.trusted + set.strangers + set.bot); files > 0 && sum > files/2 {
 		return usage("--connections, --stranger-connections and --bot-connections come to %d, "+
-			"and the process may have %d files open, half of which the crawl needs: set less, or allow more files (ulimit -n, LimitNOFILE)", sum, files)
+			"and the process may have %d files open, half of which the crawl needs: "+
+			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, files)
 	}
 	return nil
 }

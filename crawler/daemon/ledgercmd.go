@@ -53,7 +53,8 @@ func (a *app) ledgerVerifyCommand() *cobra.Command {
 	dataFlag(fs, &data)
 	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
 	fs.StringVar(&holds, "holds", "",
-		"check that the ledger has the records in `FILE`: each line is a record, or the number and hash of one as an earlier verify printed them")
+		"check that the ledger has the records in `FILE`: each line is a record, "+
+			"or the number and hash of one as an earlier verify printed them")
 	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }

@@ -77,7 +77,7 @@ func (f *lineFile) next() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // the umask must not remove bits of the first file's mode
+	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // whatever the umask
 		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
 	f.file, f.size, f.whole = file, 0, 0

@@ -61,8 +61,9 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	}
 }
 
-// A directory is held though somebody removes its lock file, or replaces it. So is that of
-// an archive, which may be the crawl's own.
+// TestDirectoryIsHeldWithoutItsLockFile: a directory stays locked when its lock file is
+// removed or replaced. The same holds for an archive's directory, which may be the
+// crawl's own.
 func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	dir := stateDir(t.TempDir())
 	first, err := dir.lock()

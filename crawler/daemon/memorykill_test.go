@@ -69,9 +69,9 @@ func TestLargestProject(t *testing.T) {
 	}
 }
 
-// A daemon whose predecessors were killed for their memory twice brings the project
-// up stopped that held most of it, says why, and runs the others. When somebody
-// starts it again it runs. The memory is what the test says.
+// TestServeStopsAProjectAfterMemoryKills: after two memory kills in a row, the daemon
+// brings up the project that held most of the memory as stopped, says why, and runs the
+// others. An operator can start the project again. The test sets the memory.
 func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f := farmOf(t, chain("bad.example", 3), chain("good.example", 3))
 	var log bytes.Buffer
@@ -101,7 +101,7 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	if n := strings.Count(log.String(), "the project comes up stopped"); n != 1 {
 		t.Errorf("%d lines say that the project comes up stopped, want 1: %s", n, log.String())
 	}
-	f.start(true) // it stays so, until somebody says otherwise
+	f.start(true) // it stays stopped until an operator starts it
 	if p := f.becomes("bad", api.Stopped); p.Why == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}

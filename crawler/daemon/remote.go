@@ -97,7 +97,7 @@ func (r *remote) explained(ctx context.Context, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon answers at %s: is decorum serve running? --server names another place: %w", r.place, err)
 	case errors.As(err, &failed) && failed.Timeout():
-		return fmt.Errorf("the daemon at %s has not answered, and may do all the same what it was asked for: %w", r.place, err)
+		return fmt.Errorf("the daemon at %s has not answered, but may still carry out the call: %w", r.place, err)
 	}
 	return err
 }

@@ -90,7 +90,8 @@ func TestWithoutSocket(t *testing.T) {
 	}
 }
 
-// What a killed daemon left is replaced; a file of somebody's is not.
+// TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
+// other file.
 func TestSocketFileIsReplaced(t *testing.T) {
 	dir := stateDir(t.TempDir())
 	for range 2 { // the second finds the first's

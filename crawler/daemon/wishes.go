@@ -36,7 +36,7 @@ type told struct {
 	// Shared are the brakes that were on each board when it was seen last: one that is
 	// not there any more was lifted elsewhere.
 	Shared map[string]map[string]string `json:"shared,omitempty"`
-	// API says of each project that came by the API what that means for its files.
+	// API holds, for each project from the API, the record of its files.
 	API   map[string]apiRecord `json:"api,omitempty"`
 	Ended time.Time            `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }

@@ -55,7 +55,8 @@ func checkYAMLText(text string) *excess {
 		problem := ""
 		switch {
 		case s.marks > maxYAMLMarks:
-			problem = fmt.Sprintf("the file has more than %d values and marks; put long lists of seeds into seed_files", maxYAMLMarks)
+			problem = fmt.Sprintf("the file has more than %d values and marks; put long lists of seeds into seed_files",
+				maxYAMLMarks)
 		case s.tabs > maxYAMLTabs:
 			problem = fmt.Sprintf("the line has more than %d tabs; write blanks, or several lines", maxYAMLTabs)
 		case s.angles > maxYAMLAngles:

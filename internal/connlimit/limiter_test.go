@@ -94,8 +94,8 @@ func TestLimitOfANetwork(t *testing.T) {
 	}
 }
 
-// At the limit of all strangers, the network that holds most loses one: a flood does
-// not close the only connection of somebody else.
+// TestLimitOfAllStrangers: at the limit of all strangers, the network that holds most
+// loses a connection: a flood does not close the only connection of another network.
 func TestLimitOfAllStrangers(t *testing.T) {
 	l := listen(t, New(Limits{Strangers: 4, PerNetwork: 100}))
 	other := dial(t, l, "127.0.0.2")

@@ -119,7 +119,8 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
 		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(),
-		held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(), report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
+		held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(),
+		report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.segment(&all[i]); v.report.Stopped {
 			break

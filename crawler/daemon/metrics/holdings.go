@@ -14,9 +14,11 @@ var (
 	queuedDesc    = prometheus.NewDesc(prefix+"_queued", "URLs in queues, of all projects.", nil, nil)
 	hostsDesc     = prometheus.NewDesc(prefix+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
 	shortfallDesc = prometheus.NewDesc(prefix+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
-	pausedDesc    = prometheus.NewDesc(prefix+"_visits_paused", "1 while no visit begins because they fail on this machine, for lack of a network or of descriptors, else 0.", nil, nil)
-	limitDesc     = prometheus.NewDesc(prefix+"_visit_limit", "Visits at a time, of all projects, where the machine is too busy for more; 0: no such limit.", nil, nil)
-	projectsDesc  = prometheus.NewDesc(prefix+"_projects", "Projects, by state.", []string{"state"}, nil)
+	pausedDesc    = prometheus.NewDesc(prefix+"_visits_paused",
+		"1 while no visit begins because they fail on this machine, for lack of a network or of descriptors, else 0.", nil, nil)
+	limitDesc = prometheus.NewDesc(prefix+"_visit_limit",
+		"Visits at a time, of all projects, where the machine is too busy for more; 0: no such limit.", nil, nil)
+	projectsDesc = prometheus.NewDesc(prefix+"_projects", "Projects, by state.", []string{"state"}, nil)
 )
 
 // collectTimeout is for how long projects are waited for when they are asked.
