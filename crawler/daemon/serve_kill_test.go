@@ -30,7 +30,8 @@ func TestServeKill(t *testing.T) {
 		t.Skip("the daemon that is killed is a process of its own")
 	}
 	t.Parallel() // it mostly waits
-	f := farmOver(t, killWeb(killDelay, 15, nil))
+	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
+	f := farmOver(t, killWeb(killDelay, pages, nil))
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
 	for name, hosts := range projects {
 		var seeds []string
