@@ -29,7 +29,7 @@ func TestServeKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon that is killed is a process of its own")
 	}
-	t.Parallel() // it mostly waits
+	t.Parallel()                    // it mostly waits
 	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
 	f := farmOver(t, killWeb(killDelay, pages, nil))
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
