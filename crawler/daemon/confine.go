@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
@@ -56,8 +57,8 @@ func (c *confinement) open(name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	// A pipe, whose open would block, is refused here; the check after the open notices
-	// a file that replaced this one.
+	// Only regular files are read. The check after the open notices a file that replaced
+	// this one; O_NONBLOCK lets even the open of a pipe return.
 	info, err := root.Stat(rel)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (c *confinement) open(name string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
-	f, err := root.Open(rel)
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
