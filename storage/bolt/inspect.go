@@ -20,8 +20,35 @@ import (
 // Origins implements storage.Inspector. It goes by the order in which the
 // origins were met, a portion at a time.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
+	return eachOrigin(ctx, s, yield, func(tx *bbolt.Tx, number uint32) (storage.OriginInfo, bool, error) {
+		info, err := s.info(tx, number)
+		return info, !info.Origin.IsZero(), err
+	})
+}
+
+// OriginNames implements storage.OriginLister, a portion at a time as Origins does.
+func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return eachOrigin(ctx, s, yield, func(tx *bbolt.Tx, number uint32) (decorum.Origin, bool, error) {
+		if o := s.numbers[number]; o != nil {
+			return o.name, !o.name.IsZero(), nil
+		}
+		o, err := s.read(tx, numberKey(number))
+		if err != nil {
+			return decorum.Origin{}, false, err
+		}
+		return o.name, !o.name.IsZero(), nil
+	})
+}
+
+// eachOrigin calls yield with what read returns for each origin, until yield returns
+// false. read reports false for the origin without a name, which holds the crawl's own
+// notes. The store is locked while a portion is read, and free while yield runs.
+func eachOrigin[T any](
+	ctx context.Context, s *Store, yield func(T) bool, read func(tx *bbolt.Tx, number uint32) (T, bool, error),
+) error {
+	found := make([]T, 0, portion)
 	for number, more := uint32(1), true; more; number += portion {
-		infos := make([]storage.OriginInfo, 0, portion)
+		found = found[:0]
 		if err := s.lock(ctx); err != nil {
 			return err
 		}
@@ -29,12 +56,12 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 			end := min(s.last, number+portion-1)
 			more = end < s.last
 			for n := number; n <= end; n++ {
-				info, err := s.info(tx, n)
+				one, ok, err := read(tx, n)
 				if err != nil {
 					return err
 				}
-				if !info.Origin.IsZero() { // which is the crawl's own, for notes
-					infos = append(infos, info)
+				if ok {
+					found = append(found, one)
 				}
 			}
 			return nil
@@ -43,8 +70,8 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 		if err != nil {
 			return err
 		}
-		for _, i := range infos {
-			if !yield(i) {
+		for _, one := range found {
+			if !yield(one) {
 				return nil
 			}
 		}
@@ -84,44 +111,6 @@ func (o *origin) info() storage.OriginInfo {
 		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Origin.Hold, Dormant: o.Dormant,
 		Queued: o.All, Leased: len(o.out), Resting: resting, Parked: o.parked, Seen: o.seen, Next: next,
 	}
-}
-
-// OriginNames implements storage.OriginLister, a portion at a time as Origins does.
-func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	names := make([]decorum.Origin, 0, portion)
-	for number, more := uint32(1), true; more; number += portion {
-		names = names[:0]
-		if err := s.lock(ctx); err != nil {
-			return err
-		}
-		err := s.view(func(tx *bbolt.Tx) error {
-			end := min(s.last, number+portion-1)
-			more = end < s.last
-			for n := number; n <= end; n++ {
-				o := s.numbers[n]
-				if o == nil {
-					var err error
-					if o, err = s.read(tx, numberKey(n)); err != nil {
-						return err
-					}
-				}
-				if !o.name.IsZero() { // see Origins
-					names = append(names, o.name)
-				}
-			}
-			return nil
-		})
-		s.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if !yield(name) {
-				return nil
-			}
-		}
-	}
-	return nil
 }
 
 // Origin implements storage.Inspector. What is not in memory stays where it is.

@@ -16,36 +16,41 @@ import (
 // Origins implements storage.Inspector, a portion at a time, in the order in which
 // the origins of a partition were met.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	ctx, end, err := s.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	for _, p := range s.partitions {
-		for from := int64(0); ; from += portion {
-			names, err := s.names(ctx, p, from)
-			if err != nil {
-				return err
-			}
-			infos, err := s.infos(ctx, p, names...)
-			if err != nil {
-				return err
-			}
-			for _, i := range infos {
-				if !yield(i) {
-					return nil
-				}
-			}
-			if len(names) < portion {
-				break
+	return s.eachPortion(ctx, func(ctx context.Context, p *partition, names []string) (bool, error) {
+		infos, err := s.infos(ctx, p, names...)
+		if err != nil {
+			return false, err
+		}
+		for _, i := range infos {
+			if !yield(i) {
+				return false, nil
 			}
 		}
-	}
-	return nil
+		return true, nil
+	})
 }
 
-// OriginNames implements storage.OriginLister.
+// OriginNames implements storage.OriginLister, in the order of Origins.
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
+	return s.eachPortion(ctx, func(_ context.Context, _ *partition, names []string) (bool, error) {
+		for _, name := range names {
+			o, ok := record.ParseOrigin(name)
+			if !ok {
+				return false, record.ErrDamaged
+			}
+			if !yield(o) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// eachPortion calls visit with the names of origins, a portion of a partition at a
+// time, until visit returns false or an error.
+func (s *Store) eachPortion(
+	ctx context.Context, visit func(ctx context.Context, p *partition, names []string) (more bool, err error),
+) error {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return err
@@ -57,14 +62,8 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				o, ok := record.ParseOrigin(name)
-				if !ok {
-					return record.ErrDamaged
-				}
-				if !yield(o) {
-					return nil
-				}
+			if more, err := visit(ctx, p, names); err != nil || !more {
+				return err
 			}
 			if len(names) < portion {
 				break
