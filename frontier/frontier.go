@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -73,7 +72,7 @@ type Frontier struct {
 	failed  <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
 
 	familiar familiar
-	admitted admittedHosts
+	admitted hashCache // hosts that the store has lately admitted
 	patterns patterns
 	secured  secured
 	refused  sightings
@@ -95,9 +94,9 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if f, ok := store.(storage.Failer); ok {
 		failed = f.Failed()
 	}
-	return &Frontier{store: store, cfg: cfg, failed: failed, familiar: familiar{seed: maphash.MakeSeed()},
-		admitted: admittedHosts{seed: maphash.MakeSeed()},
-		refused:  sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
+	return &Frontier{store: store, cfg: cfg, failed: failed,
+		familiar: familiar{newHashCache(mostFamiliar)}, admitted: newHashCache(mostAdmitted),
+		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 

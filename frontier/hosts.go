@@ -2,9 +2,7 @@ package frontier
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -28,9 +26,12 @@ func RegistrableDomain(host string) string {
 	return host
 }
 
-// admission returns the host of u and its domain, as the store counts them.
-func admission(u decorum.URL) storage.HostAdmission {
-	host := u.Origin().Host()
+// mostAdmitted is how many recently admitted hosts are remembered. For another host the
+// store is asked.
+const mostAdmitted = 1 << 15
+
+// admission returns a host and its domain, as the store counts them.
+func admission(host string) storage.HostAdmission {
 	return storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
 }
 
@@ -106,7 +107,7 @@ func (f *Frontier) unadmitted(entries []storage.Entry) (offered []storage.HostAd
 		if !there {
 			k = len(offered)
 			index[host] = k
-			offered = append(offered, admission(e.URL))
+			offered = append(offered, admission(host))
 		}
 		// One entry that is exempt admits the host for all of them.
 		offered[k].Always = offered[k].Always || isHostExempt(e)
@@ -141,8 +142,7 @@ func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
 // hostRoom returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) hostRoom(ctx context.Context, u decorum.URL) (refusal, err error) {
-	h := admission(u)
-	count, err := f.store.HostCount(ctx, h)
+	count, err := f.store.HostCount(ctx, admission(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (f *Frontier) CountHosts(ctx context.Context) error {
 	for batch := range slices.Chunk(names, 1000) {
 		hosts := make([]storage.HostAdmission, len(batch))
 		for i, host := range batch {
-			hosts[i] = storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
+			hosts[i] = admission(host)
 		}
 		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostLimits{}); err != nil {
 			return err
@@ -189,38 +189,3 @@ func (f *Frontier) CountHosts(ctx context.Context) error {
 	}
 	return f.store.SetNote(ctx, decorum.Origin{}, countedNote, []byte("1"))
 }
-
-// admittedHosts caches the hashes of recently admitted hosts in 256 KiB. For a host
-// that is not cached, the store is read again.
-type admittedHosts struct {
-	seed    maphash.Seed
-	shelves atomic.Pointer[[1 << 12]shelf] // nil: it remembers none
-}
-
-// of returns the hash of a host and its shelf.
-func (a *admittedHosts) of(host string) (hash uint64, at int) {
-	hash = maphash.String(a.seed, host)
-	return hash, int(hash % (1 << 12))
-}
-
-func (a *admittedHosts) holds(host string) bool {
-	shelves := a.shelves.Load()
-	if shelves == nil {
-		return false
-	}
-	hash, at := a.of(host)
-	return shelves[at].holds(hash)
-}
-
-func (a *admittedHosts) remember(host string) {
-	if a.shelves.Load() == nil {
-		a.shelves.CompareAndSwap(nil, new([1 << 12]shelf))
-	}
-	shelves := a.shelves.Load()
-	if hash, at := a.of(host); shelves != nil && !shelves[at].holds(hash) {
-		shelves[at].put(hash)
-	}
-}
-
-// forget clears the cache: the store may have lost some hosts.
-func (a *admittedHosts) forget() { a.shelves.Store(nil) }
