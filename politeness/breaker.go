@@ -31,8 +31,9 @@ const (
 	// minPause and maxPause bound a pause. It doubles with each failed probe that is
 	// evidence about the network: see failProbe.
 	minPause, maxPause = time.Second, time.Minute
-	// giveUpUnproven is after how long hosts are charged after all, if most of those
-	// that failed have never answered: it lets a crawl of dead hosts end.
+	// giveUpUnproven is how long the breaker stays open if most of the hosts that
+	// failed have never answered. Then it charges hosts, so that a crawl of dead hosts
+	// ends.
 	giveUpUnproven = 5 * time.Minute
 	// giveUpProven is the same for hosts that have answered before.
 	giveUpProven = 24 * time.Hour

@@ -137,7 +137,7 @@ func TestLargeCrawl(t *testing.T) {
 	if err := s.writeJSON(t.Context(), io.Discard); err != nil {
 		t.Error(err)
 	}
-	// The store keeps as many origins that it was asked for, and of a host as much.
+	// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.
 	const whole = 2 * mostHeldHosts * 2048
 	if more := step("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
 		t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)

@@ -29,7 +29,7 @@ type rankedHost struct {
 	more   *hostDetails // nil if the host has one origin
 }
 
-// hostDetails are what few hosts need of those beyond mostHeldHosts.
+// hostDetails is what a few of the hosts beyond mostHeldHosts need in addition.
 type hostDetails struct {
 	origins []decorum.Origin // all of them
 	host    *surveyed        // nil if it is read again

@@ -40,9 +40,9 @@ type Options struct {
 	// is called again later, and after any other error the store has failed for
 	// good. It must not call the store. nil: there is nothing.
 	Before func() error
-	// Files is called after Before, and returns how many bytes of which files Before
-	// has put on the disk: a File for each Path that was written to. The store writes
-	// the lengths with the changes; Store.Files returns them, also after a crash. The
+	// Files is called after Before. It returns a File for each path that was written
+	// to, with the number of its bytes that Before has put on the disk. The store writes
+	// these lengths with the changes; Store.Files returns them, also after a crash. The
 	// length of an omitted path stays unchanged. Files must not call the store. nil:
 	// there are no files.
 	Files func() []File
