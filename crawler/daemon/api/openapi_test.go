@@ -171,6 +171,28 @@ func foreign() []reflect.Type {
 	return all
 }
 
+// TestComponentNames: each schema has a name from componentNames, and no two have the same.
+func TestComponentNames(t *testing.T) {
+	s := &schemas{defs: map[string]schema{}}
+	for _, rt := range routes {
+		for _, v := range []any{rt.gives, rt.takesOf} {
+			if v != nil {
+				s.of(reflect.TypeOf(v))
+			}
+		}
+	}
+	if _, ok := s.defs[""]; ok {
+		t.Error("the document has a type that componentNames lacks")
+	}
+	types := map[string]reflect.Type{}
+	for of, name := range componentNames {
+		if types[name] != nil {
+			t.Errorf("%v and %v are both named %s", types[name], of, name)
+		}
+		types[name] = of
+	}
+}
+
 var update = flag.Bool("update", false, "write others.json anew")
 
 // TestWordsOfOthers: others.json says what the sources of other packages say of their
@@ -221,8 +243,8 @@ func TestDocumentHasWords(t *testing.T) {
 	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {
 		t.Errorf("of delay_ms it says %q", got)
 	}
-	s.of(reflect.TypeFor[Tally]())
-	if got := s.defs["Tally"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
+	s.of(reflect.TypeFor[Host]())
+	if got := s.defs["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
 		t.Errorf("of coverage it says %q", got)
 	}
 	s.of(reflect.TypeFor[robots.Signal]())

@@ -83,7 +83,7 @@ func (s *schemas) of(t reflect.Type) schema {
 
 // refer returns a reference to a struct's schema, which is made if it is not there.
 func (s *schemas) refer(t reflect.Type) schema {
-	name := nameOf(t)
+	name := componentNames[t]
 	if s.defs[name] == nil {
 		s.defs[name] = schema{} // for types that hold themselves
 		s.defs[name] = s.object(t)
@@ -91,7 +91,7 @@ func (s *schemas) refer(t reflect.Type) schema {
 	return schema{"$ref": refPrefix + name}
 }
 
-// nameOf returns a type's name, with its package if that is not this one.
+// nameOf returns a type's name in Go, with its package if that is not this one.
 func nameOf(t reflect.Type) string {
 	pkg := path.Base(t.PkgPath())
 	if pkg == path.Base(reflect.TypeFor[Project]().PkgPath()) {

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"reflect"
+
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// componentNames are the names of the OpenAPI document's schemas. Clients are
+// generated from them, so a type that is renamed in Go keeps its name here.
+var componentNames = map[reflect.Type]string{
+	reflect.TypeFor[About]():            "About",
+	reflect.TypeFor[AuditEntry]():       "AuditEntry",
+	reflect.TypeFor[AuditPage]():        "AuditPage",
+	reflect.TypeFor[Brake]():            "Brake",
+	reflect.TypeFor[BrakeOrder]():       "BrakeOrder",
+	reflect.TypeFor[Counts]():           "Counts",
+	reflect.TypeFor[DiffLine]():         "DiffLine",
+	reflect.TypeFor[Event]():            "Event",
+	reflect.TypeFor[ExplainedRules]():   "ExplainedRules",
+	reflect.TypeFor[ExplainedScope]():   "ExplainedScope",
+	reflect.TypeFor[ExplainedState]():   "ExplainedState",
+	reflect.TypeFor[ExplainedVisit]():   "ExplainedVisit",
+	reflect.TypeFor[Explanation]():      "Explanation",
+	reflect.TypeFor[Health]():           "Health",
+	reflect.TypeFor[Host]():             "Host",
+	reflect.TypeFor[HostDetail]():       "HostDetail",
+	reflect.TypeFor[HostPage]():         "HostPage",
+	reflect.TypeFor[Intake]():           "Intake",
+	reflect.TypeFor[LiveVisit]():        "LiveVisit",
+	reflect.TypeFor[Page]():             "Page",
+	reflect.TypeFor[Problem]():          "Problem",
+	reflect.TypeFor[Product]():          "Product",
+	reflect.TypeFor[Project]():          "Project",
+	reflect.TypeFor[Refusal]():          "Refusal",
+	reflect.TypeFor[Reloaded]():         "Reloaded",
+	reflect.TypeFor[Report]():           "Report",
+	reflect.TypeFor[Rewriting]():        "Rewriting",
+	reflect.TypeFor[RobotsDiff]():       "RobotsDiff",
+	reflect.TypeFor[RobotsFile]():       "RobotsFile",
+	reflect.TypeFor[RobotsVersion]():    "RobotsVersion",
+	reflect.TypeFor[Sample]():           "Sample",
+	reflect.TypeFor[Stats]():            "Stats",
+	reflect.TypeFor[URL]():              "URL",
+	reflect.TypeFor[botauth.JWK]():      "botauth.JWK",
+	reflect.TypeFor[botauth.KeySet]():   "botauth.KeySet",
+	reflect.TypeFor[frontier.Sighted](): "frontier.Sighted",
+	reflect.TypeFor[robots.Match]():     "robots.Match",
+	reflect.TypeFor[robots.Signal]():    "robots.Signal",
+	reflect.TypeFor[robots.Span]():      "robots.Span",
+	reflect.TypeFor[robots.Verdict]():   "robots.Verdict",
+}
