@@ -186,12 +186,18 @@ type browser struct {
 // not.
 func open(t *testing.T, d api.Daemon, token string) *browser {
 	t.Helper()
+	return openPage(t, d, token, page.New)
+}
+
+// openPage does what open does, with the page that newPage returns.
+func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon, *api.Audit) http.Handler) *browser {
+	t.Helper()
 	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { audit.Close() })
-	server := httptest.NewServer(api.NewServer(d, api.Config{Audit: audit, Page: page.New(d, audit),
+	server := httptest.NewServer(api.NewServer(d, api.Config{Audit: audit, Page: newPage(d, audit),
 		Keys: []api.Key{api.NewKey("anna", api.Operate, operateToken), api.NewKey("ben", api.Read, readToken)}}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
@@ -224,6 +230,9 @@ func (b *browser) send(r *http.Request) answer {
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if res.StatusCode == http.StatusInternalServerError { // a template cannot be executed
+		b.t.Errorf("%s %s: %s", r.Method, r.URL.RequestURI(), text)
 	}
 	return answer{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
 }

@@ -18,8 +18,13 @@ type site struct {
 // checked who may see what, passes on who that is, and sets the headers that keep
 // other sites out. The audit is shown.
 func New(d api.Daemon, audit *api.Audit) http.Handler {
-	s := &site{daemon: d, log: audit, assets: loadAssets()}
-	s.views = loadViews(s.assets)
+	a := loadAssets()
+	return newPage(d, audit, a, loadViews(a))
+}
+
+// newPage returns the page over d with these assets and templates.
+func newPage(d api.Daemon, audit *api.Audit, a assets, v views) http.Handler {
+	s := &site{daemon: d, log: audit, assets: a, views: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
 	for pattern, look := range s.looks() {

@@ -43,8 +43,10 @@ var viewNames = []string{"projects", "project", "blocked", "urls", "file", "new"
 // Operates reports whether the viewer may change something.
 func (f frame) Operates() bool { return f.Viewer.Role.May(api.Operate) }
 
+// loadViews parses the templates. A key that a map does not have is an error of
+// their execution, as a field that a struct does not have is.
 func loadViews(a assets) views {
-	parts := template.Must(template.New("").Funcs(words(a)).ParseFS(files, "templates/parts/*.html"))
+	parts := template.Must(template.New("").Option("missingkey=error").Funcs(words(a)).ParseFS(files, "templates/parts/*.html"))
 	vs := views{}
 	for _, name := range viewNames {
 		t := template.Must(parts.Clone())

@@ -1,0 +1,210 @@
+package page_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/page"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// A bareDaemon is a script of a project that has done nothing yet: its lists are
+// empty, and most of its fields are zero.
+type bareDaemon struct{ *script }
+
+func (bareDaemon) Projects(context.Context) ([]api.Project, error) { return nil, nil }
+
+func (bareDaemon) Hosts(context.Context, string, api.HostQuery) (*api.HostPage, error) {
+	return &api.HostPage{}, nil
+}
+
+func (bareDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
+	return &api.HostDetail{Host: api.Host{Host: host, State: "due", Origins: []string{"https://" + host}}}, nil
+}
+
+func (bareDaemon) Explain(_ context.Context, _, text string) (*api.Explanation, error) {
+	return &api.Explanation{Input: text, URL: text, Steps: []api.Rewriting{{Step: "canonical", URL: text}},
+		Scope: api.ExplainedScope{In: true}, Robots: api.ExplainedRules{Outcome: "unknown"},
+		State: api.ExplainedState{State: "unknown"}, Visit: api.ExplainedVisit{When: "now"}}, nil
+}
+
+func (bareDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
+	return &api.Report{}, nil
+}
+
+func (bareDaemon) Robots(_ context.Context, _, origin, _ string) (*api.RobotsFile, error) {
+	return &api.RobotsFile{Origin: origin, Outcome: "allow_all"}, nil
+}
+
+func (bareDaemon) Visits(context.Context, string) ([]api.LiveVisit, error) { return nil, nil }
+
+func (bareDaemon) Throughput(context.Context, string, bool) ([]api.Sample, error) { return nil, nil }
+
+func (bareDaemon) About() api.About { return api.About{Version: "1.2.3"} }
+
+func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.Intake, error) {
+	return &api.Intake{Added: 1}, nil
+}
+
+// A fullDaemon is a script whose lists have entries, and of whose fields as few as
+// possible are zero.
+type fullDaemon struct{ *script }
+
+// newFullDaemon returns a fullDaemon with long robots.txt files, of which the page
+// leaves lines out, and with brakes of both kinds.
+func newFullDaemon() fullDaemon {
+	d := fullDaemon{newScript()}
+	same := strings.Repeat("Disallow: /same\n", 2000)
+	d.old = "User-agent: examplebot\n" + same + "Disallow: /old/\n"
+	d.robots = "User-agent: examplebot\n" + same + "Disallow: /private/\n"
+	d.project.Why, d.project.FileError, d.project.Handler = "failed", "books.yaml:1:1: unknown field", "books"
+	d.project.Loaded, d.project.Since, d.project.Shortfall = time.Now(), time.Now(), api.Milliseconds(time.Second)
+	slow := api.Brake{Host: "shop.example", Domain: true, Delay: api.Milliseconds(time.Minute), Reason: "asked", By: "anna",
+		Since: time.Now(), Expires: time.Now().Add(time.Hour)}
+	stop := api.Brake{Host: "other.example", Stop: true, Reason: "asked", By: "anna", Since: time.Now()}
+	d.brakes = []api.Brake{slow, stop, stop, stop}
+	return d
+}
+
+// Projects returns a project of each state, and one of a state that the page has no
+// word for.
+func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
+	for _, state := range []api.State{api.Running, api.Pausing, api.Paused, api.Stopped, api.Done, api.Failed, "new"} {
+		p := d.project
+		p.State = state
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Hosts returns a host of each state, and one that was not visited. It refuses to sort by what it does not know.
+func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
+	if q.Sort == "unknown" {
+		return nil, api.Invalid("hosts cannot be sorted by %q", q.Sort)
+	}
+	p := &api.HostPage{At: time.Now(), Total: 1000, Offset: q.Offset}
+	for i, state := range []string{"due", "waiting", "held", "set aside", "resting", "done"} {
+		h := d.known(d.host)
+		h.State, h.HeldUntil, h.Brake = state, time.Now().Add(time.Hour), &d.brakes[i%2]
+		p.Hosts = append(p.Hosts, h)
+	}
+	p.Hosts = append(p.Hosts, api.Host{Host: "new.example", State: "due"})
+	return p, nil
+}
+
+func (d fullDaemon) Host(ctx context.Context, project, host string) (*api.HostDetail, error) {
+	h, err := d.script.Host(ctx, project, host)
+	if err == nil {
+		h.HeldUntil, h.LastVisit, h.Address = time.Now().Add(time.Hour), time.Now(), netip.MustParseAddr("192.0.2.1")
+		h.Shortfall = api.Milliseconds(time.Second)
+	}
+	return h, err
+}
+
+func (d fullDaemon) Explain(ctx context.Context, project, text string) (*api.Explanation, error) {
+	e, err := d.script.Explain(ctx, project, text)
+	if err != nil {
+		return nil, err
+	}
+	e.Steps = append(e.Steps, api.Rewriting{Step: "https", URL: e.URL, Why: []string{"one", "two"}})
+	e.Scope = api.ExplainedScope{In: true, Why: "a seed", Pattern: "/private/*"}
+	e.Robots.Fetched, e.Robots.Closed, e.Robots.Until = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
+	e.Robots.Indexer = &robots.Verdict{Rule: "disallow: /", Line: 2}
+	e.State = api.ExplainedState{State: "queued", As: "http://shop.example/", Ahead: 3,
+		Entry: &api.URL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
+	e.Visit = api.ExplainedVisit{When: "after", At: time.Now().Add(time.Hour), Why: "others go first"}
+	return e, nil
+}
+
+func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
+	r := &api.Report{Refused: []frontier.Sighted{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.Elsewhere, Count: 1}}}
+	for _, why := range []string{"robots", "scope", "nothing"} {
+		r.Refusals = append(r.Refusals, api.Refusal{URLs: 3, Why: why, Rule: "disallow: /", Line: 2, File: "https://shop.example/robots.txt"})
+	}
+	return r, nil
+}
+
+// Robots withholds the text of files of origins of http.
+func (d fullDaemon) Robots(ctx context.Context, project, origin, version string) (*api.RobotsFile, error) {
+	f, err := d.script.Robots(ctx, project, origin, version)
+	if err != nil {
+		return nil, err
+	}
+	f.Closed, f.Until, f.Fresh = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	f.Delay = api.Milliseconds(time.Second)
+	if strings.HasPrefix(origin, "http://") {
+		f.Text, f.Withheld = "", "it is the answer of another host"
+	}
+	return f, nil
+}
+
+func (d fullDaemon) Ready(context.Context) error { return errors.New("books has failed") }
+
+func (d fullDaemon) About() api.About {
+	about := d.script.About()
+	about.Products[0].Keys = "https://example.org/keys"
+	return about
+}
+
+// branchPaths are pages that execute branches which those of paths do not execute.
+var branchPaths = []string{
+	"/projects/books?offset=100&sort=queued&order=asc&state=held", "/projects/books?sort=unknown",
+	"/projects/books/hosts/shop.example?url=mailto:a@b", "/projects/books/hosts/shop.example?origin=http://shop.example",
+	"/projects/books/hosts/shop.example?version=fedcba9876543210", "/projects/books/hosts/shop.example?against=fedcba9876543210",
+	"/login?failed=1&wait=2", "/audit?before=1", "/nothing",
+}
+
+// TestTemplateBranches requests pages until each branch of each template has been
+// executed. A template names fields and methods as text: that one does not exist is
+// an error only when the branch that names it is executed.
+func TestTemplateBranches(t *testing.T) {
+	r := page.NewBranchRecorder()
+	for _, d := range []api.Daemon{newScript(), bareDaemon{newScript()}, newFullDaemon()} {
+		for _, token := range []string{operateToken, readToken, ""} {
+			b := openPage(t, d, token, r.New)
+			for _, path := range slices.Concat(paths, branchPaths) {
+				b.get(path)
+			}
+			sendForms(b)
+			b.post("/login", url.Values{"token": {operateToken}})
+			b.get("/audit") // has calls that an unknown caller made
+		}
+	}
+	sendRefusedForms(t, r.New)
+	for _, branch := range r.Missed() {
+		t.Errorf("no request executes a branch of a template: %s", branch)
+	}
+}
+
+// sendForms sends forms after which a page says what was done.
+func sendForms(b *browser) {
+	b.t.Helper()
+	b.post("/projects/books/pause", url.Values{"back": {"/brakes"}, "reason": {"asked"}})
+	b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/"}})
+}
+
+// sendRefusedForms sends forms that the daemon refuses: so many that the audit has
+// more than one page.
+func sendRefusedForms(t *testing.T, newPage func(api.Daemon, *api.Audit) http.Handler) {
+	t.Helper()
+	d := newScript()
+	d.refuse = api.Invalid("books.yaml:1:1: unknown field")
+	b := openPage(t, d, operateToken, newPage)
+	for _, path := range []string{"/new", "/projects/books/file", "/projects/books/urls"} {
+		b.post(path, url.Values{"file": {"nonsense"}, "urls": {"https://shop.example/"}})
+	}
+	for range 100 {
+		b.post("/reload", nil)
+	}
+	b.get("/audit")
+}
