@@ -55,7 +55,7 @@ func (s *Store) announce(ctx context.Context, p *partition, ttl time.Duration) e
 // is lost after Options.Timeout.
 const silence = 2 * time.Second
 
-// announcement returns the argument of announce.lua. A master that was stopped, or cut off,
+// announcement returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
 func (s *Store) announcement(ttl time.Duration) string {

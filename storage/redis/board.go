@@ -46,7 +46,7 @@ func (s *Store) Board(ctx context.Context, version string) (board map[string]str
 	return readBoard(m)
 }
 
-// readBoard reads what board.lua returns.
+// readBoard reads what get_shared_values.lua returns.
 func readBoard(m rueidis.RedisMessage) (board map[string]string, version string, err error) {
 	f := fieldsOf(m)
 	version = f.string()

@@ -69,7 +69,7 @@ func (s *Store) AdmitHosts(
 	return fates, nil
 }
 
-// hostFates are the letters that admit.lua returns.
+// hostFates are the letters that admit_hosts.lua returns.
 var hostFates = map[byte]storage.HostFate{
 	'a': storage.HostAdmitted, 'k': storage.HostKnown, 'c': storage.HostClosed,
 	'd': storage.DomainFull, 'f': storage.HostsFull,

@@ -69,7 +69,7 @@ func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.S
 	return recalled, nil
 }
 
-// readRested reads what resting.lua returns: records, or nothing, of the items.
+// readRested reads what awaiting_revisit.lua returns: records, or nothing, of the items.
 func readRested(m rueidis.RedisMessage, items []int, found []string) error {
 	records, err := m.ToArray()
 	if err != nil || len(records) != len(items) {
@@ -184,7 +184,7 @@ func (s *Store) Revive(ctx context.Context, o decorum.Origin, judge func(storage
 	return revived, nil
 }
 
-// parkedOf returns what parked.lua does.
+// parkedOf returns what read_parked.lua does.
 func (s *Store) parkedOf(ctx context.Context, o decorum.Origin) (taken int64, there int, records []string, err error) {
 	err = s.ask(ctx, s.partition(o.Host()), parkedScript, func(m rueidis.RedisMessage) error {
 		f := fieldsOf(m)

@@ -1,14 +1,14 @@
 -- ack(clock, {token, origin, outcome, lane, at, rank, print, record, clock?, due,
 -- gap, slots, strikes, memo}…) → sum, one character each: 1 ended, 0 stale.
-local function settle(o, l, outcome, lane, at, rank, print, record)
+local function requeue(o, l, outcome, lane, at, rank, print, record)
   if outcome == 'again' then
-    put(o, lane, 0, record)
+    queueRecord(o, lane, 0, record)
   elseif outcome == 'later' then
-    putOff(o, lane, at, record)
+    queueDelayed(o, lane, at, record)
   elseif outcome == 'rest' then
-    rest(o, print, at, record)
+    queueRevisit(o, print, at, record)
   elseif outcome == 'parked' then
-    park(o, record)
+    parkRecord(o, record)
   end
 end
 
@@ -17,11 +17,11 @@ for i = 2, #ARGV, 14 do
   local l = findLease(ARGV[i])
   if l and l.o == ARGV[i + 1] then
     local o = endLease(ARGV[i], l)
-    settle(o, l, ARGV[i + 2], tonumber(ARGV[i + 3]), moment(ARGV[i + 4]), tonumber(ARGV[i + 5]), ARGV[i + 6], ARGV[i + 7])
-    if ARGV[i + 8] == '1' then setClock(host(o.is.H), i + 9) end
+    requeue(o, l, ARGV[i + 2], tonumber(ARGV[i + 3]), parseTime(ARGV[i + 4]), tonumber(ARGV[i + 5]), ARGV[i + 6], ARGV[i + 7])
+    if ARGV[i + 8] == '1' then setHostState(loadHost(o.fields.H), i + 9) end
     ended[#ended + 1] = '1'
   else
     ended[#ended + 1] = '0'
   end
 end
-return {finish(), table.concat(ended)}
+return {saveChanges(), table.concat(ended)}

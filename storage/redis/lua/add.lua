@@ -1,22 +1,22 @@
--- add(clock, most, {origin, host, lane, rank, print, record}…) → sum, fates: queues
+-- add(clock, maxPerOrigin, {origin, host, lane, rank, fingerprint, record}…) → sum, results: queues
 -- what the seen set does not hold. An empty fingerprint passes by it.
-local most, fates = tonumber(ARGV[2]), {}
+local maxPerOrigin, results = tonumber(ARGV[2]), {}
 for i = 3, #ARGV, 6 do
-  local o, print = meet(ARGV[i], ARGV[i + 1]), ARGV[i + 4]
-  local fate = 'a'
-  if print ~= '' then
-    if isSeen(o, print) then
-      fate = 'k'
-    elseif most > 0 and get(o, 'c') >= most then
-      fate = 'o'
+  local o, fingerprint = findOrAddOrigin(ARGV[i], ARGV[i + 1]), ARGV[i + 4]
+  local result = 'a'
+  if fingerprint ~= '' then
+    if isSeen(o, fingerprint) then
+      result = 'k'
+    elseif maxPerOrigin > 0 and getNumber(o, 'c') >= maxPerOrigin then
+      result = 'o'
     else
-      see(o, print)
+      addSeen(o, fingerprint)
     end
   end
-  if fate == 'a' then
-    put(o, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 5])
-    touch(o)
+  if result == 'a' then
+    queueRecord(o, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 5])
+    markChanged(o)
   end
-  fates[#fates + 1] = fate
+  results[#results + 1] = result
 end
-return {finish(), table.concat(fates)}
+return {saveChanges(), table.concat(results)}

@@ -2,98 +2,98 @@
 -- time in microseconds since 1970 that the caller was told, or empty: then this
 -- server's clock counts, and times in arguments are offsets from it. Numbers are
 -- doubles, which hold microseconds to the year 2255.
-local base, call = KEYS[1], redis.call
-local now, zero = tonumber(ARGV[1]), 0
+local keyPrefix, call = KEYS[1], redis.call
+local now, clockOffset = tonumber(ARGV[1]), 0
 if not now then
   local t = call('TIME')
   now = t[1] * 1000000 + t[2]
-  zero = now
+  clockOffset = now
 end
 
--- moment reads a time of the arguments: empty is none, and is kept as 0.
-local function moment(s)
+-- parseTime reads a time of the arguments: empty is none, and is kept as 0.
+local function parseTime(s)
   if s == '' then return 0 end
-  return math.max(0, math.min(9007199254740991, zero + tonumber(s)))
+  return math.max(0, math.min(9007199254740991, clockOffset + tonumber(s)))
 end
 
 -- Objects are hashes that a call reads once, changes, and writes once in the end.
 -- A field that is 0 or empty is not there.
-local objects = {}
+local hashes = {}
 
-local function object(key)
-  local o = objects[key]
+local function loadHash(key)
+  local o = hashes[key]
   if o then return o end
-  o = {key = base .. key, is = {}, changed = {}}
+  o = {key = keyPrefix .. key, fields = {}, changed = {}}
   local flat = call('HGETALL', o.key)
   o.new = #flat == 0
-  for i = 1, #flat, 2 do o.is[flat[i]] = flat[i + 1] end
-  objects[key] = o
+  for i = 1, #flat, 2 do o.fields[flat[i]] = flat[i + 1] end
+  hashes[key] = o
   return o
 end
 
-local function get(o, field) return tonumber(o.is[field]) or 0 end
+local function getNumber(o, field) return tonumber(o.fields[field]) or 0 end
 
-local function set(o, field, value)
+local function setField(o, field, value)
   if value == 0 or value == '' then value = nil end
-  if o.is[field] == value or value and tonumber(o.is[field]) == value then return end
-  o.is[field], o.changed[field] = value, true
+  if o.fields[field] == value or value and tonumber(o.fields[field]) == value then return end
+  o.fields[field], o.changed[field] = value, true
 end
 
-local function add(o, field, n)
-  if n ~= 0 then set(o, field, get(o, field) + n) end
+local function addToField(o, field, n)
+  if n ~= 0 then setField(o, field, getNumber(o, field) + n) end
 end
 
--- digits writes a whole number, which the server would take longer for.
-local function digits(n) return string.format('%d', n) end
+-- formatInteger writes a whole number, which the server would take longer for.
+local function formatInteger(n) return string.format('%d', n) end
 
-local function save(o)
-  local puts, drops = {}, {}
+local function saveHash(o)
+  local updates, deletions = {}, {}
   for field in pairs(o.changed) do
-    if o.is[field] == nil then
-      drops[#drops + 1] = field
+    if o.fields[field] == nil then
+      deletions[#deletions + 1] = field
     else
-      local value = o.is[field]
-      if type(value) == 'number' then value = digits(value) end
-      puts[#puts + 1], puts[#puts + 2] = field, value
+      local value = o.fields[field]
+      if type(value) == 'number' then value = formatInteger(value) end
+      updates[#updates + 1], updates[#updates + 2] = field, value
     end
   end
   o.changed = {}
-  if #drops > 0 then call('HDEL', o.key, unpack(drops)) end
-  if #puts > 0 then call('HSET', o.key, unpack(puts)) end
+  if #deletions > 0 then call('HDEL', o.key, unpack(deletions)) end
+  if #updates > 0 then call('HSET', o.key, unpack(updates)) end
 end
 
-local meta = object('m')
+local meta = loadHash('m')
 
-local function host(name)
-  local h = object('h:' .. name)
+local function loadHost(name)
+  local h = loadHash('h:' .. name)
   if h.new then
     -- A host that is new needs no rest for a failover, once its fence is over.
     h.new, h.name = false, name
-    set(h, 'f', now < get(meta, 'fence') and get(meta, 'epoch') - 1 or get(meta, 'epoch'))
+    setField(h, 'f', now < getNumber(meta, 'fence') and getNumber(meta, 'epoch') - 1 or getNumber(meta, 'epoch'))
   end
   h.name = name
   return h
 end
 
--- origin returns an origin that was met, or nil.
-local function origin(name)
-  local o = object('o:' .. name)
+-- findOrigin returns an origin that was met, or nil.
+local function findOrigin(name)
+  local o = loadHash('o:' .. name)
   o.name = name
   if o.new then return nil end
   return o
 end
 
--- meet returns an origin, which is noted if it is new.
-local function meet(name, of)
-  local o = origin(name)
+-- findOrAddOrigin returns an origin, which is noted if it is new.
+local function findOrAddOrigin(name, hostName)
+  local o = findOrigin(name)
   if o then return o end
-  o = object('o:' .. name)
-  o.new, o.is.H, o.changed.H = false, of, true
-  if name ~= '' then call('RPUSH', base .. 'a', name) end
+  o = loadHash('o:' .. name)
+  o.new, o.fields.H, o.changed.H = false, hostName, true
+  if name ~= '' then call('RPUSH', keyPrefix .. 'a', name) end
   return o
 end
 
-local function first(key)
+local function firstMember(key)
   local t = call('ZRANGE', key, 0, 0, 'WITHSCORES')
   return t[1], tonumber(t[2])
 end

@@ -1,6 +1,6 @@
 -- hold(clock, origin, host, until, dormant) → sum.
-local o = meet(ARGV[2], ARGV[3])
-set(o, 'e', moment(ARGV[4]))
-set(o, 'D', tonumber(ARGV[5]))
-touch(o)
-return {finish(), ''}
+local o = findOrAddOrigin(ARGV[2], ARGV[3])
+setField(o, 'e', parseTime(ARGV[4]))
+setField(o, 'D', tonumber(ARGV[5]))
+markChanged(o)
+return {saveChanges(), ''}

@@ -2,86 +2,86 @@
 -- sorted set by time. The others are lists, one for each rank; r:ORIGIN:LANE holds
 -- the ranks above 0 of which there is a list. Lane 14 holds pages that rest, by
 -- fingerprint; their records are in x:ORIGIN.
-local resting, lasthop, usual = 14, 3, 10
+local revisitLane, lastHopLane, firstNormalLane = 14, 3, 10
 
 local function isTimed(lane) return lane % 2 == 0 end
 
 local function laneKey(o, lane, rank)
-  if isTimed(lane) then return base .. 't:' .. o.name .. ':' .. lane end
-  return base .. 'q:' .. o.name .. ':' .. lane .. ':' .. rank
+  if isTimed(lane) then return keyPrefix .. 't:' .. o.name .. ':' .. lane end
+  return keyPrefix .. 'q:' .. o.name .. ':' .. lane .. ':' .. rank
 end
 
-local function count(o, lane, n)
-  add(o, 'L' .. lane, n)
-  if lane == resting then return end
-  add(o, 'n', n)
-  if lane <= lasthop then add(o, 'y', n) end
+local function addToLaneLength(o, lane, n)
+  addToField(o, 'L' .. lane, n)
+  if lane == revisitLane then return end
+  addToField(o, 'n', n)
+  if lane <= lastHopLane then addToField(o, 'y', n) end
 end
 
--- enqueue puts a record into a list: at its head, or behind the others.
-local function enqueue(o, lane, rank, record, command)
+-- pushRecord puts a record into a list: at its head, or behind the others.
+local function pushRecord(o, lane, rank, record, command)
   local length = call(command, laneKey(o, lane, rank), record)
   if length == 1 and rank > 0 then
-    call('ZADD', base .. 'r:' .. o.name .. ':' .. lane, rank, rank)
+    call('ZADD', keyPrefix .. 'r:' .. o.name .. ':' .. lane, rank, rank)
   end
-  count(o, lane, 1)
+  addToLaneLength(o, lane, 1)
 end
 
--- put queues a record behind those of its lane and rank; where what is put last
+-- queueRecord queues a record behind those of its lane and rank; where what is put last
 -- goes first, before them.
-local function put(o, lane, rank, record)
-  enqueue(o, lane, rank, record, (lane == 1 or lane == 5) and 'LPUSH' or 'RPUSH')
+local function queueRecord(o, lane, rank, record)
+  pushRecord(o, lane, rank, record, (lane == 1 or lane == 5) and 'LPUSH' or 'RPUSH')
 end
 
--- putOff queues a record to be handed out not before at.
-local function putOff(o, lane, at, record)
-  add(o, 'u', 1) -- tells records apart that are the same
-  call('ZADD', laneKey(o, lane), at, string.format('%012x', get(o, 'u')) .. record)
-  count(o, lane, 1)
+-- queueDelayed queues a record to be handed out not before at.
+local function queueDelayed(o, lane, at, record)
+  addToField(o, 'u', 1) -- tells records apart that are the same
+  call('ZADD', laneKey(o, lane), at, string.format('%012x', getNumber(o, 'u')) .. record)
+  addToLaneLength(o, lane, 1)
 end
 
--- rest lets a page rest until at.
-local function rest(o, print, at, record)
-  call('HSET', base .. 'x:' .. o.name, print, record)
-  if call('ZADD', laneKey(o, resting), at, print) == 1 then count(o, resting, 1) end
+-- queueRevisit lets a page rest until at.
+local function queueRevisit(o, fingerprint, at, record)
+  call('HSET', keyPrefix .. 'x:' .. o.name, fingerprint, record)
+  if call('ZADD', laneKey(o, revisitLane), at, fingerprint) == 1 then addToLaneLength(o, revisitLane, 1) end
 end
 
--- park keeps a record aside.
-local function park(o, record)
-  call('RPUSH', base .. 'k:' .. o.name, record)
-  add(o, 'g', 1)
-  add(meta, 'parked', 1)
-  call('SADD', base .. 'k', o.name)
+-- parkRecord keeps a record aside.
+local function parkRecord(o, record)
+  call('RPUSH', keyPrefix .. 'k:' .. o.name, record)
+  addToField(o, 'g', 1)
+  addToField(meta, 'parked', 1)
+  call('SADD', keyPrefix .. 'k', o.name)
 end
 
-local function isDue(o, lane)
-  if get(o, 'L' .. lane) == 0 then return false end
+local function isLaneDue(o, lane)
+  if getNumber(o, 'L' .. lane) == 0 then return false end
   if not isTimed(lane) then return true end
-  local _, at = first(laneKey(o, lane))
+  local _, at = firstMember(laneKey(o, lane))
   return at ~= nil and at <= now
 end
 
--- turn returns the lane whose turn it is, or nil. Pages that rest take turns with
+-- nextLane returns the lane whose turn it is, or nil. Pages that rest take turns with
 -- the lower classes.
-local function turn(o)
+local function nextLane(o)
   local lane
-  for l = 0, resting - 1 do
-    if isDue(o, l) then
+  for l = 0, revisitLane - 1 do
+    if isLaneDue(o, l) then
       lane = l
       break
     end
   end
-  local revisit = isDue(o, resting) and (not lane or lane >= usual and get(o, 'T') == 0)
-  set(o, 'T', revisit and 1 or 0)
-  return revisit and resting or lane
+  local revisit = isLaneDue(o, revisitLane) and (not lane or lane >= firstNormalLane and getNumber(o, 'T') == 0)
+  setField(o, 'T', revisit and 1 or 0)
+  return revisit and revisitLane or lane
 end
 
--- takeFirst takes a record out of the lists of a lane, the lowest rank first.
-local function takeFirst(o, lane)
+-- popRecord takes a record out of the lists of a lane, the lowest rank first.
+local function popRecord(o, lane)
   local record = call('LPOP', laneKey(o, lane, 0))
   if record then return record, 0 end
-  local ranks = base .. 'r:' .. o.name .. ':' .. lane
-  local rank = first(ranks)
+  local ranks = keyPrefix .. 'r:' .. o.name .. ':' .. lane
+  local rank = firstMember(ranks)
   if not rank then return nil end
   local key = laneKey(o, lane, rank)
   record = call('LPOP', key)
@@ -89,57 +89,57 @@ local function takeFirst(o, lane)
   return record, tonumber(rank)
 end
 
--- take takes the first record of a lane out of it: what a lease keeps, so that it
+-- takeRecord takes the first record of a lane out of it: what a lease keeps, so that it
 -- can be put back just there.
-local function take(o, lane)
+local function takeRecord(o, lane)
   local l = {o = o.name, lane = lane, rank = 0, at = 0, print = ''}
   if isTimed(lane) then
     local key = laneKey(o, lane)
-    local member, at = first(key)
+    local member, at = firstMember(key)
     if not member then return nil end
     call('ZREM', key, member)
     l.at = at
-    if lane == resting then
-      l.print, l.record = member, call('HGET', base .. 'x:' .. o.name, member)
-      call('HDEL', base .. 'x:' .. o.name, member)
+    if lane == revisitLane then
+      l.print, l.record = member, call('HGET', keyPrefix .. 'x:' .. o.name, member)
+      call('HDEL', keyPrefix .. 'x:' .. o.name, member)
     else
       l.seq, l.record = string.sub(member, 1, 12), string.sub(member, 13)
     end
   else
-    l.record, l.rank = takeFirst(o, lane)
+    l.record, l.rank = popRecord(o, lane)
   end
   if not l.record then return nil end
-  count(o, lane, -1)
+  addToLaneLength(o, lane, -1)
   return l
 end
 
--- undo puts what take took back where it was.
-local function undo(o, l)
-  if l.lane == resting then
-    rest(o, l.print, l.at, l.record)
+-- putBack puts what take took back where it was.
+local function putBack(o, l)
+  if l.lane == revisitLane then
+    queueRevisit(o, l.print, l.at, l.record)
   elseif isTimed(l.lane) then
     call('ZADD', laneKey(o, l.lane), l.at, l.seq .. l.record)
-    count(o, l.lane, 1)
+    addToLaneLength(o, l.lane, 1)
   else
-    enqueue(o, l.lane, l.rank, l.record, 'LPUSH')
+    pushRecord(o, l.lane, l.rank, l.record, 'LPUSH')
   end
 end
 
--- ready returns from when on a record of the origin may be handed out, or nil.
-local function ready(o)
-  local at, hop
-  for lane = 0, resting do
-    if get(o, 'L' .. lane) > 0 then
+-- readyAt returns from when on a record of the origin may be handed out, or nil.
+local function readyAt(o)
+  local at, hopAt
+  for lane = 0, revisitLane do
+    if getNumber(o, 'L' .. lane) > 0 then
       local _, from = nil, 0
-      if isTimed(lane) then _, from = first(laneKey(o, lane)) end
-      if lane <= lasthop then
-        hop = math.min(hop or from, from)
+      if isTimed(lane) then _, from = firstMember(laneKey(o, lane)) end
+      if lane <= lastHopLane then
+        hopAt = math.min(hopAt or from, from)
       else
         at = math.min(at or from, from)
       end
     end
   end
-  if at then at = math.max(at, get(o, 'e')) end
-  if hop and (not at or hop < at) then at = hop end
+  if at then at = math.max(at, getNumber(o, 'e')) end
+  if hopAt and (not at or hopAt < at) then at = hopAt end
   return at
 end

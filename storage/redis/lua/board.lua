@@ -1,5 +1,0 @@
--- board(clock, version) → version of the board, and what is on it, name after value:
--- false if it has the version still.
-local version = meta.is.board or ''
-if version == ARGV[2] then return {version, false} end
-return {version, call('HGETALL', base .. 'b')}

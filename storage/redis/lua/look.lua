@@ -1,2 +1,0 @@
--- look(clock) → sum: what there is.
-return finish(wake())

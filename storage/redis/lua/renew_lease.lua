@@ -1,0 +1,8 @@
+-- renew_lease(clock, at, ttl, token) → sum, and 1, or 0 if by then the lease ran out or
+-- has ended.
+local at, ttl, token = parseTime(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local expires = tonumber(call('ZSCORE', keyPrefix .. 'o', token))
+if not expires or expires <= at then return {summary(), '0'} end
+call('ZADD', keyPrefix .. 'o', at + ttl, token)
+addToField(meta, 'version', 1)
+return {saveChanges(), '1'}

@@ -1,0 +1,16 @@
+-- reschedule(clock, at, {origin, fingerprint, old record, new record}…) → sum, one character
+-- each: 1 if the page rested with the old record, and now rests with the new one
+-- and not beyond at.
+local done = {}
+for i = 3, #ARGV, 4 do
+  local o, fingerprint = findOrigin(ARGV[i]), ARGV[i + 1]
+  if o and call('HGET', keyPrefix .. 'x:' .. o.name, fingerprint) == ARGV[i + 2] then
+    local at = tonumber(call('ZSCORE', laneKey(o, revisitLane), fingerprint))
+    queueRevisit(o, fingerprint, math.min(at, parseTime(ARGV[2])), ARGV[i + 3])
+    markChanged(o)
+    done[#done + 1] = '1'
+  else
+    done[#done + 1] = '0'
+  end
+end
+return {saveChanges(), table.concat(done)}

@@ -1,0 +1,2 @@
+-- summary(clock) → sum: what there is.
+return saveChanges(endHolds())
