@@ -12,6 +12,16 @@
 // down. Only this package makes Tickets, from a robots.Clearance and a
 // politeness.Permit, and a Fetcher refuses to send a request without one.
 //
+// # Terms
+//
+// Five terms are this project's own:
+//
+//   - A gate fetches and keeps the robots.txt of each origin, and decides whether a URL may be fetched (robots.Gate).
+//   - A clearance proves that the robots.txt in force allows one URL to be fetched (robots.Clearance).
+//   - A permit proves that a host is due for a visit (politeness.Permit).
+//   - A ticket joins a clearance and a permit; a Fetcher sends one request for it, and none without one (Ticket).
+//   - A brake is an operator's order that stops or slows a host (politeness.Brake).
+//
 // # To run a crawl
 //
 // Fill in the parts of a Crawler, queue seeds with its Frontier, and Run it: see
