@@ -117,9 +117,12 @@ func (s *schemas) object(t reflect.Type) schema {
 var goName = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
 
 // saysOf returns what the source says of a struct, or of a field of it, with the
-// fields that it names called as in JSON.
+// struct called as in the document, and the fields that it names as in JSON.
 func (s *schemas) saysOf(t reflect.Type, field string) string {
 	return goName.ReplaceAllStringFunc(s.about[strings.TrimSuffix(nameOf(t)+"."+field, ".")], func(word string) string {
+		if name, ok := componentNames[t]; ok && word == t.Name() {
+			return name[strings.LastIndex(name, ".")+1:]
+		}
 		f, ok := t.FieldByName(word)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
 			return name
