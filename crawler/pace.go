@@ -151,7 +151,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 // has expired.
 func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	if o, ok := c.Policy.Hosts[host]; ok && o.Expired(now) {
-		if _, told := c.lapsed.LoadOrStore(host, true); !told {
+		if _, warned := c.lapsed.LoadOrStore(host, true); !warned {
 			c.Log.Warn("the override of a host has expired and is not applied", "host", host,
 				"expired", o.Expires, "reason", o.Reason)
 		}

@@ -15,9 +15,9 @@ import (
 func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sitemaps []storage.Entry) error {
 	host := voucher.Host()
 	for len(sitemaps) > 0 {
-		room, told := c.quotas.room(host, c.Settings.MaxSitemaps)
+		room, warned := c.quotas.room(host, c.Settings.MaxSitemaps)
 		if room == 0 {
-			if !told {
+			if !warned {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
 					"host", host, "limit", c.Settings.MaxSitemaps, "first", sitemaps[0].URL)
 			}
@@ -42,21 +42,21 @@ type quotas struct {
 }
 
 type quota struct {
-	used int
-	told bool // that it is used up
+	used        int
+	limitLogged bool // that it is used up
 }
 
 // room returns how many more of most a host may have, and, if none, whether that
 // was said before.
-func (q *quotas) room(host string, most int) (room int, told bool) {
+func (q *quotas) room(host string, most int) (room int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.of(host)
 	if room = max(0, most-h.used); room > 0 {
 		return room, false
 	}
-	told, h.told = h.told, true
-	return 0, told
+	warned, h.limitLogged = h.limitLogged, true
+	return 0, warned
 }
 
 // use counts n more of a host.

@@ -65,8 +65,8 @@ func (bs *Brakes) change(edit func(map[string]Brake)) {
 	}
 	edit(brakes)
 	bs.brakes.Store(&brakes)
-	for told := range bs.watchers {
-		(*told)()
+	for notify := range bs.watchers {
+		(*notify)()
 	}
 }
 
@@ -121,7 +121,7 @@ func (bs *Brakes) Stopped(host string, now time.Time) error {
 
 // Watch has told called after each change, before Set, Lift or Replace returns,
 // until stop is called. It must not block, and must not change brakes.
-func (bs *Brakes) Watch(told func()) (stop func()) {
+func (bs *Brakes) Watch(notify func()) (stop func()) {
 	if bs == nil {
 		return func() {}
 	}
@@ -130,10 +130,10 @@ func (bs *Brakes) Watch(told func()) (stop func()) {
 	if bs.watchers == nil {
 		bs.watchers = map[*func()]struct{}{}
 	}
-	bs.watchers[&told] = struct{}{}
+	bs.watchers[&notify] = struct{}{}
 	return func() {
 		bs.mu.Lock()
 		defer bs.mu.Unlock()
-		delete(bs.watchers, &told)
+		delete(bs.watchers, &notify)
 	}
 }

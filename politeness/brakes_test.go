@@ -128,18 +128,18 @@ func TestBrakesAsJSON(t *testing.T) {
 // TestBrakesAreToldAtOnce: before Set returns, and no longer than they are watched.
 func TestBrakesAreToldAtOnce(t *testing.T) {
 	var bs politeness.Brakes
-	told := 0
+	notified := 0
 	stop := bs.Watch(func() {
-		if told++; bs.Stopped("a.test", noon) == nil {
+		if notified++; bs.Stopped("a.test", noon) == nil {
 			t.Error("told before it holds")
 		}
 	})
-	if err := bs.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil || told != 1 {
-		t.Errorf("told %d times: %v", told, err)
+	if err := bs.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil || notified != 1 {
+		t.Errorf("told %d times: %v", notified, err)
 	}
 	stop()
 	bs.Lift("a.test")
-	if told != 1 {
+	if notified != 1 {
 		t.Error("told when nobody watches")
 	}
 	var none *politeness.Brakes

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// told returns signals in short.
-func told(all Signals) []string {
+// describeSignals returns signals in short.
+func describeSignals(all Signals) []string {
 	var got []string
 	for _, s := range all {
 		got = append(got, strings.TrimSpace(fmt.Sprint(s.Field, " ", s.Category, " ", s.Preference, " ", s.Policy)))
@@ -47,8 +47,8 @@ func TestHeaderSignals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := HeaderSignals(test.header)
-			if !slices.Equal(told(got), test.want) {
-				t.Errorf("got %q, want %q", told(got), test.want)
+			if !slices.Equal(describeSignals(got), test.want) {
+				t.Errorf("got %q, want %q", describeSignals(got), test.want)
 			}
 			for _, s := range got {
 				if s.Source != InHeader || s.Line != 0 {

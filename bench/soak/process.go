@@ -99,12 +99,12 @@ func startDaemon(p plan) (*process, error) {
 // readLog copies the daemon's log, and says where it listens.
 func readLog(from io.Reader, to io.Writer, listening chan<- string) {
 	defer close(listening)
-	told := false
+	sent := false
 	for lines := bufio.NewScanner(from); lines.Scan(); {
 		var line struct{ Listen string }
-		if !told && json.Unmarshal(lines.Bytes(), &line) == nil && line.Listen != "" {
+		if !sent && json.Unmarshal(lines.Bytes(), &line) == nil && line.Listen != "" {
 			listening <- line.Listen
-			told = true
+			sent = true
 		}
 		fmt.Fprintf(to, "%s\n", lines.Bytes())
 	}

@@ -98,7 +98,7 @@ func TestCounts(t *testing.T) {
 		{URL: "http://www.site-7.example" + path(5), Status: 200, Bytes: 100, Broken: true},
 		{URL: "http://www.site-7.example" + path(6)},
 	}
-	told := func(all []count) map[string]float64 {
+	serverCount := func(all []count) map[string]float64 {
 		seen := map[string]float64{}
 		for _, c := range all {
 			seen[c.what] = c.servers
@@ -109,8 +109,8 @@ func TestCounts(t *testing.T) {
 		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
 		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
 	} {
-		if told[what] != want {
-			t.Errorf("%s: %v, want %v", what, told[what], want)
+		if serverCount[what] != want {
+			t.Errorf("%s: %v, want %v", what, serverCount[what], want)
 		}
 	}
 	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6, 0}, {"bytes", 5, 6, 1}}); err != nil {

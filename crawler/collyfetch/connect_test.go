@@ -14,7 +14,7 @@ import (
 // TestDial: connections for visits that do not speak HTTP go where ConnectTo
 // sends them, or exactly where they are told to, and are refused as requests are.
 func TestDial(t *testing.T) {
-	sent, told := greeter(t, "sent"), greeter(t, "told")
+	sent, direct := greeter(t, "sent"), greeter(t, "told")
 	to, err := collyfetch.ParseConnectTo("::" + sent.String())
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestDial(t *testing.T) {
 		f := fetcher(tt.private)
 		byName, err := f.Dial(t.Context(), tt.ticket, "a.test:21")
 		leadsTo(t, tt.name, byName, err, "sent", tt.refused)
-		byAddr, err := f.DialAddr(t.Context(), tt.ticket, told)
+		byAddr, err := f.DialAddr(t.Context(), tt.ticket, direct)
 		leadsTo(t, tt.name, byAddr, err, "told", tt.refused)
 	}
 	if _, err := fetcher(true).Dial(t.Context(), ticket, "a.test"); err == nil {

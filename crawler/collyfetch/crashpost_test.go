@@ -88,7 +88,7 @@ func TestKilledPosts(t *testing.T) {
 	defer server.Close()
 	self, err := os.Executable()
 	must(t, err)
-	dir, told := filepath.Join(t.TempDir(), "state"), map[string]bool{}
+	dir, outcomes := filepath.Join(t.TempDir(), "state"), map[string]bool{}
 	var restarts []time.Time
 	live := func(requests int, moments time.Duration) {
 		c := exec.Command(self, dir, "forms")
@@ -99,7 +99,7 @@ func TestKilledPosts(t *testing.T) {
 		must(t, c.Start())
 		kills.aim(c.Process, requests, moments)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			told[lines.Text()] = true
+			outcomes[lines.Text()] = true
 		}
 		if err := c.Wait(); (err != nil) != (requests > 0) {
 			t.Errorf("the program ended with %v", err)
@@ -111,7 +111,7 @@ func TestKilledPosts(t *testing.T) {
 	live(-1, 0)
 	doubtful := 0
 	for n := range formCount {
-		answered, doubted := told[fmt.Sprint("answered ", n)], told[fmt.Sprint("in doubt ", n)]
+		answered, doubted := outcomes[fmt.Sprint("answered ", n)], outcomes[fmt.Sprint("in doubt ", n)]
 		if !answered && !doubted {
 			t.Errorf("nobody was told what became of form %d", n)
 		}

@@ -260,5 +260,5 @@ func (b *decoding) explain(err error) error {
 }
 
 func (b *decoding) damaged(err error) error {
-	return &told{"the body cannot be decoded (Content-Encoding: " + b.what + ")", decorum.Malformed, err}
+	return &fetchError{"the body cannot be decoded (Content-Encoding: " + b.what + ")", decorum.Malformed, err}
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A told error is an error of the network in words that need no knowledge of Go.
-type told struct {
+// A fetchError error is an error of the network in words that need no knowledge of Go.
+type fetchError struct {
 	words string
 	kind  decorum.Kind // empty: none of its own
 	err   error        // may be nil
 }
 
 // Error returns the words, and the cause.
-func (t *told) Error() string {
+func (t *fetchError) Error() string {
 	if t.err == nil {
 		return t.words
 	}
@@ -31,7 +31,7 @@ func (t *told) Error() string {
 }
 
 // Unwrap lets errors.Is and errors.As see the kind and the cause.
-func (t *told) Unwrap() []error {
+func (t *fetchError) Unwrap() []error {
 	var errs []error
 	if t.kind != "" {
 		errs = append(errs, t.kind)
@@ -64,10 +64,10 @@ var (
 	// errStatus is the error of an answer whose status is of no class (RFC 9110,
 	// section 15), which callers cannot interpret. A status beyond 599 counts as a 5xx,
 	// as that section says.
-	errStatus = &told{"the status of the answer is less than 100", decorum.Malformed, nil}
+	errStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
 	// errUpgrade is the error of an answer for which net/http returns the connection as
 	// the body. Reads of such a body end neither with a context nor at an end of data.
-	errUpgrade = &told{"the server answers 101 (Switching Protocols), for which the request does not ask",
+	errUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
 		decorum.Malformed, nil}
 )
 
@@ -83,11 +83,11 @@ func (t *turnstile) explain(err error) error {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return http.ErrSchemeMismatch
 	case isHeaderLimit(err):
-		return &told{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeader), decorum.Malformed, nil}
+		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeader), decorum.Malformed, nil}
 	case isWireError(err):
 		return err
 	case strings.Contains(err.Error(), "transport connection broken"):
-		return &told{"the answer is no proper HTTP", decorum.Malformed, err}
+		return &fetchError{"the answer is no proper HTTP", decorum.Malformed, err}
 	}
 	return err
 }
@@ -110,7 +110,7 @@ func certificateError(err *tls.CertificateVerificationError) error {
 	case errors.As(err, &authority):
 		words = "the server's certificate is from an unknown authority"
 	}
-	return &told{words, "", err}
+	return &fetchError{words, "", err}
 }
 
 // isHeaderLimit reports whether an answer was given up for the length of its
@@ -138,11 +138,11 @@ func bodyError(err error, res *http.Response, n int64) error {
 	case errors.Is(err, decorum.Malformed):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) && res.ContentLength >= 0:
-		return &told{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
+		return &fetchError{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &told{"the connection ended before the body did", "", err}
+		return &fetchError{"the connection ended before the body did", "", err}
 	case len(res.TransferEncoding) > 0 && !isWireError(err):
-		return &told{"the body is not chunked as it should be", decorum.Malformed, err}
+		return &fetchError{"the body is not chunked as it should be", decorum.Malformed, err}
 	}
 	return err
 }

@@ -22,9 +22,9 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
 				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end, "/down": to("http://a.test/clear"), "/clear": end}},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": end}})
-		told := map[string]string{}
+		headers := map[string]string{}
 		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
-			told[r.URL.String()] = r.Header.Get("Authorization") + " " + r.Header.Get("X-Shelf")
+			headers[r.URL.String()] = r.Header.Get("Authorization") + " " + r.Header.Get("X-Shelf")
 			return web.RoundTrip(r)
 		}))
 		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
@@ -34,8 +34,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		must(t, crawl.Run(t.Context()))
 		for u, want := range map[string]string{"http://a.test/end": "Bearer secret 8", "http://b.test/end": " 8",
 			"https://a.test/down": "Bearer secret 8", "http://a.test/clear": " 8"} {
-			if told[u] != want {
-				t.Errorf("%s was told %q, want %q", u, told[u], want)
+			if headers[u] != want {
+				t.Errorf("%s was told %q, want %q", u, headers[u], want)
 			}
 		}
 	})

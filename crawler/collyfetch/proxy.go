@@ -140,7 +140,7 @@ func (n *network) admit(ctx context.Context, t crawler.Ticket, u *url.URL) (neti
 	}
 	a, err := n.target(ctx, u.Hostname())
 	if failed := new(net.DNSError); errors.As(err, &failed) {
-		err = &told{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
+		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
 	}
 	if err != nil {
 		return netip.AddrPort{}, err

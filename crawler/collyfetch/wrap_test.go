@@ -141,12 +141,12 @@ func TestNoWayPastTheDoor(t *testing.T) {
 			c := colly.NewCollector()
 			crawl := wrap(t, c, o)
 			other := undermine(c)
-			var told error
-			other.OnError(func(_ *colly.Response, err error) { told = err })
+			var visitErr error
+			other.OnError(func(_ *colly.Response, err error) { visitErr = err })
 			before := len(web.Log())
 			err := errors.Join(other.Visit(address+"church"), crawl.Run(t.Context()))
-			if told == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the transport under the collector was replaced") {
-				t.Errorf("Visit and Run returned %v, OnError was told %v; want Unticketed, or why in the log:\n%s", err, told, &log)
+			if visitErr == nil || !errors.Is(err, decorum.Unticketed) && !strings.Contains(log.String(), "the transport under the collector was replaced") {
+				t.Errorf("Visit and Run returned %v, OnError was told %v; want Unticketed, or why in the log:\n%s", err, visitErr, &log)
 			}
 			for _, x := range web.Log()[before:] {
 				if !strings.HasSuffix(x.URL, "/robots.txt") {

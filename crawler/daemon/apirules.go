@@ -160,7 +160,7 @@ func (w *wishes) addOutput(project, path string) error {
 const maxKnownOutputs = 100
 
 func (w *wishes) changeAPI(project string, change func(*apiRecord)) error {
-	return w.change(func(t *told) {
+	return w.change(func(t *daemonState) {
 		if t.API == nil {
 			t.API = map[string]apiRecord{}
 		}

@@ -96,7 +96,7 @@ func (s *supervisor) takeOver(before, board, ours map[string]string) {
 
 // noteBoard keeps what is on a board, and which brakes are on.
 func (s *supervisor) noteBoard(key string, board map[string]string) {
-	err := s.wishes.change(func(t *told) {
+	err := s.wishes.change(func(t *daemonState) {
 		if t.Shared == nil {
 			t.Shared = map[string]map[string]string{}
 		}

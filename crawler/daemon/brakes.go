@@ -144,7 +144,7 @@ func (s *supervisor) loadBrakes() error {
 func (s *supervisor) keepBrakes() error { return s.writeBrakes(s.brakes.All()) }
 
 func (s *supervisor) writeBrakes(brakes []politeness.Brake) error {
-	return s.wishes.change(func(t *told) {
+	return s.wishes.change(func(t *daemonState) {
 		t.Brakes = nil
 		for _, b := range brakes {
 			t.Brakes = append(t.Brakes, shownBrake(b))

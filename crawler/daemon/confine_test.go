@@ -154,8 +154,8 @@ func TestSeedErrorsHideText(t *testing.T) {
 		project := least + "seed_files: [" + name + "]\n"
 		_, err := f.PutProject(t.Context(), "p", []byte(project))
 		f.put("p", project)
-		told := f.reload("p").Error
-		for _, got := range []string{fmt.Sprint(err), told} {
+		fileError := f.reload("p").Error
+		for _, got := range []string{fmt.Sprint(err), fileError} {
 			if !strings.Contains(got, name+":") || strings.Contains(got, secret) {
 				t.Errorf("%s: %q; want the number of the line without its text", name, got)
 			}

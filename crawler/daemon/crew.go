@@ -26,10 +26,10 @@ const (
 // no limits of all together, it is the commons alone.
 type crew struct {
 	*commons
-	muster func(context.Context, redis.Report) (redis.Muster, error) // nil: there are no limits
-	rates  *politeness.Limits
-	log    *slog.Logger
-	told   func() // called when limits count anew; nil: nobody is told
+	muster          func(context.Context, redis.Report) (redis.Muster, error) // nil: there are no limits
+	rates           *politeness.Limits
+	log             *slog.Logger
+	onLimitsRenewed func() // called when limits count anew; nil: nobody is told
 
 	mu      sync.Mutex
 	report  redis.Report // what is told next
@@ -45,7 +45,7 @@ func newCrew(g *ground, p Project, rates *politeness.Limits) *crew {
 	if g.common == nil {
 		return nil
 	}
-	c := &crew{commons: g.common, rates: rates, log: g.log, told: g.renewed}
+	c := &crew{commons: g.common, rates: rates, log: g.log, onLimitsRenewed: g.renewed}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
 		c.tell(g.renews) // there is nothing to count
@@ -62,8 +62,8 @@ func newCrew(g *ground, p Project, rates *politeness.Limits) *crew {
 
 // tell tells that limits count anew, if they do.
 func (c *crew) tell(renewed bool) {
-	if renewed && c.told != nil {
-		c.told()
+	if renewed && c.onLimitsRenewed != nil {
+		c.onLimitsRenewed()
 	}
 }
 

@@ -38,7 +38,7 @@ func visitToFTP(t *testing.T, files map[string]string) (*visit, *ftptest.Server)
 }
 
 // askedFTP returns what the server was asked for.
-func askedFTP(s *ftptest.Server) []string { return s.Told("RETR", "CWD") }
+func askedFTP(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "CWD") }
 
 // TestFTP: a tree of files is crawled from its root: robots.txt first, nothing
 // that it closes, one visit at a time, and the pause that it asks for kept.
@@ -64,7 +64,7 @@ func TestFTP(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
-	if wrote, sessions := verifyIn(t, v.data()).Requests, len(server.Told("USER")); wrote != int64(sessions) {
+	if wrote, sessions := verifyIn(t, v.data()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
 		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
 	}
 	var before ftptest.Command // the last that the server worked on, of a visit
@@ -130,8 +130,8 @@ func TestFTPRevisit(t *testing.T) {
 	time.Sleep(3 * time.Second) // it rests for so long
 	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
 	rs := records(t, filepath.Join(v.data(), "pages.jsonl"))
-	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.Told("MDTM")) != 3 {
-		t.Errorf("records %+v, and the server was told %q", rs, server.Told("MDTM", "RETR"))
+	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
+		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
 	}
 	if got, want := askedFTP(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)

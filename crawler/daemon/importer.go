@@ -65,12 +65,12 @@ type importer struct {
 	mark  importMark
 	again bool // a part of it is there
 
-	line   int // the number of the one that was read last
-	origin decorum.Origin
-	count  endLine // of the lines that were read
-	states [len(stateNames)]int
-	ended  bool
-	told   time.Time
+	line         int // the number of the one that was read last
+	origin       decorum.Origin
+	count        endLine // of the lines that were read
+	states       [len(stateNames)]int
+	ended        bool
+	lastProgress time.Time
 
 	parcels     []storage.Parcel
 	notes       []noteLine

@@ -43,11 +43,11 @@ func (m *importer) progress(now time.Time) {
 	if m.app.screen.isTerminal() {
 		every, tell = drawEvery, m.app.screen.draw
 	}
-	if m.told.IsZero() {
-		m.told = now
+	if m.lastProgress.IsZero() {
+		m.lastProgress = now
 	}
-	if now.Sub(m.told) >= every {
-		m.told = now
+	if now.Sub(m.lastProgress) >= every {
+		m.lastProgress = now
 		tell(fmt.Sprintf("line %d: %v so far", m.line, m.count))
 	}
 }

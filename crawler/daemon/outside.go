@@ -34,10 +34,10 @@ const mostWarned = 100
 // outside counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
 type outside struct {
-	log   *slog.Logger
-	told  func(storage.Entry, error) // of each; nil: nobody is
-	count atomic.Int64
-	seeds atomic.Int64 // of count
+	log       *slog.Logger
+	onRefused func(storage.Entry, error) // of each; nil: nobody is
+	count     atomic.Int64
+	seeds     atomic.Int64 // of count
 
 	mu     sync.Mutex
 	warned map[hostLimit]bool // at most mostWarned
@@ -53,8 +53,8 @@ type hostLimit struct {
 // since the crawl may be over before it has begun.
 func (o *outside) refuse(e storage.Entry, err error) {
 	o.count.Add(1)
-	if o.told != nil {
-		o.told(e, err)
+	if o.onRefused != nil {
+		o.onRefused(e, err)
 	}
 	field, limit := limitFields[frontier.ReasonOf(err)]
 	switch {

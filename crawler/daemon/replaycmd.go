@@ -74,9 +74,9 @@ func (a *app) replay(ctx context.Context, dir stateDir, archive string, limit in
 		return err
 	}
 	player.Run = p.ledgerRun()
-	told := 0
+	differences := 0
 	player.Differ = func(d replay.Difference) {
-		if told++; limit == 0 || told <= limit {
+		if differences++; limit == 0 || differences <= limit {
 			fmt.Fprintln(a.stdout, plain(d.String()))
 		}
 	}

@@ -103,7 +103,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 	r := &rooms{
 		files: g.files, project: p, confined: g.confined,
 		scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
-		outside: &outside{log: g.log, told: g.refused},
+		outside: &outside{log: g.log, onRefused: g.refused},
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,

@@ -241,7 +241,7 @@ func (s *supervisor) Close() (err error) {
 		err = errors.Join(err, s.robots.Close())
 	}
 	if s.rests != nil {
-		err = errors.Join(err, s.wishes.change(func(t *told) { t.Ended = time.Now() }))
+		err = errors.Join(err, s.wishes.change(func(t *daemonState) { t.Ended = time.Now() }))
 		s.memoryWatch.end()
 	}
 	if s.hasSocket { // once the lock is free, the socket may be another daemon's

@@ -25,12 +25,12 @@ type wishes struct {
 	file string
 
 	mu   sync.Mutex // guards the fields below
-	told told
+	told daemonState
 	due  bool // the disk lacks a part of told: see begin and wantNow
 }
 
-// told is the content of the file.
-type told struct {
+// daemonState is the content of the file.
+type daemonState struct {
 	Projects map[string]wish `json:"projects"`
 	Brakes   []api.Brake     `json:"brakes"`
 	// Shared are the brakes that were on each board when it was seen last: one that is
@@ -43,7 +43,7 @@ type told struct {
 
 // openWishes reads what a daemon was told before.
 func openWishes(file string) (*wishes, error) {
-	w := &wishes{file: file, told: told{Projects: map[string]wish{}}}
+	w := &wishes{file: file, told: daemonState{Projects: map[string]wish{}}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
@@ -72,7 +72,7 @@ func (w *wishes) begin(now time.Time) (before time.Time, err error) {
 	default:
 		before = w.told.Ended
 	}
-	err = w.change(func(t *told) { t.Ended = time.Time{} })
+	err = w.change(func(t *daemonState) { t.Ended = time.Time{} })
 	if !before.IsZero() && passing(err) {
 		w.mu.Lock()
 		w.due = true
@@ -91,7 +91,7 @@ func (w *wishes) begun() error {
 	if !due {
 		return nil
 	}
-	if err := w.change(func(t *told) { t.Ended = time.Time{} }); err != nil {
+	if err := w.change(func(t *daemonState) { t.Ended = time.Time{} }); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -102,7 +102,7 @@ func (w *wishes) begun() error {
 
 // change makes a change that is on the disk when it returns; or, if it returns an
 // error, was not made.
-func (w *wishes) change(change func(*told)) error {
+func (w *wishes) change(change func(*daemonState)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.told
@@ -140,7 +140,7 @@ func (w *wishes) knows(project string) bool {
 
 // want keeps what is wanted of a project.
 func (w *wishes) want(project string, it wish) error {
-	return w.change(func(t *told) { t.Projects[project] = it })
+	return w.change(func(t *daemonState) { t.Projects[project] = it })
 }
 
 // wantNow is want, but does not fail on a full disk: the wish takes effect, and the
@@ -160,7 +160,7 @@ func (w *wishes) wantNow(project string, it wish) error {
 
 // forget forgets a project.
 func (w *wishes) forget(project string) error {
-	return w.change(func(t *told) { delete(t.Projects, project); delete(t.API, project) })
+	return w.change(func(t *daemonState) { delete(t.Projects, project); delete(t.API, project) })
 }
 
 // projects returns the names of all projects of which something is wanted.

@@ -118,5 +118,5 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	}
-	return nil, crawler.NoAnswer(t, told{err})
+	return nil, crawler.NoAnswer(t, printableError{err})
 }

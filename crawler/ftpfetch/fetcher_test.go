@@ -151,10 +151,10 @@ func TestFetch(t *testing.T) {
 			if res.Addr.String() != server.Addr || res.URL != ticket.URL() || res.End.Before(res.Start) {
 				t.Errorf("answer %+v", res)
 			}
-			if got, want := server.Told("USER", "PASS"), []string{"USER anonymous", "PASS bot@example.com"}; !slices.Equal(got, want) {
+			if got, want := server.CommandsNamed("USER", "PASS"), []string{"USER anonymous", "PASS bot@example.com"}; !slices.Equal(got, want) {
 				t.Errorf("it logged in by %q, want %q", got, want)
 			}
-			if _, err := f.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) || len(server.Told("USER")) != 1 {
+			if _, err := f.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Unticketed) || len(server.CommandsNamed("USER")) != 1 {
 				t.Errorf("a second visit on the same ticket: %v, want Unticketed and nothing sent", err)
 			}
 		})

@@ -206,12 +206,12 @@ func codeOf(err error) int {
 // mostWords is how many bytes are told of what a server says.
 const mostWords = 200
 
-// A told error is why a visit failed, in words that are fit to be printed: they
+// A printableError error is why a visit failed, in words that are fit to be printed: they
 // may be the server's.
-type told struct{ err error }
+type printableError struct{ err error }
 
 // Error returns the words.
-func (t told) Error() string {
+func (t printableError) Error() string {
 	words, by := t.err.Error(), ""
 	if reply := new(textproto.Error); errors.As(t.err, &reply) {
 		words, by = reply.Error(), "the server says "
@@ -226,4 +226,4 @@ func (t told) Error() string {
 }
 
 // Unwrap lets errors.Is and errors.As see the cause.
-func (t told) Unwrap() error { return t.err }
+func (t printableError) Unwrap() error { return t.err }

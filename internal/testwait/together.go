@@ -11,9 +11,9 @@ import (
 // test it does nothing. Who says -parallel knows better.
 func Together(tests int) {
 	flag.Parse()
-	told := false
-	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
-	if !told {
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
+	if !isSet {
 		_ = flag.Set("test.parallel", strconv.Itoa(tests)) // it fails where there is no such flag
 	}
 }

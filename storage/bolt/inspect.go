@@ -288,7 +288,7 @@ func (s *Store) Seen(ctx context.Context, name decorum.Origin, yield func(finger
 		}
 		for i := range len(value) / printLen {
 			p := printOfValue(value, i)
-			if _, told := fresh.get(p); !told && !yield(uint64(p)) {
+			if _, isPending := fresh.get(p); !isPending && !yield(uint64(p)) {
 				return false
 			}
 		}
@@ -315,7 +315,7 @@ func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key s
 	var damage error
 	err = s.tellFile(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
 		key = key[4:]
-		if _, told := fresh[string(key)]; told {
+		if _, isPending := fresh[string(key)]; isPending {
 			return true
 		}
 		if err != nil {

@@ -12,7 +12,7 @@ func (l *Ledger) write(r *Record) error {
 	if err != nil {
 		return err
 	}
-	body, err := r.told(now).encode()
+	body, err := r.withAdjustedEnd(now).encode()
 	if err != nil {
 		return err
 	}
@@ -23,8 +23,8 @@ func (l *Ledger) write(r *Record) error {
 	return l.writeAt(stamp(now), body)
 }
 
-// told returns a record whose times are by the clock as it is now.
-func (r *Record) told(now time.Time) *Record {
+// withAdjustedEnd returns a record whose times are by the clock as it is now.
+func (r *Record) withAdjustedEnd(now time.Time) *Record {
 	if r.Answer == nil {
 		return r
 	}

@@ -24,7 +24,7 @@ func BenchmarkStore(b *testing.B) {
 		b.Run(fmt.Sprintf("%d+%d", tt.masters, tt.masters*tt.replicas), func(b *testing.B) {
 			c := redistest.Start(b, tt.masters, tt.replicas)
 			storagetest.Bench(b, func(b testing.TB) storage.Store {
-				return openTold(b, c, newPrefix(), Options{Durability: tt.durability})
+				return openCallerClock(b, c, newPrefix(), Options{Durability: tt.durability})
 			})
 		})
 	}
@@ -33,7 +33,7 @@ func BenchmarkStore(b *testing.B) {
 // BenchmarkProcessorTime measures the whole way of a URL: added, leased and acked.
 func BenchmarkProcessorTime(b *testing.B) {
 	c := redistest.Start(b, 3, 0)
-	s := openTold(b, c, newPrefix(), Options{Durability: None})
+	s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
 	defer s.Close()
 	here, there := ownTime(b), serverTime(b, c)
 	urls := 0
@@ -69,7 +69,7 @@ func BenchmarkMemory(b *testing.B) {
 	for _, hosts := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
 			c := redistest.Start(b, 1, 0)
-			s := openTold(b, c, newPrefix(), Options{Durability: None})
+			s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
 			defer s.Close()
 			const urls = 200_000
 			before := infoNumber(b, c, "memory", "used_memory")
@@ -133,7 +133,7 @@ func infoNumber(b *testing.B, c *redistest.Cluster, section, field string) (sum 
 // host or page at a time: what bench/simulate reckons with.
 func BenchmarkScripts(b *testing.B) {
 	c := redistest.Start(b, 1, 0)
-	s := openTold(b, c, newPrefix(), Options{Durability: None})
+	s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
 	defer s.Close()
 	own := make([]storage.Entry, 40)
 	for i := range own {

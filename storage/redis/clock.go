@@ -17,7 +17,7 @@ const latest = 1<<53 - 1
 // server, and come back, as how far they are off now: the clocks of those that
 // share a store differ, and only one of them decides.
 type clock struct {
-	told bool
+	usesCallerTime bool
 
 	mu   sync.Mutex
 	last int64
@@ -50,7 +50,7 @@ func lengthOf(d time.Duration) int64 {
 
 // advance tells the clock the time.
 func (c *clock) advance(now time.Time) {
-	if !c.told || now.Unix() < 0 {
+	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
 	c.mu.Lock()
@@ -60,7 +60,7 @@ func (c *clock) advance(now time.Time) {
 
 // now returns the first argument of a script.
 func (c *clock) now() string {
-	if !c.told {
+	if !c.usesCallerTime {
 		return ""
 	}
 	c.mu.Lock()
@@ -71,7 +71,7 @@ func (c *clock) now() string {
 // at returns the Store's time in microseconds, for who is told that it is now:
 // unless the servers tell the time, which may have gone on since.
 func (c *clock) at(now time.Time) int64 {
-	if c.told {
+	if c.usesCallerTime {
 		return now.UnixMicro()
 	}
 	return time.Now().UnixMicro()
@@ -82,7 +82,7 @@ func (c *clock) out(t time.Time) string {
 	switch {
 	case t.Unix() < 0: // none
 		return ""
-	case c.told:
+	case c.usesCallerTime:
 		return strconv.FormatInt(micros(t), 10)
 	}
 	d := time.Until(t)
@@ -94,7 +94,7 @@ func (c *clock) out(t time.Time) string {
 
 // untilDue returns how long it is until the host is due.
 func (c *clock) untilDue(h *storage.Host) time.Duration {
-	if !c.told {
+	if !c.usesCallerTime {
 		return time.Until(h.Due)
 	}
 	c.mu.Lock()
@@ -108,7 +108,7 @@ func (c *clock) local(at, now int64) int64 {
 	switch {
 	case at == never:
 		return never
-	case c.told:
+	case c.usesCallerTime:
 		return at
 	}
 	return max(0, time.Now().UnixMicro()+1+at-now)
@@ -125,7 +125,7 @@ func (c *clock) in(at, now int64) time.Time {
 // until returns when a lease runs out that was asked for at a time of our own clock:
 // it was made later, and so runs out later than we say.
 func (c *clock) until(expires, now int64, sent time.Time) time.Time {
-	if c.told {
+	if c.usesCallerTime {
 		return instant(expires)
 	}
 	return sent.Add(time.Duration(clampMicros(expires-now)) * time.Microsecond)
@@ -134,7 +134,7 @@ func (c *clock) until(expires, now int64, sent time.Time) time.Time {
 // offset returns a time of the Store's clock as an argument of a script, which is
 // a moment.
 func (c *clock) offset(us int64) string {
-	if !c.told {
+	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
 	}
 	return strconv.FormatInt(us, 10)

@@ -47,7 +47,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		}
 	}
 	leases, err := s.take(ctx, now, ttl, max)
-	if err == nil && len(leases) == 0 && (s.opts.told || s.left(now).Left != storage.Waiting) {
+	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.left(now).Left != storage.Waiting) {
 		if err = s.askAll(ctx); err == nil {
 			leases, err = s.take(ctx, now, ttl, max)
 		}
@@ -156,7 +156,7 @@ func (s *Store) settle(ctx context.Context, now time.Time) error {
 		if len(unsettled) == 0 {
 			return nil
 		}
-		if err := s.askSome(ctx, unsettled); err != nil || !s.clock.told {
+		if err := s.askSome(ctx, unsettled); err != nil || !s.clock.usesCallerTime {
 			return err // by the server's clock it may not have run out yet
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration
 	for i, a := range s.tryAll(ctx, leaseScript, calls) {
 		more, e := s.leased(ctx, shares[i].partition, began, sent, a)
 		all, err = append(all, more...), errors.Join(err, e)
-		if len(more) == 0 && a.err == nil && !s.opts.told {
+		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {
 			s.yield(&shares[i])
 		}
 	}

@@ -36,14 +36,14 @@ func (s *Store) allDown() bool {
 }
 
 // left says when to ask again. What is on a server that does not answer is waited for.
-func (s *Store) left(told time.Time) storage.Next {
-	now := s.clock.at(told)
+func (s *Store) left(callerNow time.Time) storage.Next {
+	now := s.clock.at(callerNow)
 	all, up := s.total()
 	next := all.next(now)
 	if !up {
 		next = storage.Next{Left: storage.Waiting, At: instant(now).Add(retryDown)}
 	}
-	if !s.opts.told {
+	if !s.opts.usesCallerTime {
 		next.Ask = instant(now).Add(s.opts.Refresh)
 	}
 	next.Lost = s.losses.Load()

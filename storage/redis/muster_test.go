@@ -13,7 +13,7 @@ import (
 func TestMuster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
-	s := openTold(t, c, newPrefix(), Options{Partitions: 3})
+	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	t.Cleanup(func() { s.Close() })
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s.clock.advance(begin)
@@ -70,7 +70,7 @@ func TestMuster(t *testing.T) {
 func TestMusterOutOfOrder(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
-	s := openTold(t, c, newPrefix(), Options{Partitions: 1})
+	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 1})
 	t.Cleanup(func() { s.Close() })
 	s.clock.advance(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	granted := map[string]int64{}

@@ -30,7 +30,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
-		clock: clock{told: opts.told}, held: make(map[uint64]holding),
+		clock: clock{usesCallerTime: opts.usesCallerTime}, held: make(map[uint64]holding),
 	}
 	s.life, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.inspectServers(ctx); err != nil {

@@ -67,7 +67,7 @@ type Options struct {
 	// not call the store. nil means nobody is told.
 	Damaged func(error)
 
-	told bool // for tests: the time is what calls are told
+	usesCallerTime bool // for tests: the time is what calls are told
 }
 
 func (o Options) withDefaults() Options {
@@ -121,7 +121,7 @@ func (o *Options) check() error {
 
 // rest is RestartDelay; a test that tells the time says all rests itself.
 func (o *Options) rest() time.Duration {
-	if o.told {
+	if o.usesCallerTime {
 		return 0
 	}
 	return o.RestartDelay

@@ -22,10 +22,10 @@ var stores atomic.Int64
 // newPrefix returns a prefix of its own.
 func newPrefix() string { return fmt.Sprintf("test%d", stores.Add(1)) }
 
-// openTold opens a store whose time is what calls are told.
-func openTold(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
+// openCallerClock opens a store whose time is what calls are told.
+func openCallerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
 	t.Helper()
-	opts.Addresses, opts.Prefix, opts.told = c.Addrs(), prefix, true
+	opts.Addresses, opts.Prefix, opts.usesCallerTime = c.Addrs(), prefix, true
 	s, err := Open(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +37,6 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 3, 1)
 	storagetest.Run(t, func(t testing.TB) storage.Store {
-		return openTold(t, c, newPrefix(), Options{Partitions: 3})
+		return openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	})
 }

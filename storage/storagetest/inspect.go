@@ -65,18 +65,18 @@ func (i *inspection) all() map[string]storage.OriginInfo {
 func (i *inspection) urls(o string, in storage.State) (urls []string) {
 	i.Helper()
 	i.must(i.URLs(i.Context(), origin(o), in, func(e storage.Entry, when time.Time) bool {
-		told := e.URL.Path()
+		listed := e.URL.Path()
 		if !when.IsZero() {
-			told += fmt.Sprintf(" at %g", when.Sub(start).Seconds())
+			listed += fmt.Sprintf(" at %g", when.Sub(start).Seconds())
 		}
-		urls = append(urls, told)
+		urls = append(urls, listed)
 		return true
 	}))
 	return urls
 }
 
-// told wants the URLs of an origin in a state to be these.
-func (i *inspection) told(o string, in storage.State, want ...string) {
+// wantURLs wants the URLs of an origin in a state to be these.
+func (i *inspection) wantURLs(o string, in storage.State, want ...string) {
 	i.Helper()
 	if got := i.urls(o, in); !slices.Equal(got, want) {
 		i.Errorf("state %d of %s: %q, want %q", in, o, got, want)
@@ -115,7 +115,7 @@ var inspectTests = []struct {
 		if ok {
 			i.Errorf("told %+v", info)
 		}
-		i.told("https://b.example", storage.InQueue)
+		i.wantURLs("https://b.example", storage.InQueue)
 	}},
 	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspection) {
 		i.add(1, of(storage.Early, "https://a.example/out"))
@@ -125,7 +125,7 @@ var inspectTests = []struct {
 		i.add(1, page("https://b.example/other"))
 		i.add(1, hop("https://a.example/r.txt", "https://a.example"))
 		got := i.urls("https://a.example", storage.InQueue)
-		i.told("https://a.example", storage.InRest)
+		i.wantURLs("https://a.example", storage.InRest)
 		at := slices.Index(got, "/out")
 		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
 			i.Errorf("told %q, want %q and the leased one", got, want)
@@ -137,13 +137,13 @@ var inspectTests = []struct {
 		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/2"), Outcome: storage.Rest, At: at(50)})
 		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/3"), Outcome: storage.Rest, At: at(40)})
 		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/4"), Outcome: storage.Parked})
-		i.told("https://a.example", storage.InQueue, "/1 at 30", "/5")
-		i.told("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
-		i.told("https://a.example", storage.InParking, "/4")
+		i.wantURLs("https://a.example", storage.InQueue, "/1 at 30", "/5")
+		i.wantURLs("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
+		i.wantURLs("https://a.example", storage.InParking, "/4")
 		i.must(i.store.Flush(i.Context()))
-		i.told("https://a.example", storage.InQueue, "/1 at 30", "/5")
-		i.told("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
-		i.told("https://a.example", storage.InParking, "/4")
+		i.wantURLs("https://a.example", storage.InQueue, "/1 at 30", "/5")
+		i.wantURLs("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
+		i.wantURLs("https://a.example", storage.InParking, "/4")
 	}},
 	{"URLs tells every field of an entry", func(i *inspection) {
 		want := ranked(7, "https://a.example/?q")
@@ -166,7 +166,7 @@ var inspectTests = []struct {
 				i.must(i.store.Flush(i.Context()))
 			}
 		}
-		i.told("https://a.example", storage.InQueue, want...)
+		i.wantURLs("https://a.example", storage.InQueue, want...)
 	}},
 	{"inspecting changes nothing", func(i *inspection) {
 		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
@@ -307,11 +307,11 @@ func testOriginInfo(i *inspection) {
 		if !ok {
 			i.Fatalf("%v is not known", want.Origin)
 		}
-		for _, told := range []storage.OriginInfo{got, i.all()[want.Origin.String()]} {
-			if !want.Next.IsZero() && !want.Next.After(now) && !told.Next.After(now) {
-				told.Next = want.Next // it waits for nothing
+		for _, info := range []storage.OriginInfo{got, i.all()[want.Origin.String()]} {
+			if !want.Next.IsZero() && !want.Next.After(now) && !info.Next.After(now) {
+				info.Next = want.Next // it waits for nothing
 			}
-			if diff := cmp.Diff(want, told, exact, cmp.Comparer(sameHost), cmp.Comparer(time.Time.Equal)); diff != "" {
+			if diff := cmp.Diff(want, info, exact, cmp.Comparer(sameHost), cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("origin (-want +told):\n%s", diff)
 			}
 		}

@@ -53,13 +53,13 @@ func (s *Server) streamsFor(role Role) int {
 
 // tell writes events, which end with ctx, until that is done or the server stops.
 func (s *Server) tell(ctx context.Context, cancel func(), w http.ResponseWriter, events iter.Seq[Event]) error {
-	told := make(chan Event)
+	ch := make(chan Event)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for e := range events {
 			select {
-			case told <- e:
+			case ch <- e:
 			case <-ctx.Done():
 				return
 			}
@@ -76,7 +76,7 @@ func (s *Server) tell(ctx context.Context, cancel func(), w http.ResponseWriter,
 	for id := 1; ; {
 		var err error
 		select {
-		case e := <-told:
+		case e := <-ch:
 			err = pushEvent(w, id, e)
 			id++
 		case <-beat.C:

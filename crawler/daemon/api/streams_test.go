@@ -112,7 +112,7 @@ func TestIntakePressesBack(t *testing.T) {
 	sent := make(chan int, 1)
 	full := make(chan struct{}) // the client can send no more
 	go func() {
-		w := &stuck{w: out, told: full}
+		w := &stuck{w: out, stalled: full}
 		for range lines / 1000 {
 			if _, err := w.Write(chunk); err != nil {
 				break
@@ -139,17 +139,17 @@ func TestIntakePressesBack(t *testing.T) {
 // A stuck writer notices when a write is not taken for long, and how much was
 // before.
 type stuck struct {
-	w    io.Writer
-	told chan struct{}
-	n    int
-	was  bool
+	w       io.Writer
+	stalled chan struct{}
+	n       int
+	was     bool
 }
 
 func (s *stuck) Write(b []byte) (int, error) {
 	if s.was {
 		return s.w.Write(b)
 	}
-	timer := time.AfterFunc(300*time.Millisecond, func() { close(s.told) })
+	timer := time.AfterFunc(300*time.Millisecond, func() { close(s.stalled) })
 	n, err := s.w.Write(b)
 	if s.was = !timer.Stop(); !s.was {
 		s.n += n

@@ -73,9 +73,9 @@ func (s *Server) Log() []Command {
 	return slices.Clone(s.log)
 }
 
-// Told returns the texts of the commands that begin with one of these words, in
+// CommandsNamed returns the texts of the commands that begin with one of these words, in
 // order.
-func (s *Server) Told(words ...string) (texts []string) {
+func (s *Server) CommandsNamed(words ...string) (texts []string) {
 	for _, c := range s.Log() {
 		if word, _, _ := strings.Cut(c.Text, " "); slices.Contains(words, word) {
 			texts = append(texts, c.Text)
