@@ -112,13 +112,13 @@ func (l *lastmods) mean(now time.Time) bool {
 // recallListed makes pages due at once that were visited before they were
 // modified, as the sitemap says, as far as their origins are trusted.
 func (c *Crawler) recallListed(ctx context.Context, list *sitemapReader) error {
-	r := reading{crawler: c, now: list.visit.End, left: map[decorum.Origin]int{}}
+	r := lastmodReschedule{crawler: c, now: list.visit.End, left: map[decorum.Origin]int{}}
 	failed, _ := list.each(func(listed []sitemap.Entry) error { return r.recall(ctx, listed) })
 	return failed
 }
 
-// A reading of a sitemap knows how many pages of each origin it may still recall.
-type reading struct {
+// A lastmodReschedule of a sitemap knows how many pages of each origin it may still recall.
+type lastmodReschedule struct {
 	crawler *Crawler
 	now     time.Time
 	left    map[decorum.Origin]int
@@ -127,7 +127,7 @@ type reading struct {
 // recall recalls those of the listed pages that have a date which is not in the
 // future. Where few may be recalled, they are offered one by one: most may be
 // new, or not modified since they were visited.
-func (r *reading) recall(ctx context.Context, listed []sitemap.Entry) error {
+func (r *lastmodReschedule) recall(ctx context.Context, listed []sitemap.Entry) error {
 	sightings := make([]storage.Sighting, 0, len(listed))
 	for _, e := range listed {
 		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
@@ -153,7 +153,7 @@ func (r *reading) recall(ctx context.Context, listed []sitemap.Entry) error {
 }
 
 // allowance returns how many pages of an origin may still be recalled.
-func (r *reading) allowance(ctx context.Context, o decorum.Origin) (int, error) {
+func (r *lastmodReschedule) allowance(ctx context.Context, o decorum.Origin) (int, error) {
 	if left, known := r.left[o]; known {
 		return left, nil
 	}
@@ -165,7 +165,7 @@ func (r *reading) allowance(ctx context.Context, o decorum.Origin) (int, error) 
 	return r.left[o], nil
 }
 
-func (r *reading) send(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
+func (r *lastmodReschedule) send(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
 	recalled, err = r.crawler.Frontier.Recall(ctx, sightings...)
 	r.crawler.tally.recalled.Add(int64(recalled))
 	return recalled, err

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A reading is what one response means to a lookup: exactly one field is set.
-type reading struct {
+// A classifiedResponse is what one response means to a lookup: exactly one field is set.
+type classifiedResponse struct {
 	answer *answer     // the lookup is over
 	to     decorum.URL // it goes on there
 	failed *failure    // it is to be made again
@@ -37,29 +37,29 @@ const longestWish = day
 
 // read says what a response means, in the order of the FETCH requirements.
 // What is not known to mean anything else is a failure.
-func (g *Gate) read(now time.Time, c Clearance, res *decorum.Response, err error) reading {
+func (g *Gate) read(now time.Time, c Clearance, res *decorum.Response, err error) classifiedResponse {
 	if g.cfg.Dialect == Yandex {
 		return g.readYandex(now, res, err)
 	}
 	if err != nil || res == nil {
-		return reading{failed: &failure{why: failedDownload(err), backoff: g.cfg.Retry}} // FETCH-18, FETCH-19
+		return classifiedResponse{failed: &failure{why: failedDownload(err), backoff: g.cfg.Retry}} // FETCH-18, FETCH-19
 	}
 	switch s := res.Status; {
 	case s >= 200 && s <= 299:
-		return reading{answer: g.file(now, res)} // FETCH-01
+		return classifiedResponse{answer: g.file(now, res)} // FETCH-01
 	case s >= 300 && s <= 399 && s != http.StatusNotModified:
 		if to, ok := res.Location(); ok && c.hop < g.cfg.MaxHops {
-			return reading{to: to} // FETCH-02
+			return classifiedResponse{to: to} // FETCH-02
 		}
-		return reading{answer: g.noFile(now, res)} // FETCH-03, FETCH-26
+		return classifiedResponse{answer: g.noFile(now, res)} // FETCH-03, FETCH-26
 	case s >= 400 && s <= 499 && s != http.StatusTooManyRequests:
-		return reading{answer: g.noFile(now, res)} // FETCH-07
+		return classifiedResponse{answer: g.noFile(now, res)} // FETCH-07
 	case s == http.StatusServiceUnavailable:
-		return reading{failed: serverError(now, res, g.cfg.Retry503)} // FETCH-12
+		return classifiedResponse{failed: serverError(now, res, g.cfg.Retry503)} // FETCH-12
 	case s >= 500 && s <= 599 && g.saysNotFound(res.Body):
-		return reading{answer: g.noFile(now, res)} // FETCH-17
+		return classifiedResponse{answer: g.noFile(now, res)} // FETCH-17
 	}
-	return reading{failed: serverError(now, res, g.cfg.Retry)} // FETCH-09, FETCH-10, FETCH-27
+	return classifiedResponse{failed: serverError(now, res, g.cfg.Retry)} // FETCH-09, FETCH-10, FETCH-27
 }
 
 // file keeps a 2xx.

@@ -91,7 +91,7 @@ func (g *Gate) Learn(ctx context.Context, now time.Time, c Clearance, res *decor
 
 // learn enters a reading into the record and ends the claim. The lock of e is
 // held.
-func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, got reading) (Lesson, error) {
+func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, got classifiedResponse) (Lesson, error) {
 	r, err := g.load(ctx, c.origin)
 	if err != nil {
 		return Lesson{}, err
@@ -124,7 +124,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 }
 
 // compare says what came of looking up again what a, which may be nil, has told.
-func (a *answer) compare(got *reading) Recheck {
+func (a *answer) compare(got *classifiedResponse) Recheck {
 	switch {
 	case a == nil || got.answer == nil && got.failed == nil:
 		return NoRecheck

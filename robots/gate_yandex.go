@@ -15,19 +15,19 @@ import (
 // readYandex says what a response means to Yandex: a text file of at most
 // YandexLimit bytes, answered with 200, has rules; all else restricts nobody
 // (FETCH-21 to FETCH-25, FMT-10). A request that never left tells nothing.
-func (g *Gate) readYandex(now time.Time, res *decorum.Response, err error) reading {
+func (g *Gate) readYandex(now time.Time, res *decorum.Response, err error) classifiedResponse {
 	switch {
 	case unsent(err):
-		return reading{failed: &failure{why: failedDownload(err), backoff: g.cfg.Retry}}
+		return classifiedResponse{failed: &failure{why: failedDownload(err), backoff: g.cfg.Retry}}
 	case err != nil || res == nil:
 		failed := failure{backoff: g.cfg.Retry}
-		return reading{answer: g.unrestricted(now, 0, &failed)}
+		return classifiedResponse{answer: g.unrestricted(now, 0, &failed)}
 	case res.Status == http.StatusTooManyRequests, res.Status >= 500:
-		return reading{answer: g.unrestricted(now, res.Status, serverError(now, res, g.cfg.Retry))}
+		return classifiedResponse{answer: g.unrestricted(now, res.Status, serverError(now, res, g.cfg.Retry))}
 	case res.Status != http.StatusOK, len(res.Body) > YandexLimit, !isText(res):
-		return reading{answer: g.noFile(now, res)}
+		return classifiedResponse{answer: g.noFile(now, res)}
 	}
-	return reading{answer: g.file(now, res)}
+	return classifiedResponse{answer: g.file(now, res)}
 }
 
 // unrestricted keeps a failure that restricts nobody. It holds no longer than

@@ -68,8 +68,8 @@ func serveInCgroup(group string) {
 
 // A process is a running daemon.
 type process struct {
-	cmd     *exec.Cmd
-	reading sync.WaitGroup // of its log
+	cmd            *exec.Cmd
+	logReaderGroup sync.WaitGroup // of its log
 
 	mu    sync.Mutex      // guards lines
 	lines map[warning]int // of its log, by what they say
@@ -111,7 +111,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []project) (*p
 	if err != nil {
 		return nil, errors.Join(err, logFile.Close())
 	}
-	d.reading.Go(func() {
+	d.logReaderGroup.Go(func() {
 		defer logFile.Close()
 		d.read(io.TeeReader(stderr, logFile))
 	})
@@ -146,7 +146,7 @@ func (d *process) warnings() []warning {
 // stop ends the daemon in order.
 func (d *process) stop() error {
 	err := d.cmd.Process.Signal(syscall.SIGTERM)
-	d.reading.Wait()
+	d.logReaderGroup.Wait()
 	waited := d.cmd.Wait()
 	if d.cmd.ProcessState.ExitCode() == daemon.ExitStopped {
 		return err

@@ -63,12 +63,12 @@ func (a *awaiting) take(t crawler.Ticket) *colly.Request {
 
 // turnedAway reports whether r was refused before it was sent, or failed on this
 // machine; the crawl then queues it again.
-func (r *reading) turnedAway() bool {
+func (r *callbackRun) turnedAway() bool {
 	return r.page != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.Local))
 }
 
 // goOn makes r the page that was turned away before: as the callbacks left it.
-func (r *reading) goOn(before *colly.Request) {
+func (r *callbackRun) goOn(before *colly.Request) {
 	r.before, r.request.Ctx = before, before.Ctx
 	maps.Copy(*r.request.Headers, *before.Headers)
 }

@@ -40,7 +40,7 @@ type Collector struct {
 	begun atomic.Bool // a page has been asked for: what is visited now was found by a callback
 
 	mu       sync.Mutex
-	readings map[uint64]*reading // the pages in hand, by the token of their lease
+	readings map[uint64]*callbackRun // the pages in hand, by the token of their lease
 	awaiting awaiting
 }
 
@@ -62,7 +62,7 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 
 func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(), id: rand.Text(),
-		members: map[string]*member{}, readings: map[uint64]*reading{}}
+		members: map[string]*member{}, readings: map[uint64]*callbackRun{}}
 	return c, c.join("", engine)
 }
 
@@ -185,7 +185,7 @@ var errNotFetched = errors.New("the callbacks do not know the page: is the Colle
 // Handle is the crawler.Handler that runs the callbacks for a response. What
 // they visit it returns as links. A Handler may wrap it.
 func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
-	r := c.reading(v.Lease.Token)
+	r := c.findCallbackRun(v.Lease.Token)
 	if r == nil {
 		if _, _, redirects := crawler.Redirection(v.Lease.Request, v.Response); redirects {
 			return nil, nil
@@ -264,7 +264,7 @@ func (c *Collector) enqueue(m *member, r *colly.Request) error {
 
 // queue queues a link, which colly counts as so deep, with those of the page that it
 // was found on, or on its own.
-func (c *Collector) queue(parent *reading, l crawler.Link, depth int) error {
+func (c *Collector) queue(parent *callbackRun, l crawler.Link, depth int) error {
 	if parent.add(l) {
 		return nil
 	}

@@ -38,7 +38,7 @@ func Follow(r *colly.Request, ref string) error {
 }
 
 // follow queues a link of the page, which r is a request for.
-func (r *reading) follow(page *colly.Request, ref string) error {
+func (r *callbackRun) follow(page *colly.Request, ref string) error {
 	u, err := r.base().Resolve(ref)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *reading) follow(page *colly.Request, ref string) error {
 }
 
 // base returns what links of the page are relative to.
-func (r *reading) base() decorum.URL {
+func (r *callbackRun) base() decorum.URL {
 	r.mu.Lock()
 	v := r.visit
 	r.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A reading is one page on its way through colly and its callbacks. It runs as
+// A callbackRun is one page on its way through colly and its callbacks. It runs as
 // a coroutine, so that colly can wait between request and response.
-type reading struct {
+type callbackRun struct {
 	collector *Collector
 	member    *member
 	ticket    crawler.Ticket
@@ -60,17 +60,17 @@ const (
 // asked returns the page in hand that a request is for, nil if for none. A Clone
 // has its transport from the collector that it was made of, so that requests of
 // another crawl, with tokens of its own, may come here as well.
-func (c *Collector) asked(h http.Header) *reading {
+func (c *Collector) asked(h http.Header) *callbackRun {
 	says := h[tokenHeader]
 	if len(says) != 2 || says[0] != c.id {
 		return nil
 	}
 	token, _ := strconv.ParseUint(says[1], 10, 64)
-	return c.reading(token)
+	return c.findCallbackRun(token)
 }
 
 // begin returns the reading of the page that t is for.
-func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, error) {
+func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*callbackRun, error) {
 	lease := t.Lease()
 	b, err := unpack(lease.Context)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*reading, erro
 	if member == nil {
 		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
 	}
-	r := &reading{collector: c, member: member, ctx: ctx, ticket: t}
+	r := &callbackRun{collector: c, member: member, ctx: ctx, ticket: t}
 	if r.request, err = member.requestFor(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (m *member) requestFor(t crawler.Ticket, depth int) (*colly.Request, error)
 }
 
 // run is the coroutine: colly's whole way with a page.
-func (r *reading) run(pause func(struct{}) bool) {
+func (r *callbackRun) run(pause func(struct{}) bool) {
 	r.pause = pause
 	defer func() {
 		switch p := recover(); p {
@@ -137,7 +137,7 @@ func (c *crash) String() string { return fmt.Sprint(c.value) }
 func (c *crash) Stack() []byte { return c.stack }
 
 // resume lets colly go on, and reports whether it waits again.
-func (r *reading) resume() bool {
+func (r *callbackRun) resume() bool {
 	_, waits := r.next()
 	return waits
 }
@@ -146,7 +146,7 @@ func (r *reading) resume() bool {
 // the crawl.
 func (c *Collector) Finish(t crawler.Ticket) {
 	token := t.Lease().Token
-	if r := c.reading(token); r != nil {
+	if r := c.findCallbackRun(token); r != nil {
 		r.stop()
 	}
 	c.mu.Lock()
@@ -158,7 +158,7 @@ func (c *Collector) Finish(t crawler.Ticket) {
 var errAborted = errors.New("a callback aborted the request")
 
 // failure returns why colly ended before there was an answer.
-func (r *reading) failure() error {
+func (r *callbackRun) failure() error {
 	url := r.ticket.URL().String()
 	if why := r.err; why != nil && !r.arrived && r.page != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
 		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errReplaced)
@@ -172,28 +172,28 @@ func (r *reading) failure() error {
 }
 
 // open makes the reading take links, for Handle to return.
-func (r *reading) open(ctx context.Context, v *crawler.Visit) {
+func (r *callbackRun) open(ctx context.Context, v *crawler.Visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ctx, r.visit, r.takes = ctx, v, true
 }
 
 // context returns the context of what is being done for the page.
-func (r *reading) context() context.Context {
+func (r *callbackRun) context() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ctx
 }
 
 // lose notes that a link of the page could not be queued.
-func (r *reading) lose(why error) {
+func (r *callbackRun) lose(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lost = why
 }
 
 // add takes a link, if it can be returned by Handle.
-func (r *reading) add(l crawler.Link) bool {
+func (r *callbackRun) add(l crawler.Link) bool {
 	if r == nil {
 		return false
 	}
@@ -213,7 +213,7 @@ func (r *reading) add(l crawler.Link) bool {
 // close returns the links, whether the page is asked for again, and why a link could not
 // be queued. Who visits from now on, from a goroutine that a callback has left behind, is
 // on their own.
-func (r *reading) close() (links []crawler.Link, again bool, lost error) {
+func (r *callbackRun) close() (links []crawler.Link, again bool, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes, r.ctx = false, context.WithoutCancel(r.ctx)
@@ -224,7 +224,7 @@ func (r *reading) close() (links []crawler.Link, again bool, lost error) {
 // Visit would be one deeper, and another body makes another request, as another
 // collector does. What must not be sent twice is not; who asks for that is not told
 // by an error, which would call OnError, from where it is asked for.
-func (r *reading) retries(m *member, req *colly.Request, asked *storage.Request) bool {
+func (r *callbackRun) retries(m *member, req *colly.Request, asked *storage.Request) bool {
 	if r == nil || r.page == nil || m != r.member || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() ||
 		!isSame(asked, r.ticket.Request()) {
 		return false
@@ -239,15 +239,15 @@ func (r *reading) retries(m *member, req *colly.Request, asked *storage.Request)
 	return true
 }
 
-// reading returns the page in hand of the token, nil if there is none.
-func (c *Collector) reading(token uint64) *reading {
+// findCallbackRun returns the page in hand of the token, nil if there is none.
+func (c *Collector) findCallbackRun(token uint64) *callbackRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.readings[token]
 }
 
 // parent returns the page whose callback made a request, nil if it is not known.
-func (c *Collector) parent(ctx *colly.Context) *reading {
+func (c *Collector) parent(ctx *colly.Context) *callbackRun {
 	if r := inHand(ctx); r != nil && r.collector == c {
 		return r
 	}
@@ -255,9 +255,9 @@ func (c *Collector) parent(ctx *colly.Context) *reading {
 }
 
 // inHand returns the page in hand that a context is of, nil if it is of none.
-func inHand(ctx *colly.Context) *reading {
-	r, _ := ctx.GetAny(tokenHeader).(*reading)
-	if r == nil || r.collector.reading(r.ticket.Lease().Token) != r {
+func inHand(ctx *colly.Context) *callbackRun {
+	r, _ := ctx.GetAny(tokenHeader).(*callbackRun)
+	if r == nil || r.collector.findCallbackRun(r.ticket.Lease().Token) != r {
 		return nil
 	}
 	return r

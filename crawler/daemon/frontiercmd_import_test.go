@@ -134,7 +134,7 @@ func (x *exported) testStopped(t *testing.T) {
 		signals <- os.Interrupt
 	}()
 	moved := filepath.Join(t.TempDir(), "moved")
-	callReading(t, in, signals, "frontier", "import", "--data", moved).want(t, ExitStopped, "broken off at line", "can be repeated", "interrupted")
+	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, ExitStopped, "broken off at line", "can be repeated", "interrupted")
 	callStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported: ")
 }
 

@@ -33,10 +33,10 @@ func (v *visit) on(t *testing.T, args ...string) result {
 // callStdin calls the command with a standard input.
 func callStdin(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	return callReading(t, strings.NewReader(stdin), nil, args...)
+	return runCommandReading(t, strings.NewReader(stdin), nil, args...)
 }
 
-func callReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
+func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr), signals: signals}
@@ -240,7 +240,7 @@ func TestFrontierAddStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	callReading(t, typed, signals, "frontier", "add", "-", "--data", v.data()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.data()).want(t, ExitStopped, " new, 0 known already", "interrupted")
 	if got := strings.Count(v.on(t, "list").stdout, "/typed/"); got != seedBatch+10 {
 		t.Errorf("%d were added, want %d", got, seedBatch+10)
 	}

@@ -61,7 +61,7 @@ func TestThroughput(t *testing.T) {
 	const seconds = 25 * 60 * 60
 	for i := range seconds + 1 {
 		s := api.Stats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
-		tp.read(reading{begin.Add(time.Duration(i) * time.Second), s}, i)
+		tp.read(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
 	}
 	fine, coarse := tp.fine.samples(), tp.coarse.samples()
 	last := begin.Add(seconds * time.Second)

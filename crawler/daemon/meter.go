@@ -122,7 +122,7 @@ func (m *meter) stats() api.Stats {
 func (m *meter) sample(now time.Time, queued int) api.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lately.read(reading{now, m.stats()}, queued)
+	return m.lately.read(statsSnapshot{now, m.stats()}, queued)
 }
 
 // rate returns what was done in the last seconds, on average.

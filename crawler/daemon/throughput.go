@@ -17,18 +17,18 @@ const (
 type throughput struct {
 	fine, coarse ring
 	seconds      int // of the minute that goes on
-	last         reading
-	minute       reading // when it began
+	last         statsSnapshot
+	minute       statsSnapshot // when it began
 }
 
-// A reading is what a project's meters show at a moment.
-type reading struct {
+// A statsSnapshot is what a project's meters show at a moment.
+type statsSnapshot struct {
 	at    time.Time
 	stats api.Stats
 }
 
 // read takes a sample of the second before now.
-func (t *throughput) read(now reading, queued int) api.Sample {
+func (t *throughput) read(now statsSnapshot, queued int) api.Sample {
 	if t.last.at.IsZero() {
 		t.last, t.minute = now, now
 	}
@@ -57,7 +57,7 @@ func (t *throughput) rate() api.Sample {
 }
 
 // between returns what happened a second from one reading to another.
-func between(from, to reading, queued int) api.Sample {
+func between(from, to statsSnapshot, queued int) api.Sample {
 	s := api.Sample{At: to.at.UTC(), Queued: queued}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
 		s.Pages = float64(to.stats.Pages-from.stats.Pages) / seconds

@@ -33,8 +33,8 @@ type sample struct {
 	MustNotContain []string `json:"must_not_contain"`
 }
 
-// A reading is what decorum makes of a sample that may be read in several ways.
-type reading struct {
+// An acceptedResult is what decorum makes of a sample that may be read in several ways.
+type acceptedResult struct {
 	urls   []string
 	failed bool
 	why    string
@@ -42,7 +42,7 @@ type reading struct {
 
 // readings are the samples that decorum reads otherwise than the manifest has
 // it in the first place.
-var readings = map[string]reading{
+var readings = map[string]acceptedResult{
 	"sitemaps/24": {[]string{"http://cs.harding.edu/fmccown/sitemaps/something.html"}, true,
 		"what was read before the fault stands, beside the error"},
 	"sitemaps/38": {[]string{"http://www.example.com/"}, true,
@@ -89,7 +89,7 @@ func (s sample) test(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := entries(t, string(file), s.BaseURL, Options{Strict: s.Mode == "strict-location"})
-	want := reading{urls: s.WantURLs, failed: s.WantError}
+	want := acceptedResult{urls: s.WantURLs, failed: s.WantError}
 	if r, ok := readings[s.ID]; ok {
 		want = r
 	}

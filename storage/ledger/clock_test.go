@@ -21,14 +21,14 @@ func (m *machine) now() time.Time { return setBy(m.real.Add(time.Since(m.began))
 // setBy returns a reading of two clocks of which one was set: that cannot be done
 // with a time.Time, of which the monotonic part goes along, but here it is put back.
 func setBy(t time.Time, by time.Duration) time.Time {
-	was := (*reading)(unsafe.Pointer(&t)).monotonic
+	was := (*timeLayout)(unsafe.Pointer(&t)).monotonic
 	t = t.Add(by)
-	(*reading)(unsafe.Pointer(&t)).monotonic = was
+	(*timeLayout)(unsafe.Pointer(&t)).monotonic = was
 	return t
 }
 
-// reading is a time.Time.
-type reading struct {
+// timeLayout is a time.Time.
+type timeLayout struct {
 	_         uint64
 	monotonic int64
 	_         *time.Location
