@@ -16,7 +16,7 @@ import (
 // sitemaps gave for its pages: the claims of a record, in two bytes.
 const lastmodNote = "lastmod"
 
-// A record is what became of the last claims that sitemaps made of an origin's
+// A lastmodAccuracy is what became of the last claims that sitemaps made of an origin's
 // pages: that they were modified since they were visited. Each was checked by
 // the visit that followed from it.
 //
@@ -25,39 +25,39 @@ const lastmodNote = "lastmod"
 // one, as a probe, while more than half of the last claims were false. So trust
 // comes back as slowly as sitemaps are read: after all of the last eight claims
 // were false, with the fourth probe in a row that finds its page changed.
-type record struct {
+type lastmodAccuracy struct {
 	count uint8 // how many claims are known, at most 8
 	right uint8 // one bit each, the latest lowest
 }
 
-const recordLength, recordLeast = 8, 3
+const maxClaims, minClaims = 8, 3
 
-func readRecord(note []byte) record {
-	if len(note) != 2 || note[0] > recordLength {
-		return record{}
+func decodeLastmodAccuracy(note []byte) lastmodAccuracy {
+	if len(note) != 2 || note[0] > maxClaims {
+		return lastmodAccuracy{}
 	}
-	return record{note[0], note[1]}
+	return lastmodAccuracy{note[0], note[1]}
 }
 
-func (r record) bytes() []byte { return []byte{r.count, r.right} }
+func (r lastmodAccuracy) bytes() []byte { return []byte{r.count, r.right} }
 
 // with returns the record with one claim more.
-func (r record) with(right bool) record {
+func (r lastmodAccuracy) with(right bool) lastmodAccuracy {
 	r.right <<= 1
 	if right {
 		r.right |= 1
 	}
-	r.count = min(r.count+1, recordLength)
+	r.count = min(r.count+1, maxClaims)
 	return r
 }
 
 // allowance returns how many pages one reading of a sitemap may recall.
-func (r record) allowance() int {
+func (r lastmodAccuracy) allowance() int {
 	known := r.right & (1<<r.count - 1)
 	wrong := int(r.count) - bits.OnesCount8(known)
 	switch {
-	case r.count < recordLeast:
-		return recordLeast
+	case r.count < minClaims:
+		return minClaims
 	case 2*wrong > int(r.count):
 		return 1
 	}
@@ -76,7 +76,7 @@ func (c *Crawler) noteClaim(ctx context.Context, o decorum.Origin, changed bool)
 	if err != nil {
 		return err
 	}
-	return c.Frontier.SetNote(ctx, o, lastmodNote, readRecord(note).with(changed).bytes())
+	return c.Frontier.SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).with(changed).bytes())
 }
 
 // lastmods is the dates that a sitemap gives for its pages, or an index for its
@@ -161,7 +161,7 @@ func (r *lastmodReschedule) allowance(ctx context.Context, o decorum.Origin) (in
 	if err != nil {
 		return 0, err
 	}
-	r.left[o] = readRecord(note).allowance()
+	r.left[o] = decodeLastmodAccuracy(note).allowance()
 	return r.left[o], nil
 }
 

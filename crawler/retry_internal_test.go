@@ -89,7 +89,7 @@ func TestTrust(t *testing.T) {
 		{"--------++++", "333111111111*"},
 		{"--------+++-+++", "3331111111111***"},
 	} {
-		var r record
+		var r lastmodAccuracy
 		got := ""
 		for i := 0; ; i++ {
 			switch n := r.allowance(); n {
@@ -101,14 +101,14 @@ func TestTrust(t *testing.T) {
 			if i == len(tt.claims) {
 				break
 			}
-			r = readRecord(r.with(tt.claims[i] == '+').bytes())
+			r = decodeLastmodAccuracy(r.with(tt.claims[i] == '+').bytes())
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.claims, got, tt.want)
 		}
 	}
 	for _, note := range [][]byte{nil, {1}, {9, 255}, {1, 2, 3}} {
-		if r := readRecord(note); r != (record{}) {
+		if r := decodeLastmodAccuracy(note); r != (lastmodAccuracy{}) {
 			t.Errorf("note %v is read as %v", note, r)
 		}
 	}

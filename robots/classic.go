@@ -5,10 +5,10 @@ import "strings"
 // A classic is a file as a robot of the 1994 standard reads it. It serves to
 // warn authors (LINT-04) and never to crawl.
 type classic struct {
-	records []classicRecord
+	records []original1994Record
 }
 
-type classicRecord struct {
+type original1994Record struct {
 	agents []string
 	closed []literal // paths; the standard has no other rules (COMPAT-01)
 }
@@ -18,13 +18,13 @@ type classicRecord struct {
 // is ignored unless a blank line stands before it (COMPAT-04, COMPAT-05).
 func parseClassic(text string) classic {
 	var c classic
-	var r classicRecord
+	var r original1994Record
 	ruled := false // r has a rule, if only one that closes nothing
 	end := func() {
 		if len(r.agents) > 0 {
 			c.records = append(c.records, r)
 		}
-		r, ruled = classicRecord{}, false
+		r, ruled = original1994Record{}, false
 	}
 	for text != "" {
 		var raw string
@@ -53,9 +53,9 @@ func parseClassic(text string) classic {
 // allows reports whether the agent may visit path: as the first record that
 // names it says, else as the first one for "*" does.
 func (c *classic) allows(agent, path string) bool {
-	r := c.record(agent)
+	r := c.recordFor(agent)
 	if r == nil {
-		r = c.record("*")
+		r = c.recordFor("*")
 	}
 	if r == nil {
 		return true
@@ -68,7 +68,7 @@ func (c *classic) allows(agent, path string) bool {
 	return true
 }
 
-func (c *classic) record(agent string) *classicRecord {
+func (c *classic) recordFor(agent string) *original1994Record {
 	for i := range c.records {
 		for _, value := range c.records[i].agents {
 			if value == agent || strings.EqualFold(leadingToken(value), agent) {

@@ -26,9 +26,9 @@ type Notes interface {
 // Keys of notes: of an origin's record, of the list of the files that it had
 // before, and, with a number after it, of each of these.
 const (
-	recordKey   = "robots"
-	versionsKey = "robots-versions"
-	versionKey  = "robots-version-"
+	recordNoteKey = "robots"
+	versionsKey   = "robots-versions"
+	versionKey    = "robots-version-"
 )
 
 // key returns the key of a note of the Gate's. Yandex has keys of its own: an
@@ -51,9 +51,9 @@ func (g *Gate) anonymous(of string) string {
 	return of
 }
 
-// A record is all that counts of an origin's robots.txt (CACHE-09). It is
+// An originRecord is all that counts of an origin's robots.txt (CACHE-09). It is
 // tied to no agent (CACHE-03).
-type record struct {
+type originRecord struct {
 	Last     *answer   `json:"last,omitempty"`
 	Outage   *outage   `json:"outage,omitempty"`
 	Hop      *hop      `json:"hop,omitempty"`
@@ -96,13 +96,13 @@ type hop struct {
 }
 
 // settle ends the lookup with an answer.
-func (r *record) settle(now time.Time, a *answer) {
-	*r = record{Last: a, Asked: now, key: r.key}
+func (r *originRecord) settle(now time.Time, a *answer) {
+	*r = originRecord{Last: a, Asked: now, key: r.key}
 }
 
 // follow waits for the target of a redirect. If one was waited for already, it
 // was not visited in time, and the lookup that began it failed.
-func (r *record) follow(now time.Time, to decorum.URL, count int) {
+func (r *originRecord) follow(now time.Time, to decorum.URL, count int) {
 	if r.Hop != nil && r.Hop.Count >= count {
 		r.Attempts++
 	}
@@ -115,7 +115,7 @@ func (r *record) follow(now time.Time, to decorum.URL, count int) {
 const longestSilence = 7 * day
 
 // fail ends the lookup with a server error, to be made again after wait.
-func (r *record) fail(now time.Time, why string, wait, limit time.Duration) {
+func (r *originRecord) fail(now time.Time, why string, wait, limit time.Duration) {
 	since := now
 	if r.Outage != nil && now.Sub(r.Asked) <= longestSilence {
 		since = r.Outage.Since
@@ -136,7 +136,7 @@ const (
 var errDamaged = errors.New("damaged robots note")
 
 // encode returns the record as a note.
-func (r *record) encode() ([]byte, error) {
+func (r *originRecord) encode() ([]byte, error) {
 	header, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -154,20 +154,20 @@ func (r *record) encode() ([]byte, error) {
 	return note, nil
 }
 
-// decodeRecord reads a note.
-func decodeRecord(note []byte) (record, error) {
-	var r record
+// decodeOriginRecord reads a note.
+func decodeOriginRecord(note []byte) (originRecord, error) {
+	var r originRecord
 	if len(note) < notePrefix || note[0] != noteVersion ||
 		binary.BigEndian.Uint32(note[1:]) != crc32.ChecksumIEEE(note[notePrefix:]) {
-		return record{}, errDamaged
+		return originRecord{}, errDamaged
 	}
 	size, n := binary.Uvarint(note[notePrefix:])
 	if n <= 0 || size > uint64(len(note)-notePrefix-n) {
-		return record{}, errDamaged
+		return originRecord{}, errDamaged
 	}
 	header := note[notePrefix+n:][:size]
 	if err := json.Unmarshal(header, &r); err != nil {
-		return record{}, errDamaged
+		return originRecord{}, errDamaged
 	}
 	if r.Last != nil {
 		r.Last.body = note[notePrefix+n+int(size):]
@@ -175,7 +175,7 @@ func decodeRecord(note []byte) (record, error) {
 	if r.Hop != nil {
 		u, err := decorum.ParseURL(r.Hop.Target)
 		if err != nil {
-			return record{}, errDamaged
+			return originRecord{}, errDamaged
 		}
 		r.Hop.url = u
 	}
@@ -185,31 +185,31 @@ func decodeRecord(note []byte) (record, error) {
 // load reads the origin's record. A damaged one is as good as none: the file
 // is fetched again, and until then nothing is allowed. Where there is none of the
 // Gate's User-Agent, one counts that was kept before these were told apart.
-func (g *Gate) load(ctx context.Context, o decorum.Origin) (record, error) {
-	key := g.key(recordKey)
+func (g *Gate) load(ctx context.Context, o decorum.Origin) (originRecord, error) {
+	key := g.key(recordNoteKey)
 	note, err := g.note(ctx, o, key)
-	if old := g.anonymous(recordKey); note == nil && err == nil && old != key {
+	if old := g.anonymous(recordNoteKey); note == nil && err == nil && old != key {
 		key = old
 		note, err = g.note(ctx, o, key)
 	}
 	if err != nil {
-		return record{}, err
+		return originRecord{}, err
 	}
-	r, err := decodeRecord(note)
+	r, err := decodeOriginRecord(note)
 	if err != nil {
-		return record{}, nil
+		return originRecord{}, nil
 	}
 	r.key = key
 	return r, nil
 }
 
 // save writes the origin's record, in the place of the one that it was read from.
-func (g *Gate) save(ctx context.Context, o decorum.Origin, r *record) error {
+func (g *Gate) save(ctx context.Context, o decorum.Origin, r *originRecord) error {
 	note, err := r.encode()
 	if err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
-	key := g.key(recordKey)
+	key := g.key(recordNoteKey)
 	if err := g.setNote(ctx, o, key, note); err != nil || r.key == key || r.key == "" {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 func TestRecordRoundTrip(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 5, time.UTC)
 	u := mustURL(t, "https://b.test/r.txt?x=%22")
-	for name, r := range map[string]record{
+	for name, r := range map[string]originRecord{
 		"nothing": {},
 		"no file": {Last: &answer{Status: 404, Fetched: now, Expires: now.Add(day)}, Asked: now},
 		"all": {
@@ -27,7 +27,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeRecord(note)
+		got, err := decodeOriginRecord(note)
 		if r.Last != nil && len(got.Last.body) == 0 {
 			got.Last.body = nil
 		}
@@ -60,12 +60,12 @@ func FuzzRecord(f *testing.F) {
 	f.Add(s.notes.notes[noteAt{page.Origin(), "robots"}][notePrefix:])
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		note := sealed(rest)
-		r, err := decodeRecord(note)
+		r, err := decodeOriginRecord(note)
 		if err != nil {
-			r = record{}
+			r = originRecord{}
 		} else if again, err := r.encode(); err != nil {
 			t.Errorf("%q is read but not written: %v", note, err)
-		} else if _, err := decodeRecord(again); err != nil {
+		} else if _, err := decodeOriginRecord(again); err != nil {
 			t.Errorf("%q is written as %q, which cannot be read", note, again)
 		}
 		s := newScene(t, GateConfig{})

@@ -60,7 +60,7 @@ func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *
 const setBack = time.Hour
 
 // compile works out what a record means. file is the one that it keeps.
-func (g *Gate) compile(r *record, file *File) *standing {
+func (g *Gate) compile(r *originRecord, file *File) *standing {
 	s := &standing{attempts: r.Attempts, hop: r.Hop, closed: r.Last == nil, why: "robots.txt is not known"}
 	if a := r.Last; a != nil {
 		s.file = Snapshot{SHA256: a.SHA256, Fetched: a.Fetched, Outcome: AllowedAll}
@@ -104,7 +104,7 @@ func (s *standing) suffer(o *outage) {
 }
 
 // parse reads the file that a record keeps, nil if none.
-func (g *Gate) parse(r *record) *File {
+func (g *Gate) parse(r *originRecord) *File {
 	if r.Last == nil || !r.Last.IsFile {
 		return nil
 	}

@@ -264,7 +264,7 @@ func TestValidatorsAreKept(t *testing.T) {
 		return &decorum.Response{URL: u, Status: 200, Header: http.Header{
 			"Etag": {`"x"`}, "Last-Modified": {"Sun, 01 Mar 2026 12:00:00 GMT" + string(make([]byte, 5000))}}}
 	})
-	r, err := decodeRecord(s.notes.notes[noteAt{page.Origin(), "robots"}])
+	r, err := decodeOriginRecord(s.notes.notes[noteAt{page.Origin(), "robots"}])
 	if err != nil || r.Last.ETag != `"x"` || len(r.Last.LastModified) != 512 || r.Last.Status != 200 {
 		t.Errorf("record = %+v, %v", r.Last, err)
 	}

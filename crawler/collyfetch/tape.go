@@ -148,9 +148,9 @@ type tapped struct {
 	tape atomic.Pointer[tape]
 }
 
-// record puts a tape in, if c is tapped. A connection over which bytes pass
+// startRecording puts a tape in, if c is tapped. A connection over which bytes pass
 // that are not the exchange's own, as those of TLS, is not.
-func record(c net.Conn, t *tape, server netip.AddrPort) {
+func startRecording(c net.Conn, t *tape, server netip.AddrPort) {
 	if c, ok := c.(*tapped); ok && t != nil {
 		t.exchange.Addr = server
 		c.tape.Store(t)

@@ -220,7 +220,7 @@ func (p *passage) connect(conn net.Conn) error {
 		return nil // it leads to the proxy, and the host has been asked about
 	}
 	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	record(conn, p.tape, addr)
+	startRecording(conn, p.tape, addr)
 	if err != nil {
 		return nil // no address that hosts could share
 	}

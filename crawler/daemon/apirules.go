@@ -103,8 +103,8 @@ func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 // API.
 const apiMark = "# This project came by the API of a daemon.\n"
 
-// An apiRecord is what daemon.json records of a project that came by the API.
-type apiRecord struct {
+// An apiProjectRecord is what daemon.json records of a project that came by the API.
+type apiProjectRecord struct {
 	// Files are the SHA-256 of the project file as the API wrote it last, and, during a
 	// replacement, also of the previous one. A file with another hash is the
 	// operator's.
@@ -129,13 +129,13 @@ func (w *wishes) apiWrote(project string, text []byte) bool {
 
 // addAPIFile records that the API is about to write the file of a project.
 func (w *wishes) addAPIFile(project, sum string) error {
-	return w.changeAPI(project, func(r *apiRecord) { r.Files = append(otherThan(r.Files, sum), sum) })
+	return w.changeAPI(project, func(r *apiProjectRecord) { r.Files = append(otherThan(r.Files, sum), sum) })
 }
 
 // keepAPIFile records that the API has written the file of a project, and forgets other
 // hashes.
 func (w *wishes) keepAPIFile(project, sum string) error {
-	return w.changeAPI(project, func(r *apiRecord) { r.Files = []string{sum} })
+	return w.changeAPI(project, func(r *apiProjectRecord) { r.Files = []string{sum} })
 }
 
 // knowsOutput reports whether a project that came by the API has begun a file of lines.
@@ -148,7 +148,7 @@ func (w *wishes) knowsOutput(project, path string) bool {
 // addOutput records that a project from the API begins a file of lines. It forgets the
 // oldest beyond maxKnownOutputs.
 func (w *wishes) addOutput(project, path string) error {
-	return w.changeAPI(project, func(r *apiRecord) {
+	return w.changeAPI(project, func(r *apiProjectRecord) {
 		r.Outputs = append(otherThan(r.Outputs, path), path)
 		r.Outputs = r.Outputs[max(0, len(r.Outputs)-maxKnownOutputs):]
 	})
@@ -159,10 +159,10 @@ func (w *wishes) addOutput(project, path string) error {
 // file names another.
 const maxKnownOutputs = 100
 
-func (w *wishes) changeAPI(project string, change func(*apiRecord)) error {
+func (w *wishes) changeAPI(project string, change func(*apiProjectRecord)) error {
 	return w.change(func(t *daemonState) {
 		if t.API == nil {
-			t.API = map[string]apiRecord{}
+			t.API = map[string]apiProjectRecord{}
 		}
 		r := t.API[project]
 		change(&r)

@@ -182,7 +182,7 @@ func goesOn(t *testing.T, data string) {
 func TestVerifiedWithWarnings(t *testing.T) {
 	var out strings.Builder
 	a := &app{stdout: newPrinter(&out)}
-	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, Record: 7, What: "the clock was set"}}, MoreWarnings: 2}
+	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, What: "the clock was set"}}, MoreWarnings: 2}
 	if err := a.printVerified(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
 	}

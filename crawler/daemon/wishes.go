@@ -37,8 +37,8 @@ type daemonState struct {
 	// not there any more was lifted elsewhere.
 	Shared map[string]map[string]string `json:"shared,omitempty"`
 	// API holds, for each project from the API, the record of its files.
-	API   map[string]apiRecord `json:"api,omitempty"`
-	Ended time.Time            `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	API   map[string]apiProjectRecord `json:"api,omitempty"`
+	Ended time.Time                   `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openWishes reads what a daemon was told before.

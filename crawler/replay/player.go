@@ -39,17 +39,17 @@ type Player struct {
 
 // A Difference is a decision that was not made again.
 type Difference struct {
-	Record int64  // of the ledger; 0: none shows it
-	URL    string // that it is about
-	What   string // what was recorded, and what would be now
+	RecordNumber int64  // of the ledger; 0: none shows it
+	URL          string // that it is about
+	What         string // what was recorded, and what would be now
 }
 
 // String says it.
 func (d Difference) String() string {
-	if d.Record == 0 {
+	if d.RecordNumber == 0 {
 		return d.URL + ": " + d.What
 	}
-	return fmt.Sprintf("record %d, %s: %s", d.Record, d.URL, d.What)
+	return fmt.Sprintf("record %d, %s: %s", d.RecordNumber, d.URL, d.What)
 }
 
 // A Report is what came of a replay.
@@ -123,7 +123,7 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 			p.compareRun(r)
 			err = plant(ctx)
 		} else {
-			err = p.record(ctx, r)
+			err = p.replayRecord(ctx, r)
 		}
 		if err != nil {
 			return p.report, err
@@ -148,8 +148,8 @@ func (p *Player) attach(c *crawler.Crawler) {
 	}
 }
 
-// record replays one record.
-func (p *Player) record(ctx context.Context, r *ledger.Record) error {
+// replayRecord replays one record.
+func (p *Player) replayRecord(ctx context.Context, r *ledger.Record) error {
 	switch {
 	case r.Request != nil:
 		p.report.Requests++

@@ -89,7 +89,7 @@ func (s *Store) seal() *write {
 	s.calm = idle
 	s.writes++
 	w := &write{number: s.writes, first: s.piece, hosts: s.sealCounted()}
-	s.recordChanged()
+	s.logChangedRecords()
 	s.logged += s.redo.n
 	w.pieces = s.redo.take()
 	s.piece += uint64(len(w.pieces))
@@ -104,18 +104,18 @@ func (s *Store) unsaved() int {
 	return s.redo.n + len(s.unlogged) + len(s.hostsUnlogged) + s.unsavedHosts()
 }
 
-// recordChanged puts into the log what the changed origins and hosts are now.
-func (s *Store) recordChanged() {
+// logChangedRecords puts into the log what the changed origins and hosts are now.
+func (s *Store) logChangedRecords() {
 	var buf []byte
 	for _, o := range s.unlogged {
 		o.unlogged = false
 		buf = appendOrigin(buf[:0], o)
-		s.redo.record(opOrigin, o.number, buf)
+		s.redo.putRecord(opOrigin, o.number, buf)
 	}
 	for _, h := range s.hostsUnlogged {
 		h.unlogged = false
 		buf = record.AppendHost(buf[:0], &h.Clock)
-		s.redo.record(opHost, h.number, buf)
+		s.redo.putRecord(opHost, h.number, buf)
 	}
 	clear(s.unlogged) // lets them be collected
 	clear(s.hostsUnlogged)

@@ -104,7 +104,7 @@ func (r *redo) note(number uint32, key string, value []byte) []byte {
 	return r.value(value)
 }
 
-func (r *redo) record(op byte, number uint32, record []byte) {
+func (r *redo) putRecord(op byte, number uint32, record []byte) {
 	r.begin(op, number, binary.MaxVarintLen32+len(record))
 	r.value(record)
 }

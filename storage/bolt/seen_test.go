@@ -119,8 +119,8 @@ func FuzzReadPiece(f *testing.F) {
 	r.note(1, "key", []byte("note"))
 	r.note(1, "key", nil)
 	r.rest(1, 3, at.place)
-	r.record(opOrigin, 1, appendOrigin(nil, new(origin)))
-	r.record(opHost, 1, []byte("host"))
+	r.putRecord(opOrigin, 1, appendOrigin(nil, new(origin)))
+	r.putRecord(opHost, 1, []byte("host"))
 	f.Add(r.take()[0])
 	f.Add([]byte{opPut, 1, 7, 1, 2, 0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -66,8 +66,8 @@ func (l link) append(b []byte, now time.Time, body []byte) ([]byte, link) {
 
 // What is wrong with a line.
 var (
-	errNoRecord = errors.New("is no record of a ledger")
-	errTorn     = errors.New("has no line end")
+	errNotRecord = errors.New("is no record of a ledger")
+	errTorn      = errors.New("has no line end")
 )
 
 // split returns the hash that a line states and what it is a hash of. A line has
@@ -79,7 +79,7 @@ func split(line []byte) (hash [hashSize]byte, rest []byte, err error) {
 		return hash, nil, errTorn
 	case len(rest) < headSize || !bytes.HasPrefix(rest, []byte(hashStart)) ||
 		string(rest[headSize-len(hashEnd):headSize]) != hashEnd:
-		return hash, nil, errNoRecord
+		return hash, nil, errNotRecord
 	}
 	copy(hash[:], rest[len(hashStart):])
 	return hash, rest[headSize:], nil
@@ -92,10 +92,10 @@ func decode(line []byte) (*Record, error) {
 	}
 	r := new(Record)
 	if err := json.Unmarshal(line, r); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoRecord, err)
+		return nil, fmt.Errorf("%w: %w", errNotRecord, err)
 	}
 	if r.N < 1 || r.kinds() != 1 {
-		return nil, errNoRecord
+		return nil, errNotRecord
 	}
 	return r, nil
 }

@@ -60,10 +60,10 @@ func (r *Report) OK() bool { return len(r.Findings) == 0 }
 
 // A Finding is something that is wrong with a ledger, or that should be known of it.
 type Finding struct {
-	File   string `json:"file"`             // the segment's, or the robots.txt's
-	Line   int    `json:"line,omitempty"`   // from 1; 0: it is of the file
-	Record int64  `json:"record,omitempty"` // its number, as it states it or as it should be
-	What   string `json:"what"`
+	File         string `json:"file"`             // the segment's, or the robots.txt's
+	Line         int    `json:"line,omitempty"`   // from 1; 0: it is of the file
+	RecordNumber int64  `json:"record,omitempty"` // its number, as it states it or as it should be
+	What         string `json:"what"`
 }
 
 // String returns it on one line.
@@ -72,8 +72,8 @@ func (f Finding) String() string {
 	if f.Line > 0 {
 		s = fmt.Sprintf("%s:%d", s, f.Line)
 	}
-	if f.Record > 0 {
-		s = fmt.Sprintf("%s: record %d", s, f.Record)
+	if f.RecordNumber > 0 {
+		s = fmt.Sprintf("%s: record %d", s, f.RecordNumber)
 	}
 	return s + " " + f.What
 }

@@ -79,7 +79,7 @@ func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
 	e.Sent = sent
-	h.record, h.sent = recordOf(&e), sent
+	h.record, h.sent = encodeEntry(&e), sent
 	said, _, err := s.call(ctx, h.partition, true, markScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.record)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
@@ -157,7 +157,7 @@ func (s *Store) ackArgs(a *storage.Ack, h holding) []string {
 		outcome = "parked"
 	}
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
-		strconv.Itoa(int(lane)), at, rankOf(&e), printOf(e.Fingerprint()), recordOf(&e)}
+		strconv.Itoa(int(lane)), at, rankOf(&e), printOf(e.Fingerprint()), encodeEntry(&e)}
 	if a.Host == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}

@@ -86,5 +86,5 @@ func (s *Store) keptArgs(k *storage.Kept) []string {
 	if e.For.IsZero() {
 		print = printOf(e.Fingerprint())
 	}
-	return []string{state, strconv.Itoa(int(lane)), rankOf(e), at, print, recordOf(e)}
+	return []string{state, strconv.Itoa(int(lane)), rankOf(e), at, print, encodeEntry(e)}
 }

@@ -104,7 +104,7 @@ func (s *Store) recall(ctx context.Context, now time.Time, g storage.Sighting, o
 	}
 	page.Listed = g.Modified
 	e.Page = &page
-	fresh = recordOf(&e)
+	fresh = encodeEntry(&e)
 	said, again, err := s.call(ctx, s.partition(o.Host()), false, recallScript,
 		s.clock.out(now), o.String(), printOf(storage.Fingerprint(g.URL)), old, fresh)
 	if err != nil || said != "1" && !again {

@@ -153,8 +153,8 @@ func rankOf(e *storage.Entry) string {
 // for each.
 func printOf(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
 
-// recordOf returns the record of an entry.
-func recordOf(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
+// encodeEntry returns the record of an entry.
+func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
@@ -173,7 +173,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 		if e.For.IsZero() {
 			print = printOf(e.Fingerprint())
 		}
-		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOf(e))), rankOf(e), print, recordOf(e)}
+		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOf(e))), rankOf(e), print, encodeEntry(e)}
 	})
 	fates := make([]storage.Fate, len(entries))
 	err = s.send(ctx, batches, true, addScript, []string{strconv.Itoa(most)}, func(i int, said byte, _ bool) error {
