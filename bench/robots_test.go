@@ -44,7 +44,7 @@ func generate(random *rand.Rand, size, wildcards int) string {
 		}
 		fmt.Fprintf(&b, "User-agent: %s\n", agent)
 		for range 1 + random.IntN(4) {
-			b.WriteString(ruleLine(random, wildcards))
+			b.WriteString(randomRuleLine(random, wildcards))
 		}
 		b.WriteString("\n")
 	}
@@ -53,7 +53,7 @@ func generate(random *rand.Rand, size, wildcards int) string {
 		if n%25 == 24 {
 			b.WriteString("\n# section\n")
 		}
-		b.WriteString(ruleLine(random, wildcards))
+		b.WriteString(randomRuleLine(random, wildcards))
 	}
 	b.WriteString("\nSitemap: https://example.com/sitemap.xml\n")
 	return b.String()
@@ -71,7 +71,7 @@ func path(random *rand.Rand) string {
 	return b.String()
 }
 
-func ruleLine(random *rand.Rand, wildcards int) string {
+func randomRuleLine(random *rand.Rand, wildcards int) string {
 	field := "Disallow"
 	if random.IntN(5) == 0 {
 		field = "Allow"
@@ -195,7 +195,7 @@ func BenchmarkRobotsCheckGrowth(b *testing.B) {
 		var file strings.Builder
 		file.WriteString("User-agent: *\n")
 		for range n {
-			file.WriteString(ruleLine(random, 0))
+			file.WriteString(randomRuleLine(random, 0))
 		}
 		o := robots.Options{Limit: file.Len()}
 		rules := o.Parse([]byte(file.String())).For(robots.Named(agent))

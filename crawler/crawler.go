@@ -45,27 +45,27 @@ type Crawler struct {
 	// the same. Leases run by the clock of the machine. Nil: time.Now.
 	Now func() time.Time
 
-	tally        tally
-	lag          lagMeter
-	pages        atomic.Int64 // page visits begun in this run
-	bytes        atomic.Int64 // of bodies, likewise
-	hands        hands
-	memos        memos
-	heeded       heeded
-	delays       delays
-	quotas       quotas
-	reservations reservations
-	follows      bool // Handler is FollowLinks, as none was given
-	claims       claims
-	bodies       bodies
-	scanners     sync.Pool     // of *extract.Scanner, which keep their buffers
-	line         line          // who waits to be called
-	braked       line          // whom brakes have put off
-	rebraked     chan struct{} // the brakes have changed
-	lapsed       sync.Map      // hosts whose override has expired, and that it was said of
-	damaged      atomic.Bool   // a damaged sitemap has been logged in this run
-	halt         context.CancelFunc
-	mu           sync.Mutex // guards halt
+	tally                 tally
+	lag                   lagMeter
+	pages                 atomic.Int64 // page visits begun in this run
+	bytes                 atomic.Int64 // of bodies, likewise
+	hands                 hands
+	memos                 memos
+	heeded                heeded
+	delays                delays
+	quotas                quotas
+	reservations          reservations
+	follows               bool // Handler is FollowLinks, as none was given
+	claims                claims
+	bodies                bodies
+	scanners              sync.Pool     // of *extract.Scanner, which keep their buffers
+	originsAwaitingPermit originsToWake // who waits to be called
+	braked                originsToWake // whom brakes have put off
+	rebraked              chan struct{} // the brakes have changed
+	lapsed                sync.Map      // hosts whose override has expired, and that it was said of
+	damaged               atomic.Bool   // a damaged sitemap has been logged in this run
+	halt                  context.CancelFunc
+	mu                    sync.Mutex // guards halt
 }
 
 // Settings are a crawl's numbers and switches.

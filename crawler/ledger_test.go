@@ -185,7 +185,7 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 		t.Errorf("a POST is written down as %+v", q)
 	}
 	q := entry["http://a.test/open/1"]
-	if q == nil || q.Robots == nil || q.Robots.Rule != "allow: /open" || q.Robots.Line != 3 || q.RequiredMS != 2000 || q.ObservedMS < 2000 || q.Slots != 1 {
+	if q == nil || q.Robots == nil || q.Robots.Rule != "allow: /open" || q.Robots.RuleLine != 3 || q.RequiredMS != 2000 || q.ObservedMS < 2000 || q.Slots != 1 {
 		t.Errorf("a page is written down as %+v, %+v", q, q.Robots)
 	}
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A line is the origins that were turned away because something they share with
+// An originsToWake is the origins that were turned away because something they share with
 // others is busy, or by a brake, by host.
-type line struct {
+type originsToWake struct {
 	mu      sync.Mutex
 	origins map[string]map[decorum.Origin]uint64 // with the number of the coming
 	comings uint64
 }
 
 // last returns the number of the last coming.
-func (w *line) last() uint64 {
+func (w *originsToWake) last() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.comings
 }
 
-func (w *line) add(o decorum.Origin) {
+func (w *originsToWake) add(o decorum.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.origins == nil {
@@ -41,7 +41,7 @@ func (w *line) add(o decorum.Origin) {
 }
 
 // leave forgets an origin that waits no longer, unless it came after a coming.
-func (w *line) leave(o decorum.Origin, coming uint64) {
+func (w *originsToWake) leave(o decorum.Origin, coming uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if origins := w.origins[o.Host()]; origins != nil && origins[o] <= coming {
@@ -53,7 +53,7 @@ func (w *line) leave(o decorum.Origin, coming uint64) {
 }
 
 // take returns the origins of a host, and forgets them.
-func (w *line) take(host string) []decorum.Origin {
+func (w *originsToWake) take(host string) []decorum.Origin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	origins := w.origins[host]
@@ -61,7 +61,7 @@ func (w *line) take(host string) []decorum.Origin {
 	return slices.Collect(maps.Keys(origins))
 }
 
-func (w *line) hosts() []string {
+func (w *originsToWake) hosts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.origins))
@@ -70,7 +70,7 @@ func (w *line) hosts() []string {
 // queueUp lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
 func (c *Crawler) queueUp(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
-	c.line.add(l.URL.Origin())
+	c.originsAwaitingPermit.add(l.URL.Origin())
 	ack, err := c.putOff(ctx, l, busy.Until, false)
 	if from, called := c.Limits.Called(l.URL.Origin().Host()); called && err == nil { // before it was put off
 		err = c.Frontier.Hold(afterwards(ctx), l.URL.Origin(), from, false)
@@ -110,12 +110,12 @@ func (c *Crawler) answer(ctx context.Context) error {
 
 // call lets a host's origins come from a moment on.
 func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
-	for _, o := range c.line.take(host) {
+	for _, o := range c.originsAwaitingPermit.take(host) {
 		if err := c.Frontier.Hold(afterwards(ctx), o, from, false); err != nil {
 			return err
 		}
 		if from.After(c.now()) {
-			c.line.add(o) // it may be called again, for later
+			c.originsAwaitingPermit.add(o) // it may be called again, for later
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
 // dissolve ends all waiting, for a turn and for brakes: nobody would call, once
 // this crawl is over. Whom a brake still stops is put off again by the next.
 func (c *Crawler) dissolve(ctx context.Context) error {
-	for _, waiting := range []*line{&c.line, &c.braked} {
+	for _, waiting := range []*originsToWake{&c.originsAwaitingPermit, &c.braked} {
 		for _, host := range waiting.hosts() {
 			for _, o := range waiting.take(host) {
 				if err := c.Frontier.Hold(afterwards(ctx), o, time.Time{}, false); err != nil {

@@ -13,7 +13,7 @@ func TestLineKeepsWhoComesLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w line
+	var w originsToWake
 	w.add(u.Origin())
 	asked := w.last()
 	w.leave(u.Origin(), asked)

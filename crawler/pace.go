@@ -58,7 +58,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
-	inLine, inBraked := c.line.last(), c.braked.last()
+	lastWaiting, inBraked := c.originsAwaitingPermit.last(), c.braked.last()
 	permit, err := c.Limits.Request(now, origin.Host(),
 		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay, brake.Delay)})
 	var busy *politeness.Busy
@@ -66,7 +66,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		err = &politeness.Braked{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
 	if err == nil { // what waits for this permit to come back came after it was asked for
-		c.line.leave(l.URL.Origin(), inLine)
+		c.originsAwaitingPermit.leave(l.URL.Origin(), lastWaiting)
 		c.braked.leave(l.URL.Origin(), inBraked)
 	}
 	return permit, err

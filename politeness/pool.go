@@ -30,7 +30,7 @@ type pool struct {
 	due   time.Time // no visit begins before: what visits have earned
 	by    *Limits   // the crawl whose visit earned due; nil: of another process
 
-	line   []waiter // who waits, and some that have left
+	queue  []waiter // who waits, and some that have left
 	first  int      // the place of line[0], counted from when the pool was met
 	places map[waiter]int
 	turns  map[waiter]time.Time // who was called, and from when on it can come
@@ -113,8 +113,8 @@ func (p *pool) join(w waiter) {
 	if p.places == nil {
 		p.places = map[waiter]int{}
 	}
-	p.places[w] = p.first + len(p.line)
-	p.line = append(p.line, w)
+	p.places[w] = p.first + len(p.queue)
+	p.queue = append(p.queue, w)
 }
 
 // call gives the slots that are free to those who have waited longest.
@@ -122,8 +122,8 @@ func (p *pool) call(now time.Time) { p.callAll(now, waiter{}) }
 
 // callAll is call while one of those who wait is here.
 func (p *pool) callAll(now time.Time, here waiter) {
-	for i := 0; i < len(p.line) && p.out+len(p.turns) < p.slots; {
-		w := p.line[i]
+	for i := 0; i < len(p.queue) && p.out+len(p.turns) < p.slots; {
+		w := p.queue[i]
 		place, waits := p.places[w]
 		waits = waits && place == p.first+i
 		switch {
@@ -138,9 +138,9 @@ func (p *pool) callAll(now time.Time, here waiter) {
 			i++
 			continue
 		}
-		p.line, p.first = p.line[1:], p.first+1
+		p.queue, p.first = p.queue[1:], p.first+1
 	}
-	if len(p.line) > 2*len(p.places)+16 {
+	if len(p.queue) > 2*len(p.places)+16 {
 		p.closeUp()
 	}
 }
@@ -148,12 +148,12 @@ func (p *pool) callAll(now time.Time, here waiter) {
 // closeUp takes those who have left out of the line.
 func (p *pool) closeUp() {
 	i := -1
-	p.line = slices.DeleteFunc(p.line, func(w waiter) bool {
+	p.queue = slices.DeleteFunc(p.queue, func(w waiter) bool {
 		i++
 		place, waits := p.places[w]
 		return !waits || place != p.first+i
 	})
-	for i, w := range p.line {
+	for i, w := range p.queue {
 		p.places[w] = p.first + i
 	}
 }
@@ -202,7 +202,7 @@ func (p *pool) lapse(now time.Time) (lapsed bool) {
 func (p *pool) leave(w waiter) {
 	delete(p.places, w)
 	if len(p.places) == 0 {
-		p.line = nil
+		p.queue = nil
 	}
 	if p.called(w) {
 		p.unkeep(w)

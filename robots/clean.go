@@ -129,10 +129,10 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 		return u
 	}
 	about := c.named(query)
-	if about == (lineSet{}) {
+	if about == (cleanParamLineSet{}) {
 		return u
 	}
-	if c.keepMatching(&about, path); about == (lineSet{}) {
+	if c.keepMatching(&about, path); about == (cleanParamLineSet{}) {
 		return u
 	}
 	before := len(u.String()) - len(query) - len("?")
@@ -143,17 +143,17 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 	return clean
 }
 
-// A lineSet is a set of Clean-param lines.
-type lineSet [mostClean / 64]uint64
+// A cleanParamLineSet is a set of Clean-param lines.
+type cleanParamLineSet [mostClean / 64]uint64
 
-// fewLines is the longest list of lines: it has as many as a lineSet has words.
+// fewLines is the longest list of lines: it has as many as a cleanParamLineSet has words.
 const fewLines = mostClean / 64
 
 // cleanLines are the lines that name a parameter: a list while it is short, then a set.
 // A file that names a parameter in every line therefore makes no URL costlier.
 type cleanLines struct {
-	few  []uint16 // ascending
-	many *lineSet // nil: the lines are in few
+	few  []uint16           // ascending
+	many *cleanParamLineSet // nil: the lines are in few
 }
 
 // add adds a line. Lines arrive in order.
@@ -165,7 +165,7 @@ func (l *cleanLines) add(line int) {
 	case n < fewLines:
 		l.few = append(l.few, uint16(line))
 	default:
-		l.many = &lineSet{}
+		l.many = &cleanParamLineSet{}
 		l.addTo(l.many)
 		l.many[line/64] |= 1 << (line % 64)
 		l.few = nil
@@ -173,7 +173,7 @@ func (l *cleanLines) add(line int) {
 }
 
 // addTo adds the lines to a set.
-func (l *cleanLines) addTo(set *lineSet) {
+func (l *cleanLines) addTo(set *cleanParamLineSet) {
 	for _, line := range l.few {
 		set[line/64] |= 1 << (line % 64)
 	}
@@ -185,7 +185,7 @@ func (l *cleanLines) addTo(set *lineSet) {
 }
 
 // intersects reports whether a line is in a set.
-func (l *cleanLines) intersects(set *lineSet) bool {
+func (l *cleanLines) intersects(set *cleanParamLineSet) bool {
 	for _, line := range l.few {
 		if set[line/64]&(1<<(line%64)) != 0 {
 			return true
@@ -202,7 +202,7 @@ func (l *cleanLines) intersects(set *lineSet) bool {
 }
 
 // named returns the lines that name a parameter of query.
-func (c *Cleaner) named(query string) (set lineSet) {
+func (c *Cleaner) named(query string) (set cleanParamLineSet) {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
 		if l := c.lines[name]; l != nil {
@@ -214,7 +214,7 @@ func (c *Cleaner) named(query string) (set lineSet) {
 
 // keepMatching removes from set the lines whose place does not match path. It matches
 // each place once, whatever the number of parameters.
-func (c *Cleaner) keepMatching(set *lineSet, path string) {
+func (c *Cleaner) keepMatching(set *cleanParamLineSet, path string) {
 	here, known := pairs(0), false
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {
@@ -231,14 +231,14 @@ func (c *Cleaner) keepMatching(set *lineSet, path string) {
 }
 
 // takes reports whether one of the lines removes a parameter.
-func (c *Cleaner) takes(parameter string, about *lineSet) bool {
+func (c *Cleaner) takes(parameter string, about *cleanParamLineSet) bool {
 	name, _, _ := strings.Cut(parameter, "=")
 	l := c.lines[name]
 	return l != nil && l.intersects(about)
 }
 
 // without returns page and what is left of its query.
-func (c *Cleaner) without(page, query string, about *lineSet) string {
+func (c *Cleaner) without(page, query string, about *cleanParamLineSet) string {
 	var b strings.Builder
 	b.Grow(len(page) + len("?") + len(query))
 	b.WriteString(page)

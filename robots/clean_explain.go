@@ -33,11 +33,11 @@ func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, taken []Taking) {
 }
 
 // first returns the first of the lines that is in a set.
-func (l *cleanLines) first(set *lineSet) (line int, ok bool) {
+func (l *cleanLines) first(set *cleanParamLineSet) (line int, ok bool) {
 	if l == nil {
 		return 0, false
 	}
-	var both lineSet
+	var both cleanParamLineSet
 	l.addTo(&both)
 	for i := range both {
 		if word := both[i] & set[i]; word != 0 {

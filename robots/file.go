@@ -10,8 +10,8 @@ import (
 // Limit is how many bytes of a robots.txt are read (FMT-08).
 const Limit = 500 << 10
 
-// usualLine is about how long lines are, in bytes.
-const usualLine = 24
+// typicalLineBytes is about how long lines are, in bytes.
+const typicalLineBytes = 24
 
 // Options say how a file is read. The zero value reads the Google dialect with
 // its extensions.
@@ -43,7 +43,7 @@ func (o Options) Parse(body []byte) *File {
 	}
 	rest, parse := o.text(body)
 	f := &File{
-		lines: make([]line, 0, len(rest)/usualLine), dialect: o.Dialect,
+		lines: make([]line, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
 		delayEndsRun: o.DelayEndsRun || o.Dialect == Yandex, // GRP-15
 	}
 	for number := int32(1); rest != ""; number++ {

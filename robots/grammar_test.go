@@ -55,7 +55,7 @@ func (p *phrase) empty() {
 	}
 }
 
-func (p *phrase) line(field, value string) (number int) {
+func (p *phrase) writeLine(field, value string) (number int) {
 	number = p.lines + 1
 	p.text.WriteString(p.space() + field + p.space() + ":" + p.space() + value)
 	p.end()
@@ -67,7 +67,7 @@ func (p *phrase) line(field, value string) (number int) {
 func (p *phrase) group() {
 	for range 1 + p.IntN(3) {
 		token := p.one("*", "foobot", "FooBot", "foo_bot", "Foo-Bot", "foo")
-		p.line(p.one("user-agent", "User-Agent", "USER-AGENT"), token)
+		p.writeLine(p.one("user-agent", "User-Agent", "USER-AGENT"), token)
 		p.tokens[strings.ToLower(token)] = true
 		p.empty()
 	}
@@ -78,7 +78,7 @@ func (p *phrase) group() {
 		if p.IntN(6) > 0 {
 			path = "/" + p.some(6, characters)
 		}
-		number := p.line(p.one(field, strings.ToUpper(field)), path)
+		number := p.writeLine(p.one(field, strings.ToUpper(field)), path)
 		p.empty()
 		for token := range p.tokens {
 			if path != "" {

@@ -23,7 +23,7 @@ func (l *linter) lintRules(body []byte) {
 	tokens := file.Agents()
 	for _, token := range tokens[:min(len(tokens), mostAgents)] {
 		rules := file.For(Named(token))
-		key := fmt.Sprint(lineNumbers(rules.all))
+		key := fmt.Sprint(ruleLineNumbers(rules.all))
 		if judged[key] {
 			continue
 		}
@@ -67,7 +67,7 @@ func (l *ruleLint) judge(token string, rules *Rules, made *rule) {
 	}
 }
 
-func lineNumbers(rules []rule) []int {
+func ruleLineNumbers(rules []rule) []int {
 	numbers := make([]int, len(rules))
 	for i := range rules {
 		numbers[i] = rules[i].line

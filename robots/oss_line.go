@@ -7,9 +7,9 @@ import "strings"
 // takes for a field is wider than the standard, and how it treats odd bytes is
 // part of its verdicts.
 
-// ossLineBytes is how many bytes of a line are read; the rest of the line is
+// maxGoogleOSSLineBytes is how many bytes of a line are read; the rest of the line is
 // ignored.
-const ossLineBytes = 2083*8 - 1
+const maxGoogleOSSLineBytes = 2083*8 - 1
 
 // ossBlank is what is trimmed off the ends of lines, names and values.
 const ossBlank = " \t\n\v\f\r"
@@ -40,7 +40,7 @@ func skipMark(text string) string {
 
 // parseOSSLine reads a line. A NUL ends it, as it ends every text in C.
 func parseOSSLine(s string) (line, bool) {
-	s = s[:min(len(s), ossLineBytes)]
+	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
 	s, _, _ = strings.Cut(s, "#")
 	s = strings.Trim(s, ossBlank)

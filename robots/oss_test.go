@@ -8,7 +8,7 @@ import (
 )
 
 func TestOSSLines(t *testing.T) {
-	room := ossLineBytes - len("allow:/")
+	room := maxGoogleOSSLineBytes - len("allow:/")
 	for _, test := range []struct {
 		name, body string
 		want       []line
@@ -35,7 +35,7 @@ func TestOSSLines(t *testing.T) {
 		{"NUL ends a line", "allow:/a\x00b\nallow\x00:/c\n\x00allow:/d\nallow:/e\x00#\n", []line{{"/a", 1, allow}, {"/e", 4, allow}}},
 		{"long line", "allow:/" + strings.Repeat("a", room+1) + "\nallow:/b", []line{
 			{"/" + strings.Repeat("a", room), 1, allow}, {"/b", 2, allow}}},
-		{"long white space", strings.Repeat(" ", ossLineBytes) + "allow:/a\n", nil},
+		{"long white space", strings.Repeat(" ", maxGoogleOSSLineBytes) + "allow:/a\n", nil},
 		{"extensions in full", "crawl-delay 5\ncrawl-delays:6", []line{{"5", 1, crawlDelay}}},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // memoryQueue is what waits for one origin in a Memory.
 type memoryQueue struct {
-	lines [schedule.Lanes]line
+	lines [schedule.Lanes]entryHeap
 	turns schedule.Turns
 	order int64 // the last number given
 	schedule.Tally
@@ -129,29 +129,29 @@ type waiting struct {
 
 func (w *waiting) time() time.Time { return time.Unix(0, w.at) }
 
-// A line implements heap.Interface: what goes first is first.
-type line []*waiting
+// An entryHeap implements heap.Interface: what goes first is first.
+type entryHeap []*waiting
 
-func (l line) Len() int { return len(l) }
+func (l entryHeap) Len() int { return len(l) }
 
-func (l line) Swap(i, j int) {
+func (l entryHeap) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
 	l[i].index, l[j].index = i, j
 }
 
-func (l *line) Push(x any) {
+func (l *entryHeap) Push(x any) {
 	w := x.(*waiting)
 	w.index = len(*l)
 	*l = append(*l, w)
 }
 
-func (l line) Less(i, j int) bool { return l[i].compare(l[j]) < 0 }
+func (l entryHeap) Less(i, j int) bool { return l[i].compare(l[j]) < 0 }
 
 func (w *waiting) compare(v *waiting) int {
 	return cmp.Or(cmp.Compare(w.at, v.at), cmp.Compare(w.order, v.order))
 }
 
-func (l *line) Pop() any {
+func (l *entryHeap) Pop() any {
 	last := len(*l) - 1
 	x := (*l)[last]
 	(*l)[last] = nil

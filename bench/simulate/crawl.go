@@ -25,13 +25,13 @@ type crawl struct {
 
 // A process has workers in line for a URL, and knows when partitions have their next.
 type process struct {
-	line  []int   // workers that wait
-	turns []int64 // when the first host of each partition is due, as it was said last
-	shy   []int64 // until then hosts of it that come due are left to others
-	seen  []int   // changes of each partition, when that was said
-	looks int     // how often it looked at all
-	at    int64   // when it did so last
-	wakes int64   // when it does something again, at the latest
+	waitingWorkers []int   // workers that wait
+	turns          []int64 // when the first host of each partition is due, as it was said last
+	shy            []int64 // until then hosts of it that come due are left to others
+	seen           []int   // changes of each partition, when that was said
+	looks          int     // how often it looked at all
+	at             int64   // when it did so last
+	wakes          int64   // when it does something again, at the latest
 }
 
 // A worker has a lease in hand, or waits.
@@ -90,7 +90,7 @@ func (c *crawl) run() (*result, error) {
 	}
 	for i := range c.workers {
 		p := &c.processes[c.workers[i].of]
-		p.line = append(p.line, i)
+		p.waitingWorkers = append(p.waitingWorkers, i)
 	}
 	for i := range c.processes { // they were not started at the same moment
 		c.wake(i, c.chance.Int64N(int64(c.Refresh)))
@@ -169,7 +169,7 @@ func (c *crawl) account(w *worker, until int64, waited bool) {
 // does: of the partition first whose host is due longest, as far as the process knows.
 func (c *crawl) serve(number int) error {
 	p := &c.processes[number]
-	if len(p.line) == 0 {
+	if len(p.waitingWorkers) == 0 {
 		return nil
 	}
 	if c.now-p.at >= int64(c.Refresh) {
@@ -177,23 +177,23 @@ func (c *crawl) serve(number int) error {
 			return err
 		}
 	}
-	for len(p.line) > 0 {
+	for len(p.waitingWorkers) > 0 {
 		part := p.longestDue(c.now)
 		if part < 0 {
 			break
 		}
-		leases, err := c.lease(p, part, len(p.line))
+		leases, err := c.lease(p, part, len(p.waitingWorkers))
 		if err != nil {
 			return err
 		}
 		for _, l := range leases {
-			if err := c.visit(p.line[0], l); err != nil {
+			if err := c.visit(p.waitingWorkers[0], l); err != nil {
 				return err
 			}
-			p.line = p.line[1:]
+			p.waitingWorkers = p.waitingWorkers[1:]
 		}
 	}
-	if len(p.line) > 0 {
+	if len(p.waitingWorkers) > 0 {
 		c.wake(number, min(p.at+int64(c.Refresh), p.first()))
 	}
 	return nil
@@ -338,7 +338,7 @@ func (c *crawl) end(number int) error {
 	c.result.load(int(s.of)).ack++
 	c.changes[s.of]++
 	p := &c.processes[w.of]
-	p.line = append(p.line, number)
+	p.waitingWorkers = append(p.waitingWorkers, number)
 	_, err := c.look(p, int(s.of), 0) // the ack says it
 	return err
 }

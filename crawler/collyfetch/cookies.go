@@ -61,9 +61,9 @@ type jar struct {
 
 // A crumb is one cookie as it was set.
 type crumb struct {
-	Line string    `json:"line"` // the Set-Cookie header
-	From string    `json:"from"` // the URL that answered with it
-	At   time.Time `json:"at"`
+	SetCookieHeader string    `json:"line"` // the Set-Cookie header
+	From            string    `json:"from"` // the URL that answered with it
+	At              time.Time `json:"at"`
 }
 
 // show adds to req the cookies that are for its URL.
@@ -101,7 +101,7 @@ func (c *Cookies) take(ctx context.Context, u *url.URL, res *http.Response) {
 	set, now := slices.Clone(old.set), time.Now()
 	for _, line := range lines[max(0, len(lines)-maxCookies):] {
 		if len(line) <= maxCookie {
-			set = append(set, crumb{Line: line, From: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), At: now})
+			set = append(set, crumb{SetCookieHeader: line, From: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), At: now})
 		}
 	}
 	j := newJar(set, now)
@@ -185,7 +185,7 @@ func newJar(set []crumb, now time.Time) *jar {
 func (j *jar) trim() {
 	first, size := len(j.set), 0
 	for first > 0 && len(j.set)-first < maxCookies {
-		size += len(j.set[first-1].Line) + len(j.set[first-1].From)
+		size += len(j.set[first-1].SetCookieHeader) + len(j.set[first-1].From)
 		if size > maxJar {
 			break
 		}
@@ -198,7 +198,7 @@ func (j *jar) trim() {
 // nil if it is none, or is for a domain that its host is not in (RFC 6265, section
 // 5.3, step 6): it must not take the place of one that is.
 func (c crumb) read() (*http.Cookie, *url.URL) {
-	cookie, err := http.ParseSetCookie(c.Line)
+	cookie, err := http.ParseSetCookie(c.SetCookieHeader)
 	from, urlErr := url.Parse(c.From)
 	if err != nil || urlErr != nil {
 		return nil, nil

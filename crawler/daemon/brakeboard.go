@@ -16,8 +16,8 @@ import (
 // host. A daemon keeps them in its file as well, for its other projects, and for the
 // time before it has seen the board.
 
-// lineOf is a brake as boards have it.
-func lineOf(b api.Brake) string {
+// encodeSharedBrake is a brake as boards have it.
+func encodeSharedBrake(b api.Brake) string {
 	text, err := json.Marshal(b)
 	if err != nil {
 		panic(err) // it is made of what can be written
@@ -27,9 +27,9 @@ func lineOf(b api.Brake) string {
 
 // brakeOf reads a brake of a board; false if it makes no sense, or does not hold any
 // more.
-func brakeOf(line string, now time.Time) (politeness.Brake, bool) {
+func brakeOf(encoded string, now time.Time) (politeness.Brake, bool) {
 	var b api.Brake
-	if json.Unmarshal([]byte(line), &b) != nil {
+	if json.Unmarshal([]byte(encoded), &b) != nil {
 		return politeness.Brake{}, false
 	}
 	brake := politeBrake(b)
@@ -50,16 +50,16 @@ func (s *supervisor) heedBoard(key string, board map[string]string, outdated fun
 	}
 	ours := map[string]string{}
 	for _, b := range s.brakes.All() {
-		ours[b.Host] = lineOf(shownBrake(b))
+		ours[b.Host] = encodeSharedBrake(shownBrake(b))
 	}
 	changed := !maps.Equal(before, board)
 	if changed {
 		s.takeOver(before, board, ours)
 	}
 	missing = map[string]string{}
-	for host, line := range ours {
-		if board[host] != line {
-			missing[host] = line
+	for host, encoded := range ours {
+		if board[host] != encoded {
+			missing[host] = encoded
 		}
 	}
 	if changed {
@@ -72,24 +72,24 @@ func (s *supervisor) heedBoard(key string, board map[string]string, outdated fun
 // put on here meanwhile stays if it stops a host.
 func (s *supervisor) takeOver(before, board, ours map[string]string) {
 	now := time.Now()
-	for host, line := range before {
-		if _, on := board[host]; !on && ours[host] == line && s.brakes.Lift(host) {
-			if b, ok := brakeOf(line, now); ok {
+	for host, encoded := range before {
+		if _, on := board[host]; !on && ours[host] == encoded && s.brakes.Lift(host) {
+			if b, ok := brakeOf(encoded, now); ok {
 				s.tellBrake(shownBrake(b), "lifted")
 			}
 			delete(ours, host)
 		}
 	}
-	for host, line := range board {
-		b, ok := brakeOf(line, now)
+	for host, encoded := range board {
+		b, ok := brakeOf(encoded, now)
 		mine, stops := brakeOf(ours[host], now)
 		waits := ours[host] != "" && ours[host] != before[host] // it is not on the board yet
-		if !ok || b.Host != host || line == ours[host] || waits && stops && mine.Stop {
+		if !ok || b.Host != host || encoded == ours[host] || waits && stops && mine.Stop {
 			continue
 		}
 		if s.brakes.Set(b) == nil {
 			s.tellBrake(shownBrake(b), brakeText(shownBrake(b)))
-			ours[host] = line
+			ours[host] = encoded
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (s *supervisor) noteBoard(key string, board map[string]string) {
 func replaceBrakes(brakes *politeness.Brakes, board map[string]string, log *slog.Logger) {
 	now := time.Now()
 	var all []politeness.Brake
-	for host, line := range board {
-		b, ok := brakeOf(line, now)
+	for host, encoded := range board {
+		b, ok := brakeOf(encoded, now)
 		if !ok || b.Host != host {
 			continue
 		}
@@ -126,21 +126,21 @@ func replaceBrakes(brakes *politeness.Brakes, board map[string]string, log *slog
 
 // postBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
-func (s *supervisor) postBrake(ctx context.Context, host, line, was string) (err error) {
+func (s *supervisor) postBrake(ctx context.Context, host, encoded, was string) (err error) {
 	for _, c := range s.allCommons() {
 		board := maps.Clone(s.wishes.shared(c.key))
-		if _, on := board[host]; line == "" && !on {
+		if _, on := board[host]; encoded == "" && !on {
 			continue
 		}
-		if e := c.post(ctx, host, line, was); e != nil {
+		if e := c.post(ctx, host, encoded, was); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
 		if board == nil {
 			board = map[string]string{}
 		}
-		board[host] = line
-		if line == "" {
+		board[host] = encoded
+		if encoded == "" {
 			delete(board, host)
 		}
 		s.noteBoard(c.key, board)

@@ -144,7 +144,7 @@ func (a *app) listBrakes(ctx context.Context, b *brakeCall) error {
 // brakes writes the brakes that are on.
 func (s *sheet) brakes(brakes []api.Brake) {
 	if len(brakes) == 0 {
-		s.line("no brake is on")
+		s.writeLine("no brake is on")
 		return
 	}
 	s.table(func(row func(...any)) {

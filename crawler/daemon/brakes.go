@@ -50,7 +50,7 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	if err := s.keepBrakes(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
-	if err := s.postBrake(ctx, host, lineOf(shownBrake(brake)), ""); err != nil {
+	if err := s.postBrake(ctx, host, encodeSharedBrake(shownBrake(brake)), ""); err != nil {
 		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (s *supervisor) dropExpired(now time.Time) {
 	for _, b := range s.brakes.All() {
 		if b.Expired(now) && s.brakes.Lift(b.Host) {
 			s.tellBrake(shownBrake(b), "expired")
-			_ = s.postBrake(context.Background(), b.Host, "", lineOf(shownBrake(b))) // others do it as well
+			_ = s.postBrake(context.Background(), b.Host, "", encodeSharedBrake(shownBrake(b))) // others do it as well
 		}
 	}
 	if err := s.keepBrakes(); err != nil {

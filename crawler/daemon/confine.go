@@ -87,7 +87,7 @@ func mustBeSame(f *os.File, info fs.FileInfo) (*os.File, error) {
 
 // begin records that the project begins a file of lines, unless the file exists: see
 // mayContinue.
-func (c *confinement) begin(name string, dir lineDir) error {
+func (c *confinement) begin(name string, dir jsonlDir) error {
 	if c == nil || c.known(name) {
 		return nil
 	}
@@ -105,10 +105,10 @@ func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.known(name) {
 		return nil
 	}
-	head := make([]byte, len(lineHead))
+	head := make([]byte, len(recordPrefix))
 	if n, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
-	} else if within(name, c.home) && string(head[:n]) == lineHead {
+	} else if within(name, c.home) && string(head[:n]) == recordPrefix {
 		return nil
 	}
 	return usage("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+

@@ -406,9 +406,9 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 			_ = errors.Join(os.Symlink(outside, link), os.Rename(link, name))
 		}
 	})
-	opened, dir := 0, lineDir{}
+	opened, dir := 0, jsonlDir{}
 	defer func() { close(stop); swapping.Wait(); _ = dir.close() }()
-	dir, err := openLineDir(c, name)
+	dir, err := openJSONLDir(c, name)
 	if err != nil {
 		t.Fatal(err)
 	}

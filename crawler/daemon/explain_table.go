@@ -12,7 +12,7 @@ import (
 // writeExplanation writes the explanation for people.
 func writeExplanation(w io.Writer, e *api.Explanation) error {
 	var p sheet
-	p.line("%s", plain(e.Input))
+	p.writeLine("%s", plain(e.Input))
 	p.table(func(row func(...any)) {
 		for _, s := range e.Steps {
 			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Why, "; "), "nothing is changed"))

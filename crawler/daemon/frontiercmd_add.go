@@ -79,9 +79,9 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 // writeIntake says what became of the URLs.
 func writeIntake(w io.Writer, in *api.Intake) error {
 	var p sheet
-	p.line("%d new, %d known already, %d refused", in.Added, in.Known, in.Refused)
+	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Known, in.Refused)
 	for _, r := range in.Refusals {
-		p.line("  %d refused: %s, such as %s", r.URLs, r.Rule, r.Example)
+		p.writeLine("  %d refused: %s, such as %s", r.URLs, r.Rule, r.Example)
 	}
 	_, err := p.WriteTo(w)
 	return err
@@ -101,7 +101,7 @@ func each(all []string, yield func(string) bool) error {
 func readLines(r io.Reader, yield func(string) bool) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
-		line, err := readLine(lines, nil)
+		line, err := readBatchLine(lines, nil)
 		if errors.Is(err, errLongQuestion) {
 			line, err = []byte("(too long)"), nil
 		}

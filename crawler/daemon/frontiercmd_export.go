@@ -49,20 +49,20 @@ func (a *app) frontierExportCommand() *cobra.Command {
 
 // The lines of an export, but for api.URL.
 type (
-	exportLine struct {
+	exportHeader struct {
 		Type    string    `json:"type"`
 		Format  int       `json:"format"`
 		At      time.Time `json:"at"`
 		Project string    `json:"project"`
 	}
-	originLine struct {
-		Type    string    `json:"type"`
-		Origin  string    `json:"origin"`
-		Hold    time.Time `json:"hold,omitzero"`
-		Dormant bool      `json:"dormant,omitempty"`
-		Host    hostLine  `json:"host"`
+	exportedOrigin struct {
+		Type    string       `json:"type"`
+		Origin  string       `json:"origin"`
+		Hold    time.Time    `json:"hold,omitzero"`
+		Dormant bool         `json:"dormant,omitempty"`
+		Host    exportedHost `json:"host"`
 	}
-	hostLine struct {
+	exportedHost struct {
 		Name    string        `json:"name"`
 		Due     time.Time     `json:"due,omitzero"`
 		Gap     time.Duration `json:"gap_ns"`
@@ -70,19 +70,19 @@ type (
 		Strikes int           `json:"strikes"`
 		Memo    []byte        `json:"memo,omitempty"`
 	}
-	seenLine struct {
+	exportedSeenFingerprints struct {
 		Type         string `json:"type"`
 		Origin       string `json:"origin"`
 		Fingerprints []byte `json:"fingerprints"`
 	}
-	noteLine struct {
+	exportedNote struct {
 		Type   string `json:"type"`
 		Store  string `json:"store"`
 		Origin string `json:"origin,omitempty"`
 		Key    string `json:"key"`
 		Value  []byte `json:"value"`
 	}
-	endLine struct {
+	exportTotals struct {
 		Type    string `json:"type"`
 		Origins int    `json:"origins"`
 		URLs    int    `json:"urls"`
@@ -104,16 +104,16 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &exporter{kept: k, json: jsonline.NewEncoder(w), end: endLine{Type: "end"}}
+		x := &exporter{kept: k, json: jsonline.NewEncoder(w), end: exportTotals{Type: "end"}}
 		x.json.SetEscapeHTML(false)
-		x.line(exportLine{"export", exportFormat, k.now.UTC(), string(text)})
+		x.writeLine(exportHeader{"export", exportFormat, k.now.UTC(), string(text)})
 		before := x.quiet(ctx)
 		x.frontier(ctx)
 		x.notes(ctx, k.robots, "robots")
 		if x.quiet(ctx) != before {
 			x.try(errAtWork)
 		}
-		x.line(x.end)
+		x.writeLine(x.end)
 		return cmp.Or(x.err, w.Flush())
 	})
 }
@@ -123,12 +123,12 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 type exporter struct {
 	*kept
 	json *json.Encoder
-	end  endLine
+	end  exportTotals
 	err  error
 }
 
-// line writes a line, and reports whether all went well so far.
-func (x *exporter) line(v any) bool {
+// writeLine writes a line, and reports whether all went well so far.
+func (x *exporter) writeLine(v any) bool {
 	if x.err == nil {
 		x.err = x.json.Encode(v)
 	}
@@ -179,7 +179,7 @@ func (x *exporter) frontier(ctx context.Context) {
 				l := newURLLine(&e, storage.State(in), at)
 				l.Type = "url"
 				x.end.URLs++
-				return x.line(l)
+				return x.writeLine(l)
 			}))
 		}
 		x.seen(ctx, name)
@@ -189,7 +189,7 @@ func (x *exporter) frontier(ctx context.Context) {
 
 func (x *exporter) origin(o *storage.OriginInfo) {
 	x.end.Origins++
-	x.line(originLine{"origin", o.Origin.String(), o.Hold, o.Dormant, hostLine{
+	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.Hold, o.Dormant, exportedHost{
 		o.Origin.Host(), o.Host.Due, o.Host.Gap, o.Host.Slots, o.Host.Strikes, o.Host.Memo}})
 }
 
@@ -197,10 +197,10 @@ func (x *exporter) origin(o *storage.OriginInfo) {
 func (x *exporter) seen(ctx context.Context, o decorum.Origin) {
 	var chunk []byte
 	flush := func() bool {
-		l := seenLine{"seen", o.String(), chunk}
+		l := exportedSeenFingerprints{"seen", o.String(), chunk}
 		x.end.Seen += len(chunk) / 8
 		chunk = chunk[:0]
-		return len(l.Fingerprints) == 0 || x.line(l)
+		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
 	x.try(x.store.Seen(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
@@ -217,7 +217,7 @@ func (x *exporter) notes(ctx context.Context, s store, name string) {
 				return true
 			}
 			x.end.Notes++
-			return x.line(noteLine{"note", name, o.String(), key, value})
+			return x.writeLine(exportedNote{"note", name, o.String(), key, value})
 		}))
 	}
 }

@@ -52,7 +52,7 @@ func (a *app) frontierImportCommand() *cobra.Command {
 }
 
 // project returns the project that the crawl is to have.
-func (q *importQuery) project(head *exportLine) (p Project, err error) {
+func (q *importQuery) project(head *exportHeader) (p Project, err error) {
 	var d *draft
 	if q.config != "" {
 		d, err = readDraft(q.config)
@@ -98,13 +98,13 @@ func (a *app) importFrom(ctx context.Context, in io.Reader, q importQuery) error
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{app: a, line: 1, mark: importMark{Export: hex.EncodeToString(sum[:])}}
+	m := &importer{app: a, lineNumber: 1, mark: importMark{Export: hex.EncodeToString(sum[:])}}
 	return m.into(p, func() error { return m.run(ctx, next) })
 }
 
 // readHead reads the first line.
-func readHead(line string) (*exportLine, error) {
-	head, err := decodeLine[exportLine](line)
+func readHead(line string) (*exportHeader, error) {
+	head, err := decodeExportLine[exportHeader](line)
 	switch {
 	case line == "":
 		return nil, usage("there is nothing to import on standard input: expected what decorum frontier export writes")
@@ -158,7 +158,7 @@ func (m *importer) run(ctx context.Context, next func() (string, error, bool)) e
 	for {
 		line, err, more := next()
 		if more && err == nil {
-			m.line++
+			m.lineNumber++
 			err = m.read(ctx, line)
 		}
 		if !more && err == nil {
@@ -166,7 +166,7 @@ func (m *importer) run(ctx context.Context, next func() (string, error, bool)) e
 		}
 		if err != nil {
 			m.app.screen.draw("")
-			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.line, m.where(), err)
+			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.where(), err)
 		}
 		if !more {
 			m.app.screen.draw("")

@@ -102,7 +102,7 @@ func (a *app) frontierList(ctx context.Context, q listQuery) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		l := &lister{kept: k, write: lineWriter(w, q.format), limit: q.limit}
+		l := &lister{kept: k, write: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.list(ctx, &origins[i], states); err != nil {
 				break
@@ -175,8 +175,8 @@ func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.Stat
 	return ""
 }
 
-// lineWriter returns how a line is written in the format.
-func lineWriter(w io.Writer, format string) func(*api.URL) error {
+// newFrontierURLWriter returns how a line is written in the format.
+func newFrontierURLWriter(w io.Writer, format string) func(*api.URL) error {
 	if format == "jsonl" {
 		e := jsonline.NewEncoder(w)
 		e.SetEscapeHTML(false)

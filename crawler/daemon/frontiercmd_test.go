@@ -219,7 +219,7 @@ func TestFrontierAddMany(t *testing.T) {
 		t.Errorf("%d are queued, want %d", got, before+many)
 	}
 	for line := range strings.Lines(v.on(t, "export").stdout) {
-		if l := decoded[seenLine](t, line); len(l.Fingerprints) > 8*seenChunk {
+		if l := decoded[exportedSeenFingerprints](t, line); len(l.Fingerprints) > 8*seenChunk {
 			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, seenChunk)
 		}
 	}
@@ -255,7 +255,7 @@ func TestFrontierExport(t *testing.T) {
 	r := v.on(t, "export")
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	first := decoded[exportLine](t, lines[0])
+	first := decoded[exportHeader](t, lines[0])
 	text, err := os.ReadFile(filepath.Join(v.data(), projectFile))
 	if err != nil || first.Type != "export" || first.Format != 1 || first.Project != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
@@ -277,8 +277,8 @@ func TestFrontierExport(t *testing.T) {
 			t.Errorf("%s (-kept +exported):\n%s", kind, diff)
 		}
 	}
-	end := endLine{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
-	if last := decoded[endLine](t, lines[len(lines)-1]); last != end {
+	end := exportTotals{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
+	if last := decoded[exportTotals](t, lines[len(lines)-1]); last != end {
 		t.Errorf("last line %+v, want %+v", last, end)
 	}
 }
@@ -404,7 +404,7 @@ func kindsIn(t *testing.T, k *kept) kinds {
 				if key == importNote && o.IsZero() {
 					return true // of how it came there
 				}
-				ks.add("note", noteLine{"note", name, o.String(), key, value})
+				ks.add("note", exportedNote{"note", name, o.String(), key, value})
 				return true
 			}))
 		}
@@ -420,7 +420,7 @@ func kindsOf(t *testing.T, lines []string) kinds {
 	for _, line := range lines {
 		switch kind := decoded[struct{ Type string }](t, line).Type; kind {
 		case "origin":
-			l := decoded[originLine](t, line)
+			l := decoded[exportedOrigin](t, line)
 			ks.add(kind, plainOrigin{l.Origin, l.Hold.UnixNano(), l.Dormant, l.Host.Due.UnixNano(), l.Host.Gap, l.Host.Slots, l.Host.Strikes, l.Host.Memo})
 		case "url":
 			l := decoded[api.URL](t, line)
@@ -437,12 +437,12 @@ func kindsOf(t *testing.T, lines []string) kinds {
 			}
 			ks.add(kind, u)
 		case "seen":
-			l := decoded[seenLine](t, line)
+			l := decoded[exportedSeenFingerprints](t, line)
 			for f := l.Fingerprints; len(f) > 0; f = f[8:] {
 				ks.add(kind, []any{l.Origin, binary.BigEndian.Uint64(f)})
 			}
 		default:
-			ks.add(kind, decoded[noteLine](t, line))
+			ks.add(kind, decoded[exportedNote](t, line))
 		}
 	}
 	return ks

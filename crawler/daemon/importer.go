@@ -43,8 +43,8 @@ func exportLines(in io.Reader) func(yield func(string) bool) error {
 	}
 }
 
-// decodeLine reads a line strictly: what it does not know would be lost.
-func decodeLine[T any](line string) (*T, error) {
+// decodeExportLine reads a line strictly: what it does not know would be lost.
+func decodeExportLine[T any](line string) (*T, error) {
 	v := new(T)
 	d := json.NewDecoder(strings.NewReader(line))
 	d.DisallowUnknownFields()
@@ -65,15 +65,15 @@ type importer struct {
 	mark  importMark
 	again bool // a part of it is there
 
-	line         int // the number of the one that was read last
+	lineNumber   int // the number of the one that was read last
 	origin       decorum.Origin
-	count        endLine // of the lines that were read
+	count        exportTotals // of the lines that were read
 	states       [len(stateNames)]int
 	ended        bool
 	lastProgress time.Time
 
 	parcels     []storage.Parcel
-	notes       []noteLine
+	notes       []exportedNote
 	items, size int
 	hops        hopsThere
 }
@@ -149,7 +149,7 @@ func parseExact(text string) (decorum.URL, error) {
 }
 
 func (m *importer) readOrigin(line string) error {
-	l, err := decodeLine[originLine](line)
+	l, err := decodeExportLine[exportedOrigin](line)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (m *importer) readOrigin(line string) error {
 }
 
 func (m *importer) readURL(ctx context.Context, line string) error {
-	l, err := decodeLine[api.URL](line)
+	l, err := decodeExportLine[api.URL](line)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (m *importer) readURL(ctx context.Context, line string) error {
 }
 
 func (m *importer) readSeen(line string) error {
-	l, err := decodeLine[seenLine](line)
+	l, err := decodeExportLine[exportedSeenFingerprints](line)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (m *importer) readSeen(line string) error {
 }
 
 func (m *importer) readNote(line string) error {
-	l, err := decodeLine[noteLine](line)
+	l, err := decodeExportLine[exportedNote](line)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (m *importer) readNote(line string) error {
 }
 
 func (m *importer) readEnd(line string) error {
-	l, err := decodeLine[endLine](line)
+	l, err := decodeExportLine[exportTotals](line)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (m *importer) setNotes(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (m *importer) setNote(ctx context.Context, l *noteLine) (err error) {
+func (m *importer) setNote(ctx context.Context, l *exportedNote) (err error) {
 	var o decorum.Origin // the crawl's own
 	if l.Origin != "" {
 		if o, err = parseOrigin(l.Origin); err != nil {

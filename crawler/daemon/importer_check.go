@@ -26,7 +26,7 @@ func (m *importer) verify(ctx context.Context) error {
 }
 
 // String says how many of each there are.
-func (l endLine) String() string {
+func (l exportTotals) String() string {
 	return fmt.Sprintf("%d origins, %d URLs, %d seen, %d notes", l.Origins, l.URLs, l.Seen, l.Notes)
 }
 
@@ -48,7 +48,7 @@ func (m *importer) progress(now time.Time) {
 	}
 	if now.Sub(m.lastProgress) >= every {
 		m.lastProgress = now
-		tell(fmt.Sprintf("line %d: %v so far", m.line, m.count))
+		tell(fmt.Sprintf("line %d: %v so far", m.lineNumber, m.count))
 	}
 }
 

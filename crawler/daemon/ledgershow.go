@@ -207,7 +207,7 @@ func verdictWords(v *ledger.Verdict) string {
 		marked.NotForIndexing = false
 		return verdictWords(&marked) + ", not for indexing"
 	case v.Rule != "":
-		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.Line, v.Group, v.SHA256)
+		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.RuleLine, v.Group, v.SHA256)
 	case v.SHA256 == "":
 		return "there is no robots.txt"
 	}

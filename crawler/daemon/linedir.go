@@ -9,16 +9,16 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A lineDir is the directory of a file of lines and of the full files beside it. Its
+// A jsonlDir is the directory of a file of lines and of the full files beside it. Its
 // methods take names relative to the directory.
-type lineDir struct {
+type jsonlDir struct {
 	path string
 	root *os.Root // of a confined project; nil: the system resolves names
 }
 
-// openLineDir opens the directory of the file called name, within c.
-func openLineDir(c *confinement, name string) (lineDir, error) {
-	d := lineDir{path: filepath.Dir(name)}
+// openJSONLDir opens the directory of the file called name, within c.
+func openJSONLDir(c *confinement, name string) (jsonlDir, error) {
+	d := jsonlDir{path: filepath.Dir(name)}
 	if c == nil {
 		return d, nil
 	}
@@ -29,7 +29,7 @@ func openLineDir(c *confinement, name string) (lineDir, error) {
 
 // openFile is os.OpenFile in the directory. In a confinement it opens an existing file
 // only if it is a regular file.
-func (d lineDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (d jsonlDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if d.root == nil {
 		return os.OpenFile(filepath.Join(d.path, name), flag, perm)
 	}
@@ -52,21 +52,21 @@ func (d lineDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, er
 	return mustBeSame(f, info)
 }
 
-func (d lineDir) lstat(name string) (fs.FileInfo, error) {
+func (d jsonlDir) lstat(name string) (fs.FileInfo, error) {
 	if d.root == nil {
 		return os.Lstat(filepath.Join(d.path, name))
 	}
 	return d.root.Lstat(name)
 }
 
-func (d lineDir) rename(from, to string) error {
+func (d jsonlDir) rename(from, to string) error {
 	if d.root == nil {
 		return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
 	}
 	return d.root.Rename(from, to)
 }
 
-func (d lineDir) entries() ([]fs.DirEntry, error) {
+func (d jsonlDir) entries() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return os.ReadDir(d.path)
 	}
@@ -79,7 +79,7 @@ func (d lineDir) entries() ([]fs.DirEntry, error) {
 }
 
 // sync makes the names in the directory durable.
-func (d lineDir) sync() error {
+func (d jsonlDir) sync() error {
 	if d.root == nil {
 		return disk.SyncDir(d.path)
 	}
@@ -87,7 +87,7 @@ func (d lineDir) sync() error {
 }
 
 // close closes the directory. It may be called more than once.
-func (d lineDir) close() error {
+func (d jsonlDir) close() error {
 	if d.root == nil {
 		return nil
 	}

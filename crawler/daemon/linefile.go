@@ -14,12 +14,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A lineFile is a file of lines, which are appended. One that would grow beyond
+// A jsonlFile is a file of lines, which are appended. One that would grow beyond
 // its size gets a name with the time and its number instead, and a new one is
 // begun: see closedFiles. Its methods may be called at the same time.
-type lineFile struct {
+type jsonlFile struct {
 	name    string
-	dir     lineDir     // the directory of name
+	dir     jsonlDir    // the directory of name
 	perm    fs.FileMode // of the next file
 	max     int64       // bytes; 0: no limit. A line that is longer alone has a longer file
 	regular bool        // false: a pipe or a device, which no disk holds
@@ -33,10 +33,10 @@ type lineFile struct {
 	serial int   // the highest number of a closed file
 }
 
-// newLineFile returns a lineFile over a file that is open.
-func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFile {
-	return &lineFile{
-		name: name, dir: lineDir{path: filepath.Dir(name)}, perm: privateFile, max: limit, regular: regular, file: file,
+// newJSONLFile returns a jsonlFile over a file that is open.
+func newJSONLFile(name string, limit int64, regular bool, file *os.File) *jsonlFile {
+	return &jsonlFile{
+		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: privateFile, max: limit, regular: regular, file: file,
 		tail: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
 	}
 }
@@ -46,8 +46,8 @@ func newLineFile(name string, limit int64, regular bool, file *os.File) *lineFil
 // end. known says how much of the file is on the disk.
 func openLines(
 	c *confinement, name string, limit int64, mode fs.FileMode, known knownFile,
-) (_ *lineFile, err error) {
-	dir, err := openLineDir(c, name)
+) (_ *jsonlFile, err error) {
+	dir, err := openJSONLDir(c, name)
 	if err != nil {
 		return nil, usage("cannot open the output: %w", err)
 	}
@@ -72,7 +72,7 @@ func openLines(
 	if errors.Is(missing, fs.ErrNotExist) {
 		err = disk.SetMode(file, mode)
 	}
-	var f *lineFile
+	var f *jsonlFile
 	if err == nil {
 		f, err = openedLines(c, dir, name, limit, file, known)
 	}
@@ -85,8 +85,8 @@ func openLines(
 // openedLines is openLines for an open file: it checks that the file is writable, and
 // repairs its end.
 func openedLines(
-	c *confinement, dir lineDir, name string, limit int64, file *os.File, known knownFile,
-) (*lineFile, error) {
+	c *confinement, dir jsonlDir, name string, limit int64, file *os.File, known knownFile,
+) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func openedLines(
 	if err := c.mayContinue(name, file, info.Size()); err != nil {
 		return nil, err
 	}
-	f := newLineFile(name, limit, info.Mode().IsRegular(), file)
+	f := newJSONLFile(name, limit, info.Mode().IsRegular(), file)
 	f.dir, f.perm = dir, info.Mode().Perm()
 	if !f.regular {
 		return f, nil
@@ -107,7 +107,7 @@ func openedLines(
 }
 
 // mend makes a file that an earlier run may have left fit to be gone on with.
-func (f *lineFile) mend(known knownFile) error {
+func (f *jsonlFile) mend(known knownFile) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (f *lineFile) mend(known knownFile) error {
 	}
 	switch {
 	case !known.isKnown:
-		err = cutTornLine(f.file)
+		err = cutOrEndTornLine(f.file)
 	case int64(f.serial) > known.Serial: // a later file: the one that known describes is full and has its own name
 		known.Size = 0
 		fallthrough
@@ -138,7 +138,7 @@ func (f *lineFile) mend(known knownFile) error {
 // Write appends p, which is a line, or the rest of one of which a part was
 // written: lines are never divided between files. When it returns, p is with the
 // operating system.
-func (f *lineFile) Write(p []byte) (int, error) {
+func (f *jsonlFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.tail.Err(); err != nil {
@@ -163,16 +163,16 @@ func (f *lineFile) Write(p []byte) (int, error) {
 }
 
 // isFullFor reports whether the next n bytes belong into another file.
-func (f *lineFile) isFullFor(n int) bool {
+func (f *jsonlFile) isFullFor(n int) bool {
 	return f.max > 0 && !f.torn && f.size > 0 && f.size+int64(n) > f.max
 }
 
 // Sync returns when all that was written before is on the disk. When it has
 // failed, the file takes no more.
-func (f *lineFile) Sync() error { return f.tail.Sync() }
+func (f *jsonlFile) Sync() error { return f.tail.Sync() }
 
 // Close closes the file when all of it is on the disk.
-func (f *lineFile) Close() error {
+func (f *jsonlFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
@@ -181,10 +181,10 @@ func (f *lineFile) Close() error {
 	return errors.Join(f.tail.Close(f.file), f.dir.close())
 }
 
-// cutTornLine cuts a last line of ours without an end: a full disk or a loss of
+// cutOrEndTornLine cuts a last line of ours without an end: a full disk or a loss of
 // power may leave one. Its visit was never acked, and will be made again. The
 // end of a file that is not ours is left alone, and gets a line end.
-func cutTornLine(f *os.File) error {
+func cutOrEndTornLine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -204,18 +204,18 @@ func cutTornLine(f *os.File) error {
 	if end == info.Size() {
 		return nil
 	}
-	head := make([]byte, min(info.Size()-end, int64(len(lineHead))))
+	head := make([]byte, min(info.Size()-end, int64(len(recordPrefix))))
 	if _, err := f.ReadAt(head, end); err != nil {
 		return err
 	}
 	// Zeros are what a file system puts where the size of a file was on the
 	// disk, and its bytes were not.
-	if head[0] != 0 && !strings.HasPrefix(lineHead, string(head)) {
+	if head[0] != 0 && !strings.HasPrefix(recordPrefix, string(head)) {
 		_, err := f.WriteString("\n")
 		return err
 	}
 	return f.Truncate(end)
 }
 
-// lineHead is how every line of ours begins.
-const lineHead = `{"url":`
+// recordPrefix is how every line of ours begins.
+const recordPrefix = `{"url":`

@@ -14,7 +14,7 @@ import (
 )
 
 // wantBroken checks that a file takes no more, and will not take any later.
-func wantBroken(t *testing.T, f *lineFile) {
+func wantBroken(t *testing.T, f *jsonlFile) {
 	t.Helper()
 	if _, err := f.Write([]byte("x\n")); err == nil || passing(err) || !strings.Contains(err.Error(), "may not be on the disk") {
 		t.Errorf("Write after a failure: %v, want an error for good", err)
@@ -33,7 +33,7 @@ func TestSync(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		f := newLineFile("", 0, regular, w)
+		f := newJSONLFile("", 0, regular, w)
 		if err := f.Sync(); err != nil {
 			t.Errorf("with nothing written: %v", err)
 		}

@@ -28,11 +28,11 @@ var closedStamp = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 // closedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
 func closedFiles(name string) ([]closedFile, error) {
-	return closedFilesIn(lineDir{path: filepath.Dir(name)}, filepath.Base(name))
+	return closedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
 // closedFilesIn is closedFiles for an open directory.
-func closedFilesIn(dir lineDir, name string) ([]closedFile, error) {
+func closedFilesIn(dir jsonlDir, name string) ([]closedFile, error) {
 	entries, err := dir.entries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -62,7 +62,7 @@ func parted(name string) (stem, ending string) {
 // next closes the file, gives it its name, and begins another. Where that fails
 // half way it may be called again, and a crash leaves no more than a name that
 // the next run makes anew. The caller has f.mu.
-func (f *lineFile) next() error {
+func (f *jsonlFile) next() error {
 	if f.file != nil {
 		err := f.tail.Close(f.file) // before the name: some systems refuse it for an open file
 		f.file = nil
@@ -86,7 +86,7 @@ func (f *lineFile) next() error {
 
 // putAway gives the full file its own name, unless it has gone: an earlier try
 // may have come so far.
-func (f *lineFile) putAway(now time.Time) error {
+func (f *jsonlFile) putAway(now time.Time) error {
 	name := filepath.Base(f.name)
 	stem, ending := parted(name)
 	own := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.serial+1, ending)
@@ -102,9 +102,9 @@ func (f *lineFile) putAway(now time.Time) error {
 	return nil
 }
 
-// readLineFiles calls read for each of the files of a file of lines, oldest first.
+// readJSONLFiles calls read for each of the files of a file of lines, oldest first.
 // A file that is written to meanwhile is read as far as it goes.
-func readLineFiles(name string, read func(io.Reader) error) (err error) {
+func readJSONLFiles(name string, read func(io.Reader) error) (err error) {
 	// Opened before the others are listed, it is one of them at worst.
 	last, lastErr := os.Open(name)
 	if lastErr == nil {

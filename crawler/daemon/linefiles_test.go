@@ -83,7 +83,7 @@ func TestOutputIsDivided(t *testing.T) {
 	}
 	got := linesIn(t, name, limit)
 	var read strings.Builder
-	if err := readLineFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
+	if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if read.String() != strings.Join(got, "") {
@@ -117,7 +117,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 	}{
 		{"before the name", map[string]string{"out.jsonl": "first\n"}, "first\nsecond\nthird\n", 2},
 		{"after the name", map[string]string{full: "first\n"}, "first\nsecond\nthird\n", 2},
-		{"in the first line", map[string]string{full: "first\n", "out.jsonl": lineHead}, "first\nsecond\nthird\n", 2},
+		{"in the first line", map[string]string{full: "first\n", "out.jsonl": recordPrefix}, "first\nsecond\nthird\n", 2},
 		{"after the first line", map[string]string{full: "first\n", "out.jsonl": "x\n"}, "first\nx\nsecond\nthird\n", 3},
 		{"files of others", map[string]string{"out-1.jsonl": "theirs\n", "out-20261122T013501Z-000041.json": "theirs\n", "out.jsonl": ""}, "second\nthird\n", 1},
 	} {
@@ -138,7 +138,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var read strings.Builder
-			if err := readLineFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
+			if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
 			if got, err := closedFiles(name); err != nil || len(got) != tt.whole {

@@ -24,7 +24,7 @@ const mendLines = "restore it from a backup, or move it away to begin another (t
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
 // remains of the rest again: see disk.Rewrite.
-func (f *lineFile) mendBehind(known knownFile) error {
+func (f *jsonlFile) mendBehind(known knownFile) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -37,12 +37,12 @@ func (f *lineFile) mendBehind(known knownFile) error {
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
 			f.name, size, known.Size, mendLines)
 	case !known.unclean: // all was synced; another program wrote the rest
-		return cutTornLine(f.file)
+		return cutOrEndTornLine(f.file)
 	}
 	if err := f.checkLines(known.Size); err != nil {
 		return err
 	}
-	end, err := wholeLines(io.NewSectionReader(f.file, known.Size, size-known.Size), isOurLine)
+	end, err := wholeLines(io.NewSectionReader(f.file, known.Size, size-known.Size), isRecordLine)
 	if err != nil {
 		return err
 	}
@@ -59,20 +59,20 @@ func (f *lineFile) mendBehind(known knownFile) error {
 
 // checkLines returns an error unless the lines in the first size bytes of the file are
 // whole.
-func (f *lineFile) checkLines(size int64) error {
-	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isAnyLine)
+func (f *jsonlFile) checkLines(size int64) error {
+	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
 	if err == nil && end.size < size {
 		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, end.lines+1, mendLines)
 	}
 	return err
 }
 
-// A lineEnd is the end of the whole lines of a file.
-type lineEnd struct{ size, lines int64 }
+// A wholeLineExtent is the end of the whole lines of a file.
+type wholeLineExtent struct{ size, lines int64 }
 
 // wholeLines returns the end of the lines before the first that has no line end or that
 // is does not accept.
-func wholeLines(r io.Reader, is func(line []byte) bool) (end lineEnd, err error) {
+func wholeLines(r io.Reader, is func(line []byte) bool) (end wholeLineExtent, err error) {
 	lines := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
 	for {
@@ -100,15 +100,15 @@ func wholeLines(r io.Reader, is func(line []byte) bool) (end lineEnd, err error)
 	}
 }
 
-// isOurLine reports whether a line is one of output.
-func isOurLine(line []byte) bool {
-	return bytes.HasPrefix(line, []byte(lineHead)) && json.Valid(line)
+// isRecordLine reports whether a line is one of output.
+func isRecordLine(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(recordPrefix)) && json.Valid(line)
 }
 
-// isAnyLine reports whether a line is a line of output, or text that another program
+// isRecordOrTextLine reports whether a line is a line of output, or text that another program
 // has written.
-func isAnyLine(line []byte) bool {
-	if bytes.HasPrefix(line, []byte(lineHead)) {
+func isRecordOrTextLine(line []byte) bool {
+	if bytes.HasPrefix(line, []byte(recordPrefix)) {
 		return json.Valid(line)
 	}
 	return utf8.Valid(line) && bytes.IndexByte(line, 0) < 0
@@ -116,7 +116,7 @@ func isAnyLine(line []byte) bool {
 
 // onDisk returns how much of the file is on the disk; false if the output is not a
 // regular file.
-func (f *lineFile) onDisk() (serial, size int64, ok bool) {
+func (f *jsonlFile) onDisk() (serial, size int64, ok bool) {
 	if f == nil || !f.regular {
 		return 0, 0, false
 	}

@@ -32,8 +32,8 @@ func (p *prospect) writeLines(out *output) error {
 // writeTable writes the forecast for people.
 func (p *prospect) writeTable(w io.Writer) error {
 	var s sheet
-	s.line("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", clock(p.At))
-	s.line("")
+	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", clock(p.At))
+	s.writeLine("")
 	s.table(func(row func(...any)) {
 		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
 		cells := func(all ...any) {
@@ -49,22 +49,22 @@ func (p *prospect) writeTable(w io.Writer) error {
 		p.row(cells, "all", "", "", "")
 	})
 	if more := len(p.hosts) - outlookRows; more > 0 {
-		s.line("… and %d hosts more: --output names them all", more)
+		s.writeLine("… and %d hosts more: --output names them all", more)
 	}
-	s.line("")
-	s.line("It would end after %s: %s.", about(time.Duration(p.Duration)), p.Ends)
+	s.writeLine("")
+	s.writeLine("It would end after %s: %s.", about(time.Duration(p.Duration)), p.Ends)
 	for _, h := range p.hosts {
 		if h.Left > 0 && h.Why != "" {
-			s.line("%s: %d %s left, because %s", h.Host, h.Left, plural(int(h.Left)), plain(h.Why))
+			s.writeLine("%s: %d %s left, because %s", h.Host, h.Left, plural(int(h.Left)), plain(h.Why))
 		}
 	}
-	s.line("%s", sizeText(p))
+	s.writeLine("%s", sizeText(p))
 	s.refusals("Would not be visited:", p.refusals, outlookRows)
 	s.sightings("Refused where they were found, by reason:", p.Refused)
-	s.line("")
-	s.line("Not known, and not in it:")
+	s.writeLine("")
+	s.writeLine("Not known, and not in it:")
 	for _, what := range p.Unknown {
-		s.line("  - %s", what)
+		s.writeLine("  - %s", what)
 	}
 	_, err := s.WriteTo(w)
 	return err

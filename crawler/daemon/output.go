@@ -19,7 +19,7 @@ import (
 type output struct {
 	mu     sync.Mutex
 	w      io.Writer
-	file   *lineFile // w, if it is a file
+	file   *jsonlFile // w, if it is a file
 	token  string
 	bodies bodies       // zero: bodies are not kept
 	log    *slog.Logger // nil: slog.Default
@@ -71,7 +71,7 @@ func refuseOverwrite(name string, goOn bool) error {
 // While there is no room for them it waits.
 func (o *output) Record(ctx context.Context, v *crawler.Visit) error {
 	r := newRecord(v, o.token)
-	line, err := r.line()
+	line, err := r.encodeLine()
 	if err != nil {
 		return err
 	}

@@ -12,19 +12,19 @@ import (
 )
 
 func TestTornLineIsCut(t *testing.T) {
-	long := lineHead + strings.Repeat("x", 200<<10) // longer than the blocks that are read
+	long := recordPrefix + strings.Repeat("x", 200<<10) // longer than the blocks that are read
 	for _, tt := range []struct{ name, was, want string }{
 		{"nothing", "", ""},
 		{"whole lines", "a\nb\n", "a\nb\n"},
-		{"a torn line", "a\n" + lineHead + "b", "a\n"},
-		{"a torn line alone", lineHead + "b", ""},
+		{"a torn line", "a\n" + recordPrefix + "b", "a\n"},
+		{"a torn line alone", recordPrefix + "b", ""},
 		{"hardly begun", "a\n{", "a\n"},
 		{"a line of somebody else", "notes without an end", "notes without an end\n"},
 		{"whole lines, and one of somebody else", "a\nnotes", "a\nnotes\n"},
 		{"a long torn line", "a\n" + long, "a\n"},
 		{"a long torn line alone", long, ""},
 		{"zeros of a disk that lost power", "a\n\x00\x00\x00", "a\n"},
-		{"zeros after a torn line", "a\n" + lineHead + "b\x00\x00", "a\n"},
+		{"zeros after a torn line", "a\n" + recordPrefix + "b\x00\x00", "a\n"},
 		{"after a long line", long + "\n{", long + "\n"},
 		{"an end of line at a block's edge", "a\n" + long[:64<<10], "a\n"},
 		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},
@@ -102,7 +102,7 @@ func BenchmarkRecord(b *testing.B) {
 	r := Record{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
 		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), Source: "link"}
 	for b.Loop() {
-		line, err := r.line()
+		line, err := r.encodeLine()
 		if err == nil {
 			err = o.write(b.Context(), line)
 		}

@@ -88,7 +88,7 @@ func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL
 	var line []byte
 	for {
 		var err error
-		line, err = readLine(lines, line[:0])
+		line, err = readBatchLine(lines, line[:0])
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -113,7 +113,7 @@ func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) 
 	s := &paramSurvey{only: only, wholes: newSubset[whole](), variants: newSubset[variant](), bodies: newSubset[struct{}](),
 		places: map[paramKey]*paramPlace{}, hosts: map[string]*duplicates{}}
 	for _, do := range []func(decorum.URL, outputPage, uint64){s.note, s.compare} {
-		if err := readLineFiles(name, func(r io.Reader) error { return s.read(ctx, r, do) }); err != nil {
+		if err := readJSONLFiles(name, func(r io.Reader) error { return s.read(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}

@@ -141,13 +141,13 @@ func (r *paramReport) write(w io.Writer, q reportQuery) error {
 // writeTable writes the report for people.
 func (r *paramReport) writeTable(w io.Writer, data string) error {
 	var p sheet
-	p.line("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, data)
+	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, data)
 	if r.SampleOf > 1 {
-		p.line("One in %d URLs was compared with others", r.SampleOf)
+		p.writeLine("One in %d URLs was compared with others", r.SampleOf)
 	}
-	p.line("")
+	p.writeLine("")
 	if len(r.Suggestions) == 0 {
-		p.line("No page is the same as one without a parameter of its, or with another value of it.")
+		p.writeLine("No page is the same as one without a parameter of its, or with another value of it.")
 	} else {
 		p.table(func(row func(...any)) {
 			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
@@ -155,14 +155,14 @@ func (r *paramReport) writeTable(w io.Writer, data string) error {
 				row(m.Host, m.Parameter, m.Path, m.Agree, m.Disagree, m.Drops, m.Keeps, cmp.Or(m.CleanParam, "-"))
 			}
 		})
-		p.line("")
+		p.writeLine("")
 		for _, m := range r.Suggestions {
-			p.line("%s of %s: %s and %s", m.Parameter, m.Host, m.Example[0], m.Example[1])
+			p.writeLine("%s of %s: %s and %s", m.Parameter, m.Host, m.Example[0], m.Example[1])
 		}
 	}
 	if len(r.Duplicates) > 0 {
-		p.line("")
-		p.line("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
+		p.writeLine("")
+		p.writeLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
 		p.table(func(row func(...any)) {
 			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
 			for _, d := range r.Duplicates {

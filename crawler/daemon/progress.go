@@ -56,15 +56,15 @@ func (p *progress) run(over <-chan struct{}, s *screen, drawn bool) {
 	for {
 		select {
 		case now := <-tick.C:
-			tell(p.line(context.Background(), now))
+			tell(p.statusLine(context.Background(), now))
 		case <-over:
 			return
 		}
 	}
 }
 
-// line says how the crawl stands at now.
-func (p *progress) line(ctx context.Context, now time.Time) string {
+// statusLine says how the crawl stands at now.
+func (p *progress) statusLine(ctx context.Context, now time.Time) string {
 	st := p.stats()
 	rate := p.rate(now, st.Pages)
 	var parts []string

@@ -112,9 +112,9 @@ func (r *Record) answer(v *crawler.Visit) {
 	}
 }
 
-// line returns the record as a line of JSON. Each visit makes one: it is put together by
+// encodeLine returns the record as a line of JSON. Each visit makes one: it is put together by
 // hand.
-func (r *Record) line() ([]byte, error) {
+func (r *Record) encodeLine() ([]byte, error) {
 	o := jsonline.New(1 << 10)
 	o.String("url", r.URL)
 	o.StringIfAny("method", r.Method)

@@ -19,7 +19,7 @@ import (
 // A sheet is text for people, in the making.
 type sheet struct{ bytes.Buffer }
 
-func (s *sheet) line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+func (s *sheet) writeLine(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
 
 // table writes rows in columns.
 func (s *sheet) table(rows func(row func(cells ...any))) {
@@ -38,8 +38,8 @@ func (s *sheet) table(rows func(row func(cells ...any))) {
 func (s *survey) write(ctx context.Context, w io.Writer, data string, limit int) error {
 	var p sheet
 	r := &s.totals
-	p.line("The crawl in %s at %s", data, clock(r.At))
-	p.line("")
+	p.writeLine("The crawl in %s at %s", data, clock(r.At))
+	p.writeLine("")
 	p.table(func(row func(...any)) {
 		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.Count, statesText(r.States), r.Origins))
 		for _, t := range tallyRows(&r.Tally) {
@@ -47,13 +47,13 @@ func (s *survey) write(ctx context.Context, w io.Writer, data string, limit int)
 		}
 		row("pace", shortText(r.Shortfall))
 	})
-	p.line("")
+	p.writeLine("")
 	var holds sheet
 	if err := p.hosts(ctx, s, &holds); err != nil {
 		return err
 	}
 	if more := r.Count - len(s.hosts.ranked); more > 0 {
-		p.line("… and %d hosts more: --limit 0 names them all", more)
+		p.writeLine("… and %d hosts more: --limit 0 names them all", more)
 	}
 	p.Write(holds.Bytes())
 	p.refusals("Parked:", r.Refusals, limit)
@@ -71,7 +71,7 @@ func (p *sheet) hosts(ctx context.Context, s *survey, holds *sheet) (err error) 
 			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.Least), paceText(h.Median), paceText(h.Shortfall),
 				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
-				holds.line("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
+				holds.writeLine("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
 			}
 			return nil
 		})
@@ -89,8 +89,8 @@ func (p *sheet) sightings(title string, list []frontier.Sighted) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("")
-	p.line("%s", title)
+	p.writeLine("")
+	p.writeLine("%s", title)
 	p.table(func(row func(...any)) {
 		for _, r := range list {
 			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plain(r.Why), "such as "+r.Example)
@@ -136,8 +136,8 @@ func (p *sheet) refusals(title string, rs []api.Refusal, limit int) {
 	if len(rs) == 0 {
 		return
 	}
-	p.line("")
-	p.line("%s", title)
+	p.writeLine("")
+	p.writeLine("%s", title)
 	p.table(func(row func(...any)) {
 		for i, r := range rs {
 			if i == limit && limit > 0 {
@@ -171,7 +171,7 @@ func rulePlace(r api.Refusal) string {
 func writeHost(w io.Writer, s *api.Report, limit int) error {
 	var p sheet
 	h := s.Hosts[0]
-	p.line("%s", h.Host)
+	p.writeLine("%s", h.Host)
 	p.table(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))

@@ -97,7 +97,7 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 	enc.SetEscapeHTML(false)
 	var room []byte
 	for first := true; ; first = false {
-		line, err := readLine(r, room[:0])
+		line, err := readBatchLine(r, room[:0])
 		room = line
 		if first {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
@@ -123,9 +123,9 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 	}
 }
 
-// readLine appends the next line to room, without its end. A line that is too
+// readBatchLine appends the next line to room, without its end. A line that is too
 // long is read to its end and dropped.
-func readLine(r *bufio.Reader, room []byte) ([]byte, error) {
+func readBatchLine(r *bufio.Reader, room []byte) ([]byte, error) {
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')

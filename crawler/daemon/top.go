@@ -221,8 +221,8 @@ func (v view) sheet(now time.Time) *sheet {
 	for _, p := range v.projects {
 		short = max(short, p.Shortfall)
 	}
-	s.line("decorum, %s   projects: %d   %s", clock(now), len(v.projects), shortText(short))
-	s.line("")
+	s.writeLine("decorum, %s   projects: %d   %s", clock(now), len(v.projects), shortText(short))
+	s.writeLine("")
 	s.table(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
 		for _, p := range v.projects {
@@ -237,30 +237,30 @@ func (v view) sheet(now time.Time) *sheet {
 	if v.chosen != "" {
 		v.writeChosen(s, now)
 	}
-	s.line("")
+	s.writeLine("")
 	s.brakes(v.brakes)
 	return s
 }
 
 // writeChosen writes what the chosen project does.
 func (v view) writeChosen(s *sheet, now time.Time) {
-	s.line("")
+	s.writeLine("")
 	if v.trouble != "" {
-		s.line("%s cannot be looked into: %s", v.chosen, printable(v.trouble))
+		s.writeLine("%s cannot be looked into: %s", v.chosen, printable(v.trouble))
 		return
 	}
-	s.line("%s, pages a second: %s", v.chosen, sparkline(v.samples))
-	s.line("")
+	s.writeLine("%s, pages a second: %s", v.chosen, sparkline(v.samples))
+	s.writeLine("")
 	s.table(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
 		for _, h := range v.hosts.Hosts {
 			row(h.Host, h.State, h.Queued, time.Duration(h.Declared), time.Duration(h.Configured), time.Duration(h.Median), h.LastStatus, h.Failures)
 		}
 	})
-	s.line("")
-	s.line("in hand: %d", len(v.visits))
+	s.writeLine("")
+	s.writeLine("in hand: %d", len(v.visits))
 	for _, l := range v.visits[:min(len(v.visits), topVisits)] {
-		s.line("  %5.1fs  %s", now.Sub(l.Since).Seconds(), printable(l.URL))
+		s.writeLine("  %5.1fs  %s", now.Sub(l.Since).Seconds(), printable(l.URL))
 	}
 }
 

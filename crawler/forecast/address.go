@@ -10,8 +10,8 @@ import (
 // busy stand in line, and only the first of them in the queue: a visit costs the
 // same however many wait.
 type address struct {
-	slots lanes
-	line  []*guest
+	slots   lanes
+	waiting []*guest
 }
 
 // addressOf returns what is shared at a, nil if there is no limit to it.
@@ -32,14 +32,14 @@ func (p *play) enter(g *guest, at time.Time) bool {
 	switch {
 	case a == nil:
 		return true
-	case len(a.line) > 0 && a.line[0] != g:
-		a.line = append(a.line, heap.Remove(&p.queue, g.place).(*guest))
+	case len(a.waiting) > 0 && a.waiting[0] != g:
+		a.waiting = append(a.waiting, heap.Remove(&p.queue, g.place).(*guest))
 		return false
 	case !a.slots.first().After(at):
 		return true
 	}
-	if len(a.line) == 0 {
-		a.line = append(a.line, g)
+	if len(a.waiting) == 0 {
+		a.waiting = append(a.waiting, g)
 	}
 	g.due = a.slots.first()
 	heap.Fix(&p.queue, g.place)
@@ -49,11 +49,11 @@ func (p *play) enter(g *guest, at time.Time) bool {
 // leave ends the waiting of g, and calls the next in line.
 func (p *play) leave(g *guest) {
 	a := g.address
-	if a == nil || len(a.line) == 0 || a.line[0] != g {
+	if a == nil || len(a.waiting) == 0 || a.waiting[0] != g {
 		return
 	}
-	if a.line = a.line[1:]; len(a.line) > 0 {
-		next := a.line[0]
+	if a.waiting = a.waiting[1:]; len(a.waiting) > 0 {
+		next := a.waiting[0]
 		next.due = latest(next.due, a.slots.first())
 		heap.Push(&p.queue, next)
 	}

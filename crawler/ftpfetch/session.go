@@ -32,7 +32,7 @@ type session struct {
 
 	server *ftp.ServerConn
 	addr   netip.AddrPort // of the server
-	data   *line          // nil: none was made
+	data   *limitedConn   // nil: none was made
 }
 
 // controlLimit is how many bytes of replies are read.
@@ -87,7 +87,7 @@ func (s *session) dial(_, addr string) (net.Conn, error) {
 	if err := s.ticket.Send(s.ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return s.line(conn, controlLimit, errControl), nil
+	return s.newLimitedConn(conn, controlLimit, errControl), nil
 }
 
 // dialData makes the data connection. It leads to where the control connection
@@ -105,7 +105,7 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.data = s.line(conn, s.limit+1, io.EOF) // one more shows that there is more
+	s.data = s.newLimitedConn(conn, s.limit+1, io.EOF) // one more shows that there is more
 	if s.listing {
 		s.data.reserve = func(n int) error { return s.share.Reserve(s.ctx, entryFactor*int64(n)) }
 	}
@@ -140,8 +140,8 @@ func (s *session) maxMemory() int64 {
 	return 2 * s.limit // while it grows there are two
 }
 
-// A line is a connection of a session. It gives up after so many bytes.
-type line struct {
+// A limitedConn is a connection of a session. It gives up after so many bytes.
+type limitedConn struct {
 	net.Conn
 	left int64
 	end  error // what a reader gets who wants more
@@ -149,14 +149,14 @@ type line struct {
 	reserve func(n int) error
 }
 
-// line returns a line on conn, which the end of the visit closes.
-func (s *session) line(conn net.Conn, limit int64, end error) *line {
+// newLimitedConn returns a line on conn, which the end of the visit closes.
+func (s *session) newLimitedConn(conn net.Conn, limit int64, end error) *limitedConn {
 	context.AfterFunc(s.ctx, func() { conn.Close() })
-	return &line{Conn: conn, left: limit, end: end}
+	return &limitedConn{Conn: conn, left: limit, end: end}
 }
 
 // Read implements io.Reader.
-func (l *line) Read(p []byte) (int, error) {
+func (l *limitedConn) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, l.end
 	}

@@ -15,7 +15,7 @@ func readText(in *input, s *sink) error {
 		b, whole, err := in.chunk('\n')
 		line = append(line, b[:min(len(b), maxValue-len(line))]...)
 		if whole || errors.Is(err, io.EOF) {
-			if stop := s.putLine(n, line); stop != nil {
+			if stop := s.emitLine(n, line); stop != nil {
 				return stop
 			}
 			line = line[:0]
@@ -31,8 +31,8 @@ func readText(in *input, s *sink) error {
 	}
 }
 
-// putLine hands on the n-th line.
-func (s *sink) putLine(n int, line []byte) error {
+// emitLine hands on the n-th line.
+func (s *sink) emitLine(n int, line []byte) error {
 	text := bytes.TrimSpace(line)
 	switch {
 	case len(text) == 0:

@@ -10,7 +10,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 	q := Record{Request: &Request{URL: "http://h0.test/some/page/of/usual/length.html", Kind: Page, Origin: "http://h0.test", IP: "127.0.0.1",
 		Source: "link", Referrer: "http://h0.test/some/other/page/of/usual/length.html", RequiredMS: 1000, ObservedMS: 1002, Slots: 1,
-		Robots: &Verdict{Allowed: true, Outcome: "rules", SHA256: sum(robotsOf(0)), Group: "examplebot", Rule: "allow: /some", Line: 3}}}
+		Robots: &Verdict{Allowed: true, Outcome: "rules", SHA256: sum(robotsOf(0)), Group: "examplebot", Rule: "allow: /some", RuleLine: 3}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := l.Append(&q)

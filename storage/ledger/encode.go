@@ -29,7 +29,7 @@ func (r *Record) encode() ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("ledger: %w", err)
-	case len(b) > maxLine-placeSize:
+	case len(b) > maxLineBytes-placeSize:
 		return nil, fmt.Errorf("ledger: a record of %d bytes is too long", len(b))
 	}
 	return b, nil
@@ -60,7 +60,7 @@ func (q *Request) encode() ([]byte, error) {
 		o.Time("fetched", v.Fetched)
 		o.String("group", v.Group)
 		o.StringIfAny("rule", v.Rule)
-		o.IntIfAny("line", int64(v.Line))
+		o.IntIfAny("line", int64(v.RuleLine))
 		o.BoolIfTrue("not_for_indexing", v.NotForIndexing)
 		o.Close()
 	}

@@ -41,7 +41,7 @@ func FuzzSegment(f *testing.F) {
 			t.Fatal(err)
 		}
 		end := origin()
-		err = segment{name: plainName(1), serial: 1}.eachLine(dir, func(number int, line []byte) (err error) {
+		err = segment{name: plainName(1), serial: 1}.forEachLine(dir, func(number int, line []byte) (err error) {
 			_, end, err = end.follows(line)
 			return err
 		})

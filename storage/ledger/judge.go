@@ -90,7 +90,7 @@ func (j *judge) verdict(u decorum.URL, has *Verdict) string {
 		return why
 	}
 	want := NewVerdict(rules.CheckFor(u, j.purposes), robots.Snapshot{})
-	if want.Allowed != has.Allowed || want.Rule != has.Rule || want.Line != has.Line || want.Group != has.Group ||
+	if want.Allowed != has.Allowed || want.Rule != has.Rule || want.RuleLine != has.RuleLine || want.Group != has.Group ||
 		want.NotForIndexing != has.NotForIndexing {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", has.words(), want.words())
 	}
@@ -109,7 +109,7 @@ func (v *Verdict) words() string {
 	if v.Rule == "" {
 		return s + " (no rule)"
 	}
-	return fmt.Sprintf("%s (line %d, %s, group %s)", s, v.Line, v.Rule, v.Group)
+	return fmt.Sprintf("%s (line %d, %s, group %s)", s, v.RuleLine, v.Rule, v.Group)
 }
 
 // find returns the rules that a verdict rests on, or why there are none.

@@ -34,7 +34,7 @@ func Records(dir string) iter.Seq2[*Record, error] {
 			return
 		}
 		for _, s := range all {
-			err := s.eachLine(dir, func(number int, line []byte) error {
+			err := s.forEachLine(dir, func(number int, line []byte) error {
 				r, err := decode(line)
 				if errors.Is(err, errTorn) {
 					return nil

@@ -105,13 +105,13 @@ type Refusal struct {
 
 // A Verdict is what robots.txt says to a URL, and by which line.
 type Verdict struct {
-	Allowed bool      `json:"allowed"`
-	Outcome string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
-	SHA256  string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
-	Fetched time.Time `json:"fetched"`               // when the answer came
-	Group   string    `json:"group"`                 // as robots.Rules.Group
-	Rule    string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
-	Line    int       `json:"line,omitempty"`        // of the rule, counted from 1
+	Allowed  bool      `json:"allowed"`
+	Outcome  string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
+	SHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
+	Fetched  time.Time `json:"fetched"`               // when the answer came
+	Group    string    `json:"group"`                 // as robots.Rules.Group
+	Rule     string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
+	RuleLine int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
 	// may not fetch the URL.
 	NotForIndexing bool `json:"not_for_indexing,omitempty"`
@@ -122,7 +122,7 @@ type Verdict struct {
 func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
 	return &Verdict{
 		Allowed: v.Allowed, Outcome: file.Outcome.String(), SHA256: file.SHA256, Fetched: stamp(file.Fetched),
-		Group: Brief(v.Group), Rule: Brief(v.Rule), Line: v.Line,
+		Group: Brief(v.Group), Rule: Brief(v.Rule), RuleLine: v.Line,
 		NotForIndexing: v.NotForIndexing,
 	}
 }
@@ -183,5 +183,5 @@ func Brief(s string) string {
 // stamp returns a moment as records have it: in UTC, to the microsecond.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// maxLine is how long a line may be, in bytes: that of a run with many overrides is long.
-const maxLine = 64 << 20
+// maxLineBytes is how long a line may be, in bytes: that of a run with many overrides is long.
+const maxLineBytes = 64 << 20

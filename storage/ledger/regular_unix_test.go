@@ -91,7 +91,7 @@ func TestVerifyHostileFiles(t *testing.T) {
 				}) {
 					t.Errorf("found %v; want %q of %s", report.Findings, h.finds, file)
 				}
-				if cost := after.TotalAlloc - before.TotalAlloc; cost > 8*maxLine {
+				if cost := after.TotalAlloc - before.TotalAlloc; cost > 8*maxLineBytes {
 					t.Errorf("%d MB were allocated", cost>>20)
 				}
 				for _, err := range Records(dir) { // does not wait, either

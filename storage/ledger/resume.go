@@ -126,7 +126,7 @@ func (l *Ledger) after(s segment) (*Recovery, error) {
 // startAfter finds the end of what stands before the last segment: that segment
 // says it, if it has a record.
 func (l *Ledger) startAfter(all []segment) error {
-	err := all[len(all)-1].eachLine(l.cfg.Dir, func(_ int, line []byte) error {
+	err := all[len(all)-1].forEachLine(l.cfg.Dir, func(_ int, line []byte) error {
 		r, err := decode(line)
 		if err != nil || r.Segment == nil || len(r.Segment.Chain) != hashSize {
 			return nil
@@ -191,7 +191,7 @@ var errCut = errors.New("the rest is cut")
 func (l *Ledger) scan(s segment, onDisk int64) (t tail, err error) {
 	var bad error // what is wrong with the last line
 	first := s.serial > 1 && s.packed && l.end.n == 0
-	err = s.eachLine(l.cfg.Dir, func(number int, line []byte) error {
+	err = s.forEachLine(l.cfg.Dir, func(number int, line []byte) error {
 		if bad != nil {
 			return bad
 		}

@@ -26,7 +26,7 @@ type segment struct {
 	name   string // without its directory
 	serial int
 	packed bool
-	sum    hash.Hash // nil, or of the file's bytes that eachLine has read
+	sum    hash.Hash // nil, or of the file's bytes that forEachLine has read
 }
 
 var segmentName = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
@@ -106,11 +106,11 @@ type unpacked struct {
 func (u unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.file.Close()) }
 
 // errLong is of a line that no ledger has.
-var errLong = fmt.Errorf("is longer than %d bytes", maxLine)
+var errLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)
 
-// eachLine calls yield for each line of a segment, with its number and its line
+// forEachLine calls yield for each line of a segment, with its number and its line
 // end if it has one, until it returns an error. Its slice is good for that call.
-func (s segment) eachLine(dir string, yield func(number int, line []byte) error) (err error) {
+func (s segment) forEachLine(dir string, yield func(number int, line []byte) error) (err error) {
 	in, err := s.open(dir)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s segment) eachLine(dir string, yield func(number int, line []byte) error)
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	for long := []byte(nil); errors.Is(err, bufio.ErrBufferFull); {
-		if long = append(long, line...); len(long) > maxLine {
+		if long = append(long, line...); len(long) > maxLineBytes {
 			return nil, errLong
 		}
 		if line, err = r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {

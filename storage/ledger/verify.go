@@ -174,9 +174,9 @@ func (v *verifier) segment(s *segment) {
 		v.find("is number %d, and file %d is missing", s.serial, last+1)
 	}
 	s.sum = sha256.New()
-	err := s.eachLine(v.dir, func(number int, line []byte) error {
+	err := s.forEachLine(v.dir, func(number int, line []byte) error {
 		v.at.Line = number
-		v.line(line)
+		v.checkLine(line)
 		if v.report.Stopped = v.report.More+v.report.MoreWarnings > maxMore; v.report.Stopped {
 			return errEnough
 		}
@@ -194,8 +194,8 @@ func (v *verifier) segment(s *segment) {
 	v.before = s
 }
 
-// line checks the next line.
-func (v *verifier) line(line []byte) {
+// checkLine checks the next line.
+func (v *verifier) checkLine(line []byte) {
 	v.report.Records++
 	v.report.Unsigned++
 	v.number = v.ends[0].n + 1

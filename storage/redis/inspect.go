@@ -139,8 +139,8 @@ func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInf
 	return infos[0], true, nil
 }
 
-// A line is records of one rank in one lane.
-type line struct {
+// A queueID is records of one rank in one lane.
+type queueID struct {
 	lane schedule.Lane
 	rank int64
 }
@@ -172,7 +172,7 @@ func (s *Store) URLs(ctx context.Context, o decorum.Origin, in storage.State, yi
 		if (l.lane == schedule.Resting) != (in == storage.InRest) {
 			continue
 		}
-		if more, err := s.tellLine(ctx, o, l, now, yield); err != nil || !more {
+		if more, err := s.forEachInQueue(ctx, o, l, now, yield); err != nil || !more {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (s *Store) URLs(ctx context.Context, o decorum.Origin, in storage.State, yi
 
 // lines returns which lines of an origin hold something, what is leased, and the
 // time of the server.
-func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leased []string, now int64, err error) {
+func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []queueID, leased []string, now int64, err error) {
 	err = s.ask(ctx, s.partition(o.Host()), linesScript, func(m rueidis.RedisMessage) error {
 		f := fieldsOf(m)
 		now = f.int()
@@ -193,7 +193,7 @@ func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leas
 		lines = lines[:0]
 		for _, m := range all {
 			f := fieldsOf(m)
-			lines = append(lines, line{schedule.Lane(f.int()), f.int()})
+			lines = append(lines, queueID{schedule.Lane(f.int()), f.int()})
 			if f.err != nil {
 				return f.err
 			}
@@ -205,15 +205,15 @@ func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []line, leas
 	return lines, leased, now, err
 }
 
-// tellLine tells of the records of a line. Those that make no sense are passed by.
-func (s *Store) tellLine(ctx context.Context, o decorum.Origin, l line, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+// forEachInQueue tells of the records of a line. Those that make no sense are passed by.
+func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	step := 1
 	if l.lane.Timed() {
 		step = 2
 	}
 	for from := 0; ; from += portion {
 		var all []string
-		err := s.ask(ctx, s.partition(o.Host()), lineScript, func(m rueidis.RedisMessage) (err error) {
+		err := s.ask(ctx, s.partition(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+portion-1))

@@ -50,15 +50,15 @@ func (s *Store) Muster(ctx context.Context, r Report) (m Muster, err error) {
 		return m, err
 	}
 	defer end()
-	line, _, err := s.call(ctx, s.partitions[0], true, musterScript, r.args()...)
+	reply, _, err := s.call(ctx, s.partitions[0], true, musterScript, r.args()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}
-	if line == "gone" {
+	if reply == "gone" {
 		return m, fmt.Errorf("muster: %w", ErrGone)
 	}
 	var pages, bytes, spent int
-	if _, err := fmt.Sscan(line, &m.Workers, &m.Permits, &pages, &bytes, &spent); err != nil {
+	if _, err := fmt.Sscan(reply, &m.Workers, &m.Permits, &pages, &bytes, &spent); err != nil {
 		return m, errAnswer
 	}
 	m.Pages, m.Bytes, m.Time = pages == 1, bytes == 1, spent == 1

@@ -48,7 +48,7 @@ func TestAuditRotates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := AuditConfig{MaxSize: 600, Files: 3}
 	a := openAudit(t, name, cfg)
-	line := 0
+	lines := 0
 	for i := range 40 {
 		if i == 20 { // a restart
 			if err := a.Close(); err != nil {
@@ -69,16 +69,16 @@ func TestAuditRotates(t *testing.T) {
 		if err != nil || len(text) > 800 {
 			t.Errorf("%s has %d bytes, %v", f, len(text), err)
 		}
-		line += strings.Count(string(text), "\n")
+		lines += strings.Count(string(text), "\n")
 		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", f, info.Mode(), err)
 		}
 	}
-	if line >= 40 || line < 20 {
-		t.Errorf("%d lines are kept", line)
+	if lines >= 40 || lines < 20 {
+		t.Errorf("%d lines are kept", lines)
 	}
 	for _, pages := range []int{1, 7, 1000} {
-		wantAudit(t, a, 40, int64(41-line), pages)
+		wantAudit(t, a, 40, int64(41-lines), pages)
 	}
 }
 

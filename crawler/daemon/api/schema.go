@@ -208,7 +208,7 @@ func commentsOf(src []byte) map[string]string {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.TYPE && len(g.Specs) == 1 {
 			spec := g.Specs[0].(*ast.TypeSpec)
-			about[spec.Name.Name] = oneLine(g.Doc)
+			about[spec.Name.Name] = commentText(g.Doc)
 			commentFields(about, spec)
 		}
 		return true
@@ -223,11 +223,11 @@ func commentFields(about map[string]string, spec *ast.TypeSpec) {
 	}
 	for _, f := range s.Fields.List {
 		for _, name := range f.Names {
-			about[spec.Name.Name+"."+name.Name] = strings.TrimSpace(oneLine(f.Doc) + " " + oneLine(f.Comment))
+			about[spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(f.Doc) + " " + commentText(f.Comment))
 		}
 	}
 }
 
-func oneLine(c *ast.CommentGroup) string {
+func commentText(c *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }
