@@ -88,7 +88,7 @@ func (t Ticket) Limit(usual int64) int64 {
 		return max(usual, robotsBody)
 	case t.stub != nil && t.stub.detour:
 		return robots.TDMRepLimit + 1
-	case t.Errand():
+	case t.IsPrerequisite():
 		return t.stub.crawl.Settings.MaxSitemapBody + 1
 	}
 	return usual
@@ -98,7 +98,7 @@ func (t Ticket) Limit(usual int64) int64 {
 // those of pages that are; none: all. robots.txt, sitemaps and feeds are always
 // read, and so is what has no type.
 func (t Ticket) Wants(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || t.Errand() || t.WantsFeed(contentType) {
+	if len(types) == 0 || contentType == "" || t.IsPrerequisite() || t.WantsFeed(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

@@ -120,7 +120,7 @@ func (t Ticket) Kind() string {
 	switch {
 	case t.ForRobots():
 		return ledger.RobotsTXT
-	case !t.Errand():
+	case !t.IsPrerequisite():
 		return ledger.Page
 	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
 		return ledger.TDMRep

@@ -20,26 +20,26 @@ import (
 type Ticket struct{ stub *stub }
 
 type stub struct {
-	clearance robots.Clearance
-	permit    politeness.Permit
-	crawl     *Crawler // nil: the ticket is of none, and needs no lease
-	lease     storage.Lease
-	errand    bool
-	detour    bool   // an errand to a tdmrep.json
-	etag      string // validators of the last visit to the same URL
-	modified  string
-	used      atomic.Bool
-	connected atomic.Bool                // a connection was found fit for the request
-	refused   atomic.Bool                // a brake was put on before
-	sending   atomic.Bool                // Send has let the request leave
-	marked    atomic.Bool                // that a request that is not safe is sent has been noted
-	exchange  *decorum.Exchange          // what the fetcher kept of it
-	share     *bodymem.Share             // what its body holds; nil: it is not counted
-	spool     *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
-	addr      atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
-	entered   int64                      // its number in the ledger; 0: it is not there
-	unwritten bool                       // it could not be written, and was not sent
-	lost      error                      // why, if that stops the crawl
+	clearance      robots.Clearance
+	permit         politeness.Permit
+	crawl          *Crawler // nil: the ticket is of none, and needs no lease
+	lease          storage.Lease
+	isPrerequisite bool
+	detour         bool   // an errand to a tdmrep.json
+	etag           string // validators of the last visit to the same URL
+	modified       string
+	used           atomic.Bool
+	connected      atomic.Bool                // a connection was found fit for the request
+	refused        atomic.Bool                // a brake was put on before
+	sending        atomic.Bool                // Send has let the request leave
+	marked         atomic.Bool                // that a request that is not safe is sent has been noted
+	exchange       *decorum.Exchange          // what the fetcher kept of it
+	share          *bodymem.Share             // what its body holds; nil: it is not counted
+	spool          *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
+	addr           atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
+	entered        int64                      // its number in the ledger; 0: it is not there
+	unwritten      bool                       // it could not be written, and was not sent
+	lost           error                      // why, if that stops the crawl
 }
 
 // Reasons to refuse a ticket.
@@ -70,7 +70,7 @@ func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.P
 		return t, err
 	}
 	t.stub.crawl, t.stub.lease = c, l
-	t.stub.errand, t.stub.detour = !isPage(l, cl), isDetour(l, cl)
+	t.stub.isPrerequisite, t.stub.detour = !isPage(l, cl), isDetour(l, cl)
 	condition(t, l, cl)
 	return t, nil
 }
@@ -86,9 +86,9 @@ func (t Ticket) URL() decorum.URL {
 // ForRobots reports whether the request is for a robots.txt.
 func (t Ticket) ForRobots() bool { return t.stub != nil && t.stub.clearance.ForRobots() }
 
-// Errand reports whether the answer is for the crawl itself, and not a page: a
+// IsPrerequisite reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
-func (t Ticket) Errand() bool { return t.ForRobots() || t.stub != nil && t.stub.errand }
+func (t Ticket) IsPrerequisite() bool { return t.ForRobots() || t.stub != nil && t.stub.isPrerequisite }
 
 // WantsFeed reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
@@ -107,7 +107,7 @@ func (t Ticket) Lease() storage.Lease {
 
 // Request returns how the URL is asked for; nil: by GET, as every errand is.
 func (t Ticket) Request() *storage.Request {
-	if t.stub == nil || t.Errand() {
+	if t.stub == nil || t.IsPrerequisite() {
 		return nil
 	}
 	return t.stub.lease.Request
@@ -251,7 +251,7 @@ func (t Ticket) ChargeBody(n int) {
 // Streams reports whether the answer's body, that of a sitemap, is read as a stream and
 // may be long. A Fetcher may then pass it to KeepBody and leave it out of the Response.
 func (t Ticket) Streams() bool {
-	return t.stub != nil && t.stub.crawl != nil && t.stub.errand && !t.stub.detour && !t.ForRobots()
+	return t.stub != nil && t.stub.crawl != nil && t.stub.isPrerequisite && !t.stub.detour && !t.ForRobots()
 }
 
 // KeepBody passes the answer's body to the crawl. Call it before Fetch returns the

@@ -48,9 +48,9 @@ type Visit struct {
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
 func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
 
-// Errand reports whether the visit is to a file for robots, and not to a page: a
+// IsPrerequisite reports whether the visit is to a file for robots, and not to a page: a
 // robots.txt, a sitemap or a tdmrep.json.
-func (v *Visit) Errand() bool { return !isPage(v.Lease, v.Clearance) }
+func (v *Visit) IsPrerequisite() bool { return !isPage(v.Lease, v.Clearance) }
 
 // Status returns the answer's status code, 0 if there was none.
 func (v *Visit) Status() int {

@@ -158,7 +158,7 @@ func (c *Collector) OnRequest(f colly.RequestCallback) { c.onRequest = append(c.
 // page, which calls the callbacks for requests, sends it, and leaves colly
 // waiting for Handle. The crawl's own errands go past the callbacks.
 func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	if t.Errand() || t.URL().IsZero() {
+	if t.IsPrerequisite() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
 	}
 	c.begun.Store(true)

@@ -173,7 +173,7 @@ func walk(t *testing.T, cfg collyfetch.Config, address string, asked *storage.Re
 	}
 	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
-		if v.Errand() {
+		if v.IsPrerequisite() {
 			return
 		}
 		p := passed{URL: v.URL().String(), Status: v.Status()}

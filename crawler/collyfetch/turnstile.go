@@ -66,7 +66,7 @@ func (t *turnstile) pass(req *http.Request, p *passage) (err error) {
 		}
 	}
 	cookies := t.cfg.Cookies
-	if p.ticket.Errand() {
+	if p.ticket.IsPrerequisite() {
 		cookies = nil
 	}
 	if cookies != nil {

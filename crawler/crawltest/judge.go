@@ -149,12 +149,12 @@ func (h *hearing) examine(x Exchange) {
 	for _, t := range []time.Time{x.Start, x.End} {
 		h.report.Time = max(h.report.Time, t.Sub(h.report.began))
 	}
-	errand := path == robotsPath || h.errands[x.URL]
-	h.examinePace(x, errand)
+	isRobotsFetch := path == robotsPath || h.errands[x.URL]
+	h.examinePace(x, isRobotsFetch)
 	if !identified(x.Agent, h.opts.Product) {
 		h.blame(Anonymous, x, fmt.Sprintf("%q", x.Agent))
 	}
-	if errand {
+	if isRobotsFetch {
 		if x.Conditional {
 			h.blame(RobotsIfNew, x, "")
 		}

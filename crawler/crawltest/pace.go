@@ -42,10 +42,10 @@ func pauseAfter(x Exchange) time.Duration {
 
 // examinePace asks whether the host was owed a rest, and how many requests it
 // had at a time.
-func (h *hearing) examinePace(x Exchange, errand bool) {
+func (h *hearing) examinePace(x Exchange, isRobotsFetch bool) {
 	p := &h.pace
 	p.settle(x.Start, h.tolerance)
-	declared := h.declared(x, errand)
+	declared := h.declared(x, isRobotsFetch)
 	owed := max(h.opts.MinDelay, declared)
 	h.host.Owed = max(h.host.Owed, owed)
 	allowed := 1
@@ -101,9 +101,9 @@ func (h *hearing) lost(paused, x Exchange) bool {
 
 // declared returns the Delay that the host has asked for, as far as a crawler
 // could know it before a request.
-func (h *hearing) declared(x Exchange, errand bool) time.Duration {
+func (h *hearing) declared(x Exchange, isRobotsFetch bool) time.Duration {
 	var since time.Time
-	if errand {
+	if isRobotsFetch {
 		since = h.restart(x.Start)
 	}
 	var longest time.Duration

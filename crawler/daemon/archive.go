@@ -181,7 +181,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	}
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
-	if v.Errand() {
+	if v.IsPrerequisite() {
 		source = storage.Robots // not that of the page whose turn it was
 	}
 	add("source", source.String())

@@ -14,11 +14,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An errand fetches robots.txt files, and what they allow, one after the other,
+// A politeFetcher fetches robots.txt files, and what they allow, one after the other,
 // for a command that only asks. It goes through the same gate, with the same
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
-type errand struct {
+type politeFetcher struct {
 	gate    *robots.Gate
 	fetcher crawler.Fetcher
 	policy  politeness.Policy
@@ -33,12 +33,12 @@ type acquaintance struct {
 	delay time.Duration // the longest pause that its origins ask for
 }
 
-func newErrand(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*errand, error) {
+func newPoliteFetcher(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
 	d := q.draft()
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return d.errand(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()})
+	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()})
 }
 
 // draft returns a project of what the flags of a command that fetches say.
@@ -50,8 +50,8 @@ func (q robotsCheck) draft() *draft {
 	return d
 }
 
-// errand returns an errand that fetches as the project says.
-func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
+// newPoliteFetcher returns an errand that fetches as the project says.
+func (d *draft) newPoliteFetcher(gate robots.GateConfig) (*politeFetcher, error) {
 	store := storage.NewMemory(storage.Config{})
 	bodies := bodymem.Default()
 	web, err := d.fetcher(nil, store, nil, bodies)
@@ -62,7 +62,7 @@ func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &errand{
+	return &politeFetcher{
 		gate:    robots.NewGate(gate, store),
 		fetcher: fetcher, policy: d.policy(), limits: politeness.NewLimits(politeness.LimitsConfig{}),
 		hosts: map[string]acquaintance{},
@@ -71,7 +71,7 @@ func (d *draft) errand(gate robots.GateConfig) (*errand, error) {
 
 // rules returns the rules of an origin, and fetches its robots.txt unless it
 // has already.
-func (e *errand) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+func (e *politeFetcher) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
 	if _, err := e.clear(ctx, o.RobotsURL()); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *errand) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, er
 
 // clear clears the visit to u, and fetches its robots.txt first unless it has
 // already.
-func (e *errand) clear(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+func (e *politeFetcher) clear(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
 	o := u.Origin()
 	c, err := e.gate.Check(ctx, time.Now(), u)
 	for err == nil && c.ForRobots() {
@@ -105,7 +105,7 @@ func (e *errand) clear(ctx context.Context, u decorum.URL) (robots.Clearance, er
 }
 
 // explain says what the robots.txt of an origin says of u.
-func (e *errand) explain(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+func (e *politeFetcher) explain(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
 	rules, err := e.rules(ctx, o)
 	if err != nil {
 		return robots.Explanation{}, err
@@ -117,7 +117,7 @@ func (e *errand) explain(ctx context.Context, o decorum.Origin, u decorum.URL) (
 }
 
 // body returns the robots.txt of an origin as it came.
-func (e *errand) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
+func (e *politeFetcher) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
 	if _, err := e.rules(ctx, o); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (e *errand) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
 }
 
 // fetch fetches what is at u, if its robots.txt allows it.
-func (e *errand) fetch(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+func (e *politeFetcher) fetch(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
 	c, err := e.clear(ctx, u)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (e *errand) fetch(ctx context.Context, u decorum.URL) (*decorum.Response, e
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.Lesson, err error) {
+func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (lesson robots.Lesson, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hosts[host].Due
 	if err := e.wait(ctx, host, due); err != nil {
@@ -166,7 +166,7 @@ func (e *errand) visit(ctx context.Context, c robots.Clearance) (lesson robots.L
 
 // rest has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
-func (e *errand) rest(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
+func (e *politeFetcher) rest(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
 	host := e.hosts[o.Host()]
 	if pause, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
 		host.delay = max(host.delay, pause)
@@ -183,7 +183,7 @@ func (e *errand) rest(ctx context.Context, o decorum.Origin, visit politeness.Vi
 
 // wait waits until a host is due. Nobody sits through more than the longest
 // Crawl-delay that a crawl waits for.
-func (e *errand) wait(ctx context.Context, host string, due time.Time) error {
+func (e *politeFetcher) wait(ctx context.Context, host string, due time.Time) error {
 	if longest := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > longest {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}

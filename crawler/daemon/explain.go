@@ -116,7 +116,7 @@ func (k *kept) fetchRobots(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	e, err := (&draft{Project: k.project}).errand(cfg)
+	e, err := (&draft{Project: k.project}).newPoliteFetcher(cfg)
 	if err != nil {
 		return err
 	}

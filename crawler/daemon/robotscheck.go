@@ -161,7 +161,7 @@ func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (judge,
 	if !isAddress(q.file) && q.file != "" {
 		return fileJudge(q.file, agent, dialect)
 	}
-	e, err := newErrand(q, agent, dialect)
+	e, err := newPoliteFetcher(q, agent, dialect)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (q robotsCheck) robotsBody(ctx context.Context, dialect robots.Dialect, nam
 	if err != nil {
 		return nil, err
 	}
-	e, err := newErrand(q, robots.Agent{}, dialect)
+	e, err := newPoliteFetcher(q, robots.Agent{}, dialect)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (a *app) sitemapCommand() *cobra.Command {
 
 // listSitemap prints what the sitemap of that name lists.
 func (a *app) listSitemap(ctx context.Context, q sitemapQuery, stdin io.Reader, name string) error {
-	e, err := q.errand()
+	e, err := q.newPoliteFetcher()
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func (q sitemapQuery) place(name string) (decorum.URL, error) {
 // many as sitemaps.org allows.
 const longestSitemap = 50 << 20
 
-// errand returns the errand that fetches sitemaps.
-func (q sitemapQuery) errand() (*errand, error) {
+// newPoliteFetcher returns the errand that fetches sitemaps.
+func (q sitemapQuery) newPoliteFetcher() (*politeFetcher, error) {
 	if q.limit < 0 {
 		return nil, usage("--limit: %d is less than 0", q.limit)
 	}
@@ -147,5 +147,5 @@ func (q sitemapQuery) errand() (*errand, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.errand(gate)
+	return d.newPoliteFetcher(gate)
 }

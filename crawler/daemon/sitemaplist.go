@@ -28,7 +28,7 @@ const (
 // A listing prints what sitemaps list.
 type listing struct {
 	ask    sitemapQuery
-	errand *errand
+	errand *politeFetcher
 	out    *bufio.Writer
 	lines  *json.Encoder // to out
 	errors io.Writer
@@ -66,7 +66,7 @@ type listed struct {
 	Sitemap    string    `json:"sitemap,omitempty"`
 }
 
-func newListing(q sitemapQuery, e *errand, out, errors io.Writer) *listing {
+func newListing(q sitemapQuery, e *politeFetcher, out, errors io.Writer) *listing {
 	w := bufio.NewWriterSize(out, 1<<16)
 	lines := jsonline.NewEncoder(w)
 	lines.SetEscapeHTML(false)
