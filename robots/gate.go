@@ -73,7 +73,7 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 }
 
 // judge asks the rules.
-func (g *Gate) judge(s *standing, u decorum.URL) (Clearance, error) {
+func (g *Gate) judge(s *originState, u decorum.URL) (Clearance, error) {
 	v := g.verdict(s.rules, u)
 	if !v.Allowed {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
@@ -128,7 +128,7 @@ func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) 
 }
 
 // lately returns how an origin last stood, however long ago.
-func (g *Gate) lately(ctx context.Context, o decorum.Origin) (*standing, error) {
+func (g *Gate) lately(ctx context.Context, o decorum.Origin) (*originState, error) {
 	if s := g.memory.find(o); s != nil {
 		return s, nil
 	}
@@ -203,7 +203,7 @@ func (g *Gate) soon(now, until time.Time) time.Time {
 	return until
 }
 
-func (g *Gate) closed(s *standing, until time.Time, why string) *Closed {
+func (g *Gate) closed(s *originState, until time.Time, why string) *Closed {
 	c := &Closed{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
 	if s.hop != nil {
 		c.Hop, c.Since = s.hop.url, s.hop.Since

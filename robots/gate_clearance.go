@@ -15,8 +15,8 @@ type Clearance struct {
 	url     decorum.URL
 	origin  decorum.Origin
 	verdict Verdict
-	by      *standing // whose rules cleared the URL; nil if the visit is for a robots.txt
-	claim   uint64    // the lookup that the visit is made for; 0 if none
+	by      *originState // whose rules cleared the URL; nil if the visit is for a robots.txt
+	claim   uint64       // the lookup that the visit is made for; 0 if none
 	hop     int
 }
 

@@ -116,7 +116,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	}
 	s := g.compile(&r, g.parse(&r))
 	s.grace = now.Add(longestGrace)
-	e.standing.Store(s)
+	e.state.Store(s)
 	e.claim = claim{}
 	lesson := g.lesson(now, c.origin, e, s)
 	lesson.Hop, lesson.Recheck = got.to, recheck
@@ -137,7 +137,7 @@ func (a *answer) compare(got *classifiedResponse) Recheck {
 }
 
 // lesson says how things stand.
-func (g *Gate) lesson(now time.Time, o decorum.Origin, e *entry, s *standing) Lesson {
+func (g *Gate) lesson(now time.Time, o decorum.Origin, e *entry, s *originState) Lesson {
 	l := Lesson{Origin: o, Outcome: s.file.Outcome, Open: s.open(now)}
 	if l.Open {
 		return l

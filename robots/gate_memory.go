@@ -21,7 +21,7 @@ type memory struct {
 // loaded by anybody; all else, and any reading or writing of the origin's note
 // after which the standing changes, is done with mu held.
 type entry struct {
-	standing atomic.Pointer[standing] // nil: the notes have not been read
+	state atomic.Pointer[originState] // nil: the notes have not been read
 
 	mu    sync.Mutex
 	claim claim
@@ -39,14 +39,14 @@ type claim struct {
 func (c claim) runs(now time.Time) bool { return c.id != 0 && now.Before(c.until) }
 
 // find returns the origin's standing, nil if it is not in memory.
-func (m *memory) find(o decorum.Origin) *standing {
+func (m *memory) find(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
 	if e == nil {
 		return nil
 	}
-	return e.standing.Load()
+	return e.state.Load()
 }
 
 // lock returns the origin's entry, locked.

@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A standing is what a record means to one Gate: the rules compiled for its
+// An originState is what a record means to one Gate: the rules compiled for its
 // agent, the body left behind. But for served it is immutable.
-type standing struct {
+type originState struct {
 	rules    *Rules // that pages were last judged by; nil if none are known
 	cleaner  *Cleaner
 	file     Snapshot
@@ -31,15 +31,15 @@ type standing struct {
 const longestGrace = day
 
 // open reports whether the rules decide now. A nil standing is not open.
-func (s *standing) open(now time.Time) bool {
+func (s *originState) open(now time.Time) bool {
 	return s != nil && !s.closed && (now.Before(s.until) || now.Before(s.grace) && !s.served.Load())
 }
 
 // current returns the origin's standing, and reads the note if memory has none,
 // or it is too old or waits for a hop: another Gate may have learnt more. The
 // lock of e is held.
-func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *entry) (*standing, error) {
-	s := e.standing.Load()
+func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *entry) (*originState, error) {
+	s := e.state.Load()
 	if s != nil && (e.claim.runs(now) || s.hop == nil && now.Before(s.until) || s.open(now)) {
 		return s, nil
 	}
@@ -51,7 +51,7 @@ func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *
 	if r.Asked.Sub(now) > setBack {
 		s.until = now
 	}
-	e.standing.Store(s)
+	e.state.Store(s)
 	return s, nil
 }
 
@@ -60,8 +60,8 @@ func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *
 const setBack = time.Hour
 
 // compile works out what a record means. file is the one that it keeps.
-func (g *Gate) compile(r *originRecord, file *File) *standing {
-	s := &standing{attempts: r.Attempts, hop: r.Hop, closed: r.Last == nil, why: "robots.txt is not known"}
+func (g *Gate) compile(r *originRecord, file *File) *originState {
+	s := &originState{attempts: r.Attempts, hop: r.Hop, closed: r.Last == nil, why: "robots.txt is not known"}
 	if a := r.Last; a != nil {
 		s.file = Snapshot{SHA256: a.SHA256, Fetched: a.Fetched, Outcome: AllowedAll}
 		s.rules = AllowAll()
@@ -90,7 +90,7 @@ func (g *Gate) compile(r *originRecord, file *File) *standing {
 
 // suffer applies an outage: pages wait (FETCH-09), until it has lasted so long
 // that the last good copy counts again, or nothing does (FETCH-13, FETCH-14).
-func (s *standing) suffer(o *outage) {
+func (s *originState) suffer(o *outage) {
 	s.closed, s.until, s.why = !o.Over, o.Retry, o.Why
 	switch {
 	case !o.Over:

@@ -176,9 +176,9 @@ func (h *hearing) blame(rule Rule, x Exchange, detail string) {
 func (h *hearing) examineRobots(x Exchange, path string, law law) {
 	age := x.Start.Sub(law.read)
 	switch {
-	case law.standing == unread:
+	case law.state == unread:
 		h.blame(RobotsLate, x, "")
-	case law.standing == closed:
+	case law.state == closed:
 		h.blame(RobotsClosed, x, "")
 	case h.opts.MaxAge >= 0 && age > h.opts.MaxAge:
 		h.blame(RobotsStale, x, "read "+seconds(age)+" before")

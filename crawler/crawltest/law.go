@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A standing is what a crawler may know of an origin's robots.txt.
-type standing uint8
+// A rulesState is what a crawler may know of an origin's robots.txt.
+type rulesState uint8
 
 const (
-	unread standing = iota // not asked for, or its redirects not followed to their end
-	closed                 // unreachable: nothing may be visited
-	open                   // its rules hold; none, if it answered 4xx
+	unread rulesState = iota // not asked for, or its redirects not followed to their end
+	closed                   // unreachable: nothing may be visited
+	open                     // its rules hold; none, if it answered 4xx
 )
 
 // A law is what binds a visitor of an origin at a moment.
 type law struct {
-	standing standing
-	rules    Robots
-	read     time.Time // when its last answer had ended
+	state rulesState
+	rules Robots
+	read  time.Time // when its last answer had ended
 }
 
 // What RFC 9309 says in numbers.
@@ -71,7 +71,7 @@ func (a archives) law(site *Site, origin string, at, restart time.Time) law {
 	case unreachable(last):
 		return a.outage(site, asked, at)
 	}
-	return law{standing: open, rules: rulesOf(site, first.Start, last), read: last.End}
+	return law{state: open, rules: rulesOf(site, first.Start, last), read: last.End}
 }
 
 // rulesOf returns the rules of a robots.txt that was asked for at a moment and
@@ -108,9 +108,9 @@ func (a archives) outage(site *Site, asked []Exchange, at time.Time) law {
 		i--
 	}
 	if at.Sub(asked[i].Start) <= longOutage {
-		return law{standing: closed}
+		return law{state: closed}
 	}
-	l := law{standing: open, read: asked[len(asked)-1].End}
+	l := law{state: open, read: asked[len(asked)-1].End}
 	for _, x := range slices.Backward(asked[:i]) {
 		if x.Status/100 == 2 {
 			l.rules = rulesOf(site, x.Start, x)

@@ -129,7 +129,7 @@ func (s *supervisor) update(r *runner) api.Reloaded {
 	}
 	byAPI := s.wishes.apiWrote(r.name, text)
 	stampOf := func(text []byte, ed *edition) string { return stampOf(text, byAPI, ed) }
-	if known := r.standing(stampOf(text, r.edition())); known != nil {
+	if known := r.unchangedReload(stampOf(text, r.edition())); known != nil {
 		return *known
 	}
 	ed, err := s.edit(r.name, text, byAPI)

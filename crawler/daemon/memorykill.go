@@ -189,7 +189,7 @@ const (
 
 // held returns the estimated memory of the project; 0 if the project is not open.
 func (r *runner) held() int64 {
-	switch state, _ := r.standingNow(); state {
+	switch state, _ := r.currentState(); state {
 	case api.Stopped, api.Failed:
 		return 0
 	}

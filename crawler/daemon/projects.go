@@ -226,7 +226,7 @@ func (s *supervisor) Ready(context.Context) error {
 // ready returns why the project does not run although it should; nil if it runs or
 // should not run.
 func (r *runner) ready() error {
-	state, why := r.standingNow()
+	state, why := r.currentState()
 	lost, short := r.lost(), r.shortage.why()
 	switch {
 	case state == api.Failed:

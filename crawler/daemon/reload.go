@@ -4,10 +4,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// standing returns what is known of the file with a stamp; nil if that is news, or
+// unchangedReload returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names
 // and which is there now.
-func (r *runner) standing(stamp string) *api.Reloaded {
+func (r *runner) unchangedReload(stamp string) *api.Reloaded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stamp != stamp || r.orders.gone || r.orders.fault != "" {

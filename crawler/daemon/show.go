@@ -43,8 +43,8 @@ func (r *runner) demand(s api.State) error {
 	return err
 }
 
-// standingNow returns what the project does, and why.
-func (r *runner) standingNow() (api.State, string) {
+// currentState returns what the project does, and why.
+func (r *runner) currentState() (api.State, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state, r.why
@@ -89,7 +89,7 @@ func (r *runner) show(ctx context.Context) api.Project {
 
 // sample takes a sample of what the project does, if it does anything.
 func (r *runner) sample(ctx context.Context, now time.Time) {
-	if state, _ := r.standingNow(); state == api.Stopped || state == api.Failed {
+	if state, _ := r.currentState(); state == api.Stopped || state == api.Failed {
 		return
 	}
 	c, err := r.vault.count(ctx)

@@ -302,7 +302,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it has stopped", func() bool { _, why := r.standingNow(); return why != "" })
+	await(t, "it has stopped", func() bool { _, why := r.currentState(); return why != "" })
 	r.is(api.Pausing, "") // its last visits go on
 	published(time.Hour, "gone", "stays")
 	r.is(api.Stopped, "its file is gone")
