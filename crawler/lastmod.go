@@ -67,9 +67,9 @@ func (r lastmodAccuracy) allowance() int {
 // claims guards the records: they are read and written by many workers.
 type claims struct{ mu sync.Mutex }
 
-// noteClaim adds to the record of an origin that a page, of which a sitemap had
+// recordLastmodClaim adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
-func (c *Crawler) noteClaim(ctx context.Context, o decorum.Origin, changed bool) error {
+func (c *Crawler) recordLastmodClaim(ctx context.Context, o decorum.Origin, changed bool) error {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
 	note, err := c.Frontier.Note(ctx, o, lastmodNote)

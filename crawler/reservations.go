@@ -134,8 +134,8 @@ func (rs *reservations) usage(u decorum.URL) robots.Signals {
 	return nil
 }
 
-// claim reports whether l may look up the file of its origin: nobody else does.
-func (rs *reservations) claim(l storage.Lease) bool {
+// claimLookup reports whether l may look up the file of its origin: nobody else does.
+func (rs *reservations) claimLookup(l storage.Lease) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.lookups == nil {
@@ -197,7 +197,7 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 		case err != nil:
 			return robots.Clearance{}, err
 		case r.holds(now): // somebody else has asked
-		case c.reservations.claim(l):
+		case c.reservations.claimLookup(l):
 			return file, nil
 		default:
 			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")

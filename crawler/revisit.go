@@ -45,7 +45,7 @@ func (c *Crawler) compare(ctx context.Context, v *Visit, changed bool) error {
 	if v.Lease.Page.Listed.IsZero() {
 		return nil
 	}
-	return c.noteClaim(ctx, v.Lease.URL.Origin(), changed)
+	return c.recordLastmodClaim(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // resting returns the ack of a page that is visited again after d.

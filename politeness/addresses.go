@@ -76,11 +76,11 @@ func (l *Limits) enter(now time.Time, w waiter, addr netip.Addr) error {
 		a = &pool{}
 		l.hosts.addresses[addr] = a
 	}
-	if a.claimOf(l) == nil && !l.cfg.Restarted.IsZero() {
+	if a.demandOf(l) == nil && !l.cfg.Restarted.IsZero() {
 		a.due = latest(a.due, l.cfg.Restarted.Add(l.cfg.IPDelay))
 	}
 	gap, slots := l.atAddress(addr)
-	a.claim(l, now, gap, slots)
+	a.setDemand(l, now, gap, slots)
 	if until, ok := a.enter(now, w); !ok {
 		return &Busy{What: "the address " + addr.String(), Until: until}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A claim is what a crawl asks for. It holds while visits are out, and until then.
-type claim struct {
+// A crawlDemand is what a crawl asks for. It holds while visits are out, and until then.
+type crawlDemand struct {
 	crawl *Limits
 	gap   time.Duration
 	slots int
@@ -15,19 +15,19 @@ type claim struct {
 	until time.Time
 }
 
-// claim notes what a crawl asks for from now on.
-func (p *pool) claim(crawl *Limits, now time.Time, gap time.Duration, slots int) {
-	c := p.claimOf(crawl)
+// setDemand notes what a crawl asks for from now on.
+func (p *pool) setDemand(crawl *Limits, now time.Time, gap time.Duration, slots int) {
+	c := p.demandOf(crawl)
 	if c == nil {
-		p.claims = append(p.claims, claim{crawl: crawl})
+		p.claims = append(p.claims, crawlDemand{crawl: crawl})
 		c = &p.claims[len(p.claims)-1]
 	}
 	c.gap, c.slots, c.until = gap, slots, latest(c.until, now)
 	p.settle(now)
 }
 
-// claimOf returns the claim of a crawl, nil if it has none.
-func (p *pool) claimOf(crawl *Limits) *claim {
+// demandOf returns the claim of a crawl, nil if it has none.
+func (p *pool) demandOf(crawl *Limits) *crawlDemand {
 	for i := range p.claims {
 		if p.claims[i].crawl == crawl {
 			return &p.claims[i]
@@ -38,7 +38,7 @@ func (p *pool) claimOf(crawl *Limits) *claim {
 
 // expect keeps the claim of a crawl that can come again at a time.
 func (p *pool) expect(crawl *Limits, at time.Time) {
-	if c := p.claimOf(crawl); c != nil {
+	if c := p.demandOf(crawl); c != nil {
 		c.until = latest(c.until, at.Add(patience))
 	}
 }
@@ -46,7 +46,7 @@ func (p *pool) expect(crawl *Limits, at time.Time) {
 // settle forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
 func (p *pool) settle(now time.Time) {
-	p.claims = slices.DeleteFunc(p.claims, func(c claim) bool { return c.out == 0 && c.until.Before(now) })
+	p.claims = slices.DeleteFunc(p.claims, func(c crawlDemand) bool { return c.out == 0 && c.until.Before(now) })
 	if len(p.claims) == 0 {
 		return
 	}

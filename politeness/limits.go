@@ -163,7 +163,7 @@ func (l *Limits) request(now time.Time, host string, wish Wish) (*grant, error) 
 	p := l.hosts.meet(now, host)
 	l.hosts.gap = max(l.hosts.gap, wish.Gap)
 	slots := cmp.Or(max(wish.Slots, 0), 1)
-	p.claim(l, now, wish.Gap, slots)
+	p.setDemand(l, now, wish.Gap, slots)
 	if p.by == l && p.due.After(now) && !p.free().After(p.due) {
 		l.pass(now, w)
 		return nil, TooEarly(p.due.Sub(now))

@@ -20,7 +20,7 @@ const longestGuess = 10 * time.Minute
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
 type pool struct {
-	claims []claim       // of the crawls that visit at the same time
+	claims []crawlDemand // of the crawls that visit at the same time
 	slots  int           // the least of theirs
 	gap    time.Duration // the longest of theirs
 	staff  bool          // nobody is called who has no worker for it: see Limits.SetWorkers
@@ -87,14 +87,14 @@ func (p *pool) awaited() bool { return len(p.places) > 0 || len(p.turns) > 0 }
 func (p *pool) take(crawl *Limits) {
 	p.out++
 	p.engage(crawl, 1)
-	if c := p.claimOf(crawl); c != nil {
+	if c := p.demandOf(crawl); c != nil {
 		c.out++
 	}
 }
 
 // give counts a visit of crawl that is over, or is not made.
 func (p *pool) give(crawl *Limits) {
-	if c := p.claimOf(crawl); c != nil && c.out > 0 {
+	if c := p.demandOf(crawl); c != nil && c.out > 0 {
 		c.out--
 		p.out--
 		p.engage(crawl, -1)
@@ -249,7 +249,7 @@ func (p *pool) drop(crawl *Limits, now time.Time) {
 			p.leave(w)
 		}
 	}
-	if c := p.claimOf(crawl); c != nil {
+	if c := p.demandOf(crawl); c != nil {
 		if c.out > 0 {
 			p.out, p.ended = p.out-c.out, latest(p.ended, now)
 			p.engage(crawl, -c.out)

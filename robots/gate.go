@@ -62,14 +62,14 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return Clearance{}, err
 	case s.open(now):
 		return g.judge(s, u)
-	case e.claim.runs(now):
-		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, e.claim.until, "robots.txt is being fetched"))
+	case e.inFlight.runs(now):
+		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, e.inFlight.until, "robots.txt is being fetched"))
 	case now.Before(s.until) && s.hop != nil:
 		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, g.soon(now, s.until), s.why))
 	case now.Before(s.until):
 		return Clearance{}, refusal(u, decorum.Unreachable, g.closed(s, s.until, s.why))
 	}
-	return g.claim(now, e, o, o.RobotsURL(), 0), nil
+	return g.clearRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
 
 // judge asks the rules.
@@ -84,11 +84,11 @@ func (g *Gate) judge(s *originState, u decorum.URL) (Clearance, error) {
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, by: s}, nil
 }
 
-// claim makes the Clearance for a visit of the origin's lookup. The lock of e
+// clearRobotsFetch makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
-func (g *Gate) claim(now time.Time, e *entry, o decorum.Origin, u decorum.URL, hop int) Clearance {
-	e.claim = claim{id: g.claims.Add(1), until: now.Add(g.cfg.Claim), hop: hop}
-	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, claim: e.claim.id, hop: hop}
+func (g *Gate) clearRobotsFetch(now time.Time, e *entry, o decorum.Origin, u decorum.URL, hop int) Clearance {
+	e.inFlight = fetchInFlight{id: g.claims.Add(1), until: now.Add(g.cfg.FetchTimeout), hop: hop}
+	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, hop: hop}
 }
 
 // Forget takes back a Clearance for a robots.txt that was not visited, or
@@ -197,7 +197,7 @@ func (g *Gate) Pace(ctx context.Context, o decorum.Origin, now time.Time) (pause
 // soon is when to ask again whether a hop has been visited: it may be in the
 // queue of a crawl that has another Gate.
 func (g *Gate) soon(now, until time.Time) time.Time {
-	if next := now.Add(g.cfg.Claim); next.Before(until) {
+	if next := now.Add(g.cfg.FetchTimeout); next.Before(until) {
 		return next
 	}
 	return until

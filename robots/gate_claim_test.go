@@ -45,7 +45,7 @@ func TestOneLookup(t *testing.T) {
 func TestClaims(t *testing.T) {
 	s := newScene(t, GateConfig{})
 	page := mustURL(t, "https://example.com/b")
-	lost := s.claim(page)
+	lost := s.wantRobotsFetch(page)
 	_, err := s.want(page, pending)
 	var closed *Closed
 	if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) || closed.Dormant {
@@ -53,12 +53,12 @@ func TestClaims(t *testing.T) {
 	}
 
 	s.now = s.now.Add(2 * time.Minute) // it ran out
-	forgotten := s.claim(page)
+	forgotten := s.wantRobotsFetch(page)
 	s.gate.Forget(lost) // no longer its to give back
 	s.want(page, pending)
 	s.gate.Forget(forgotten)
 
-	c := s.claim(page)
+	c := s.wantRobotsFetch(page)
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.learn(late, answers(404)(late.URL()))
 		if l.Open || l.Closed == nil || !l.Closed.Until.Equal(s.now.Add(2*time.Minute)) {
@@ -76,9 +76,9 @@ func TestClaims(t *testing.T) {
 // TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
 // still good.
 func TestLateAnswerCounts(t *testing.T) {
-	s := newScene(t, GateConfig{Claim: time.Minute})
+	s := newScene(t, GateConfig{FetchTimeout: time.Minute})
 	page := mustURL(t, "https://example.com/b")
-	c := s.claim(page)
+	c := s.wantRobotsFetch(page)
 	s.now = s.now.Add(time.Hour)
 	s.learn(c, answers(404)(c.URL()))
 	s.want(page, open)
@@ -128,7 +128,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	origin := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("https://h%d.test/b", i)) }
 	claims := make([]Clearance, 5)
 	for i := range claims {
-		claims[i] = s.claim(origin(i))
+		claims[i] = s.wantRobotsFetch(origin(i))
 	}
 	for i := 5; i < 200; i++ {
 		s.lookup(origin(i), answers(404))

@@ -16,7 +16,7 @@ type Clearance struct {
 	origin  decorum.Origin
 	verdict Verdict
 	by      *originState // whose rules cleared the URL; nil if the visit is for a robots.txt
-	claim   uint64       // the lookup that the visit is made for; 0 if none
+	fetchID uint64       // the lookup that the visit is made for; 0 if none
 	hop     int
 }
 
@@ -32,7 +32,7 @@ func (c Clearance) Origin() decorum.Origin { return c.origin }
 
 // ForRobots reports whether the visit is for a robots.txt: what comes back
 // goes to Gate.Learn.
-func (c Clearance) ForRobots() bool { return c.claim != 0 }
+func (c Clearance) ForRobots() bool { return c.fetchID != 0 }
 
 // Hop returns how many redirects led from the origin's robots.txt to the URL.
 func (c Clearance) Hop() int { return c.hop }

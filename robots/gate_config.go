@@ -47,9 +47,9 @@ type GateConfig struct {
 	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
 	// Russian, Chinese and Czech.
 	NotFound []string
-	// Claim is how long a lookup may take until somebody else may make it, Hop
+	// FetchTimeout is how long a lookup may take until somebody else may make it, Hop
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
-	Claim, Hop time.Duration
+	FetchTimeout, Hop time.Duration
 	// Versions is how many files of an origin are kept, the one that counts
 	// included, and VersionBytes how many bytes the others may have together. The
 	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
@@ -82,7 +82,7 @@ func (c GateConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.Outage}, {"Claim", c.Claim}, {"Hop", c.Hop},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.Outage}, {"Claim", c.FetchTimeout}, {"Hop", c.Hop},
 		{"Retry503", min(c.Retry503.First, c.Retry503.Max)}, {"Retry", min(c.Retry.First, c.Retry.Max)},
 	} {
 		if d.value < 0 {
@@ -128,7 +128,7 @@ func (c GateConfig) withDefaults() GateConfig {
 		c.NotFound = notFoundPhrases
 	}
 	c.NotFound = lower(c.NotFound)
-	c.Claim = cmp.Or(c.Claim, 2*time.Minute)
+	c.FetchTimeout = cmp.Or(c.FetchTimeout, 2*time.Minute)
 	c.Hop = cmp.Or(c.Hop, 15*time.Minute)
 	c.Origins = cmp.Or(c.Origins, 10_000)
 	c.Versions = cmp.Or(c.Versions, 20)

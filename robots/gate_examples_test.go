@@ -228,7 +228,7 @@ func (s *scene) learn(c Clearance, res *decorum.Response) Lesson {
 // lookup makes the visit that must come before one to page.
 func (s *scene) lookup(page decorum.URL, answer func(decorum.URL) *decorum.Response) Lesson {
 	s.t.Helper()
-	return s.learn(s.claim(page), answer(page.Origin().RobotsURL()))
+	return s.learn(s.wantRobotsFetch(page), answer(page.Origin().RobotsURL()))
 }
 
 // wantPause expects the pause that the origin's rules ask for; 0: none.
@@ -239,8 +239,8 @@ func (s *scene) wantPause(o decorum.Origin, want time.Duration) {
 	}
 }
 
-// claim expects that robots.txt must be visited before page.
-func (s *scene) claim(page decorum.URL) Clearance {
+// wantRobotsFetch expects that robots.txt must be visited before page.
+func (s *scene) wantRobotsFetch(page decorum.URL) Clearance {
 	s.t.Helper()
 	c, err := s.check(page)
 	if err != nil || !c.ForRobots() || c.Hop() != 0 {

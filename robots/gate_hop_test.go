@@ -114,7 +114,7 @@ func TestHopFails(t *testing.T) {
 	s.want(page, unreachable)
 	s.wantNoHop(c.URL(), page.Origin())
 	s.now = s.now.Add(time.Minute)
-	s.claim(page)
+	s.wantRobotsFetch(page)
 }
 
 // TestBlockedHop pins FETCH-05.
@@ -249,6 +249,6 @@ func TestLostHop(t *testing.T) {
 	// It is still welcome until the lookup begins again, but not beside it.
 	hop := mustURL(t, "https://b.test/r.txt")
 	s.gate.Forget(s.hop(Lesson{Origin: page.Origin(), Hop: hop}))
-	s.claim(page)
+	s.wantRobotsFetch(page)
 	s.wantNoHop(hop, page.Origin())
 }

@@ -28,10 +28,10 @@ func (g *Gate) CheckHop(ctx context.Context, now time.Time, u decorum.URL, origi
 	if err != nil {
 		return Clearance{}, err
 	}
-	if s.hop == nil || s.hop.url != u || e.claim.runs(now) && e.claim.hop != s.hop.Count {
+	if s.hop == nil || s.hop.url != u || e.inFlight.runs(now) && e.inFlight.hop != s.hop.Count {
 		return Clearance{}, refusal(u, decorum.Dropped, errUnexpected)
 	}
-	c := g.claim(now, e, origin, u, s.hop.Count)
+	c := g.clearRobotsFetch(now, e, origin, u, s.hop.Count)
 	if no == nil {
 		return c, nil
 	}
@@ -79,7 +79,7 @@ func (g *Gate) Learn(ctx context.Context, now time.Time, c Clearance, res *decor
 	}
 	e := g.memory.lock(c.origin, now)
 	defer e.mu.Unlock()
-	if e.claim.id != c.claim {
+	if e.inFlight.id != c.fetchID {
 		s, err := g.current(ctx, now, c.origin, e)
 		if err != nil {
 			return Lesson{}, err
@@ -117,7 +117,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 	s := g.compile(&r, g.parse(&r))
 	s.grace = now.Add(longestGrace)
 	e.state.Store(s)
-	e.claim = claim{}
+	e.inFlight = fetchInFlight{}
 	lesson := g.lesson(now, c.origin, e, s)
 	lesson.Hop, lesson.Recheck = got.to, recheck
 	return lesson, nil
@@ -143,8 +143,8 @@ func (g *Gate) lesson(now time.Time, o decorum.Origin, e *entry, s *originState)
 		return l
 	}
 	until, why := s.until, s.why
-	if e.claim.runs(now) {
-		until, why = e.claim.until, "robots.txt is being fetched"
+	if e.inFlight.runs(now) {
+		until, why = e.inFlight.until, "robots.txt is being fetched"
 	}
 	l.Closed = g.closed(s, until, why)
 	return l

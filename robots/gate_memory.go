@@ -23,20 +23,20 @@ type memory struct {
 type entry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read
 
-	mu    sync.Mutex
-	claim claim
-	gone  bool // evicted: look the origin up again
+	mu       sync.Mutex
+	inFlight fetchInFlight
+	gone     bool // evicted: look the origin up again
 }
 
-// A claim is the right to make the current visit of a lookup (FETCH-31). It
+// A fetchInFlight is the right to make the current visit of a lookup (FETCH-31). It
 // runs out, so that a worker that died does not close the origin for ever.
-type claim struct {
+type fetchInFlight struct {
 	id    uint64 // 0: nobody has it
 	until time.Time
 	hop   int
 }
 
-func (c claim) runs(now time.Time) bool { return c.id != 0 && now.Before(c.until) }
+func (c fetchInFlight) runs(now time.Time) bool { return c.id != 0 && now.Before(c.until) }
 
 // find returns the origin's standing, nil if it is not in memory.
 func (m *memory) find(o decorum.Origin) *originState {
@@ -89,7 +89,7 @@ func (m *memory) evict(now time.Time) {
 		if !e.mu.TryLock() {
 			continue
 		}
-		e.gone = !e.claim.runs(now)
+		e.gone = !e.inFlight.runs(now)
 		gone := e.gone
 		e.mu.Unlock()
 		if gone {
@@ -109,7 +109,7 @@ func (m *memory) release(c Clearance) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.claim.id == c.claim {
-		e.claim = claim{}
+	if e.inFlight.id == c.fetchID {
+		e.inFlight = fetchInFlight{}
 	}
 }

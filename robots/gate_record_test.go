@@ -55,7 +55,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
 	s := newScene(f, GateConfig{})
 	page := mustURL(f, "https://example.com/b")
-	c := s.claim(page)
+	c := s.wantRobotsFetch(page)
 	s.learn(c, answers(200, someRules)(c.URL()))
 	f.Add(s.notes.notes[noteAt{page.Origin(), "robots"}][notePrefix:])
 	f.Fuzz(func(t *testing.T, rest []byte) {

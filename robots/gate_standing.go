@@ -40,7 +40,7 @@ func (s *originState) open(now time.Time) bool {
 // lock of e is held.
 func (g *Gate) current(ctx context.Context, now time.Time, o decorum.Origin, e *entry) (*originState, error) {
 	s := e.state.Load()
-	if s != nil && (e.claim.runs(now) || s.hop == nil && now.Before(s.until) || s.open(now)) {
+	if s != nil && (e.inFlight.runs(now) || s.hop == nil && now.Before(s.until) || s.open(now)) {
 		return s, nil
 	}
 	r, err := g.load(ctx, o)

@@ -93,7 +93,7 @@ func TestFailuresCloseTheOrigin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, GateConfig{})
-			lesson, err := s.gate.Learn(t.Context(), s.now, s.claim(page), visit.res, visit.err)
+			lesson, err := s.gate.Learn(t.Context(), s.now, s.wantRobotsFetch(page), visit.res, visit.err)
 			if err != nil || lesson.Open || lesson.Outcome != DisallowedAll {
 				t.Errorf("Learn = %+v, %v; want it closed", lesson, err)
 			}
@@ -176,8 +176,8 @@ func TestNothingIsKnown(t *testing.T) {
 func TestForeignClearance(t *testing.T) {
 	s, other := newScene(t, GateConfig{}), newScene(t, GateConfig{})
 	page, known := mustURL(t, "https://example.com/b"), mustURL(t, "https://a.test/")
-	theirs := other.claim(page)
-	s.claim(page)
+	theirs := other.wantRobotsFetch(page)
+	s.wantRobotsFetch(page)
 	s.lookup(known, answers(404))
 	cleared, _ := s.want(known, open)
 	for name, c := range map[string]Clearance{"zero": {}, "of another gate": theirs, "of a page": cleared} {
@@ -273,7 +273,7 @@ func TestNotesFail(t *testing.T) {
 		t.Errorf("Check = %v, %v", c, err)
 	}
 	s.notes.broken = false
-	c := s.claim(page)
+	c := s.wantRobotsFetch(page)
 	s.notes.broken = true
 	if _, err := s.gate.Learn(t.Context(), s.now, c, answers(200)(page), nil); !errors.Is(err, errBroken) {
 		t.Errorf("Learn: %v", err)

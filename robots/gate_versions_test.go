@@ -142,7 +142,7 @@ func TestVersionsAfterCrash(t *testing.T) {
 			s.lookup(page, answers(200, text))
 		}
 		s.now = sceneTime.AddDate(0, 0, 3)
-		c := s.claim(page)
+		c := s.wantRobotsFetch(page)
 		lossy := &losing{notebook: s.notes, left: writes}
 		s.gate.notes = lossy
 		s.learn(c, answers(200, "A")(c.URL())) // the process knows no better than that all went well

@@ -39,7 +39,7 @@ func TestYandexFailureHolds(t *testing.T) {
 				t.Errorf("a second before %v: %v, %v", test.holds, c.URL(), err)
 			}
 			s.now = s.now.Add(time.Second)
-			s.claim(page)
+			s.wantRobotsFetch(page)
 		})
 	}
 }
@@ -52,7 +52,7 @@ func TestYandexUnsent(t *testing.T) {
 	} {
 		s := newScene(t, GateConfig{Dialect: Yandex})
 		page := mustURL(t, "https://example.com/a")
-		l, learnErr := s.gate.Learn(t.Context(), s.now, s.claim(page), nil, err)
+		l, learnErr := s.gate.Learn(t.Context(), s.now, s.wantRobotsFetch(page), nil, err)
 		if learnErr != nil || l.Open || l.Outcome != DisallowedAll {
 			t.Errorf("after %v: outcome = %v, open = %v (%v)", err, l.Outcome, l.Open, learnErr)
 		}

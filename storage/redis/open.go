@@ -37,7 +37,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		client.Close()
 		return nil, err
 	}
-	if err := s.claim(ctx); err != nil {
+	if err := s.ensureFormat(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, 
 // format is that of the keys.
 const format = "1"
 
-// claim notes format and partitions in a new store, and compares them in another.
-func (s *Store) claim(ctx context.Context) error {
+// ensureFormat notes format and partitions in a new store, and compares them in another.
+func (s *Store) ensureFormat(ctx context.Context) error {
 	key := s.opts.Prefix + ":store" // wherever partitions are: that is what is asked
 	for field, want := range map[string]string{"format": format, "partitions": fmt.Sprint(s.opts.Partitions)} {
 		var got string
