@@ -10,9 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A proof is the crawl's Ledger. It waits for no room on the disk: where there is
+// A ledgerWriter is the crawl's Ledger. It waits for no room on the disk: where there is
 // none, the run ends.
-type proof struct{ *ledger.Ledger }
+type ledgerWriter struct{ *ledger.Ledger }
 
 // openLedger opens the ledger of the crawl, whose directory is locked.
 func (c *Crawl) openLedger(o Options) error {
@@ -30,7 +30,7 @@ func (c *Crawl) openLedger(o Options) error {
 	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, OnDisk: onDisk,
 		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
-		c.proof = &proof{l}
+		c.ledger = &ledgerWriter{l}
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func ledgerOnDisk(dir string) (onDisk ledger.Extent, err error) {
 }
 
 // files returns how much of the ledger is on the disk: see bolt.Options.Files.
-func (p *proof) files() []bolt.File {
+func (p *ledgerWriter) files() []bolt.File {
 	if p == nil {
 		return nil
 	}
@@ -62,15 +62,17 @@ func (p *proof) files() []bolt.File {
 }
 
 // Append implements crawler.Ledger.
-func (p *proof) Append(_ context.Context, r *ledger.Record) (int64, error) { return p.Ledger.Append(r) }
+func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error) {
+	return p.Ledger.Append(r)
+}
 
 // KeepRobots implements crawler.Ledger.
-func (p *proof) KeepRobots(_ context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) KeepRobots(_ context.Context, hash string, body []byte) error {
 	return p.Ledger.KeepRobots(hash, body)
 }
 
 // sync returns when all that was written before is on the disk.
-func (p *proof) sync() error {
+func (p *ledgerWriter) sync() error {
 	if p == nil {
 		return nil
 	}
@@ -78,7 +80,7 @@ func (p *proof) sync() error {
 }
 
 // close ends the run of the ledger.
-func (p *proof) close() error {
+func (p *ledgerWriter) close() error {
 	if p == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ type Crawl struct {
 
 	crawler *crawler.Crawler
 	stores  []storage.Store // the gate's notes first
-	proof   *proof          // nil: none
+	ledger  *ledgerWriter   // nil: none
 	ctx     context.Context // of colly.StdlibContext
 	async   atomic.Bool     // of colly.Async
 	workers int             // as the Options say
@@ -157,8 +157,8 @@ func (c *Crawl) openStores(o Options) error {
 	if err == nil {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
-		opts.Before = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.proof.sync()) }
-		opts.Files = c.proof.files
+		opts.Before = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
+		opts.Files = c.ledger.files
 		err = c.openStore(o.Dir, "frontier.db", opts)
 	}
 	if err != nil {
@@ -192,8 +192,8 @@ func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
 		Frontier: frontier.New(c.state(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
 		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
-	if c.proof != nil {
-		c.crawler.Ledger = c.proof
+	if c.ledger != nil {
+		c.crawler.Ledger = c.ledger
 	}
 }
 
@@ -268,5 +268,5 @@ func (c *Crawl) Close() (err error) {
 	for _, s := range slices.Backward(c.stores) { // the frontier waits for the gate's notes
 		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(err, c.proof.close())
+	return errors.Join(err, c.ledger.close())
 }

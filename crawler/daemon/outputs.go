@@ -21,8 +21,8 @@ func (o *Output) fileMode() fs.FileMode {
 // Outputs are where a crawl writes its visits down.
 type outputs struct {
 	out     *output
-	archive *archive // nil: none
-	proof   *proof   // nil: none
+	archive *archive      // nil: none
+	proof   *ledgerWriter // nil: none
 }
 
 // openOutputs opens the outputs of a project. s.known says how many of their bytes are
@@ -34,7 +34,7 @@ func (a *app) openOutputs(p Project, s start) (o outputs, err error) {
 	if o.archive, err = a.openArchive(p, s.confined, s.known); err != nil {
 		return outputs{}, errors.Join(err, o.out.Close())
 	}
-	if o.proof, err = a.openProof(p, s.confined, s.known); err != nil {
+	if o.proof, err = a.openLedgerWriter(p, s.confined, s.known); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.out.Close())
 	}
 	return o, nil

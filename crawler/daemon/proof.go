@@ -10,19 +10,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A proof is the crawl's Ledger. A record is with the operating system before its
+// A ledgerWriter is the crawl's Ledger. A record is with the operating system before its
 // request is sent, and on the disk before what came of it is acked (see
 // bolt.Options.Before). While there is no room for one, all wait.
-type proof struct {
+type ledgerWriter struct {
 	ledger  *ledger.Ledger
 	log     *slog.Logger
 	paused  func(error) // see whenPossible
 	waiting sync.Mutex
 }
 
-// openProof opens the ledger of a project, nil if it has none. The project's
+// openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *app) openProof(p Project, c *confinement, known knownFiles) (*proof, error) {
+func (a *app) openLedgerWriter(p Project, c *confinement, known knownFiles) (*ledgerWriter, error) {
 	if !p.Output.Ledger {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func (a *app) openProof(p Project, c *confinement, known knownFiles) (*proof, er
 	if err != nil {
 		return nil, err
 	}
-	return &proof{ledger: l, log: a.log, paused: a.paused}, nil
+	return &ledgerWriter{ledger: l, log: a.log, paused: a.paused}, nil
 }
 
 // ledgerRun returns what the project's records are made by.
@@ -60,21 +60,21 @@ func (p *Project) ledgerRun() ledger.Run {
 }
 
 // Append implements crawler.Ledger.
-func (p *proof) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
+func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
 	err = p.whenPossible(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
 	return n, err
 }
 
 // HasRobots implements crawler.Ledger.
-func (p *proof) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
+func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
 
 // KeepRobots implements crawler.Ledger.
-func (p *proof) KeepRobots(ctx context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) KeepRobots(ctx context.Context, hash string, body []byte) error {
 	return p.whenPossible(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
 }
 
 // whenPossible writes, and while there is no room for that waits, one for all.
-func (p *proof) whenPossible(ctx context.Context, write func() error) error {
+func (p *ledgerWriter) whenPossible(ctx context.Context, write func() error) error {
 	err := write()
 	if !passing(err) {
 		return err
@@ -85,7 +85,7 @@ func (p *proof) whenPossible(ctx context.Context, write func() error) error {
 }
 
 // Sync returns when all records that were written before are on the disk.
-func (p *proof) Sync() error {
+func (p *ledgerWriter) Sync() error {
 	if p == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *proof) Sync() error {
 
 // Close ends the run in the ledger. It comes after the state has been closed, which
 // has it synced.
-func (p *proof) Close() error {
+func (p *ledgerWriter) Close() error {
 	if p == nil {
 		return nil
 	}
