@@ -138,7 +138,7 @@ func endsInNumber(host string) bool {
 func appendIPv4(b []byte, host string) ([]byte, error) {
 	var addr uint64
 	rest := strings.TrimSuffix(host, ".")
-	for room := 4; room > 0; room-- {
+	for remaining := 4; remaining > 0; remaining-- {
 		number, after, more := strings.Cut(rest, ".")
 		n, ok := parseNumber(number)
 		switch {
@@ -146,10 +146,10 @@ func appendIPv4(b []byte, host string) ([]byte, error) {
 			return b, errIPv4
 		case more:
 			addr, rest = addr<<8|n, after
-		case n >= 1<<(8*room):
+		case n >= 1<<(8*remaining):
 			return b, errIPv4
 		default:
-			addr = addr<<(8*room) | n
+			addr = addr<<(8*remaining) | n
 			ip := netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)})
 			return ip.AppendTo(b), nil
 		}

@@ -152,15 +152,15 @@ func checkImports(t *testing.T, file, pkg string, f *ast.File) {
 	}
 	for _, spec := range f.Imports {
 		to := strings.Trim(spec.Path.Value, `"`)
-		room, ours := strings.CutPrefix(to, module)
+		rel, ours := strings.CutPrefix(to, module)
 		switch {
 		case ours:
-			room = strings.TrimPrefix(room, "/")
-			if room == "" {
-				room = "."
+			rel = strings.TrimPrefix(rel, "/")
+			if rel == "" {
+				rel = "."
 			}
-			if !slices.Contains(may, room) {
-				t.Errorf("%s: package %s must not import %s", file, pkg, room)
+			if !slices.Contains(may, rel) {
+				t.Errorf("%s: package %s must not import %s", file, pkg, rel)
 			}
 		case !strings.Contains(strings.Split(to, "/")[0], "."), strings.HasPrefix(to, "golang.org/x/"):
 		case !slices.ContainsFunc(thirdParty[pkg], func(p string) bool { return strings.HasPrefix(to, p) }):

@@ -43,8 +43,8 @@ func resolveFast[T text](base URL, ref T) (u URL, ok bool) {
 
 // join returns a and b as one string. If that is short, it is the only copy.
 func join[T text](a string, b T) string {
-	var room [256]byte
-	return string(append(append(room[:0], a...), b...))
+	var buf [256]byte
+	return string(append(append(buf[:0], a...), b...))
 }
 
 // scanOrigin returns where the path begins in ref, if ref begins with a

@@ -12,8 +12,8 @@ func resolveFull(base URL, ref string) (URL, error) {
 	}
 	own := base.Origin().Scheme()
 	slashes := len(rest) - len(strings.TrimLeft(rest, `/\`))
-	var room [512]byte
-	b := room[:0]
+	var buf [512]byte
+	b := buf[:0]
 	switch {
 	case base.IsZero() && scheme == "":
 		return URL{}, errRelative

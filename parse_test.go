@@ -95,16 +95,16 @@ func TestTheSamePage(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	const origin = "https://example.com/"
-	room := decorum.MaxURL - len(origin)
+	available := decorum.MaxURL - len(origin)
 	base := mustParse(t, origin)
 	label := strings.Repeat("a", 49) + "."
 	for _, tt := range []struct {
 		name, ref, cause string // no cause: accepted
 	}{
-		{"absolute, as long as may be", origin + strings.Repeat("a", room), ""},
-		{"absolute, too long", origin + strings.Repeat("a", room+1), "longer than 64 KiB"},
-		{"relative, as long as may be", strings.Repeat("a", room), ""},
-		{"relative, too long once resolved", strings.Repeat("a", room+1), "longer than 64 KiB"},
+		{"absolute, as long as may be", origin + strings.Repeat("a", available), ""},
+		{"absolute, too long", origin + strings.Repeat("a", available+1), "longer than 64 KiB"},
+		{"relative, as long as may be", strings.Repeat("a", available), ""},
+		{"relative, too long once resolved", strings.Repeat("a", available+1), "longer than 64 KiB"},
 		{"too long once escaped", strings.Repeat(" ", decorum.MaxURL/3) + "\xff" + strings.Repeat(" é", 11000), "longer than 64 KiB"},
 		{"short once cleaned", strings.Repeat(" ", decorum.MaxURL-1) + "a", ""},
 		{"fragment, too long", "#" + strings.Repeat("a", decorum.MaxURL), "longer than 64 KiB"},

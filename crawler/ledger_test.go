@@ -195,15 +195,15 @@ func TestLedgerWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
 		c := newCrawl(t, web, memory(), "http://a.test/")
-		dir, room := t.TempDir(), time.Now().Add(time.Hour)
+		dir, writableAt := t.TempDir(), time.Now().Add(time.Hour)
 		book := newNotary(t, dir)
-		book.until = room
+		book.until = writableAt
 		c.Ledger = book
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if log := web.Log(); len(log) != 2 || log[0].Start.Before(room) {
-			t.Errorf("requests %v, want two, after %v", log, room)
+		if log := web.Log(); len(log) != 2 || log[0].Start.Before(writableAt) {
+			t.Errorf("requests %v, want two, after %v", log, writableAt)
 		}
 		if err := book.Close(); err != nil {
 			t.Fatal(err)
@@ -252,13 +252,13 @@ func TestLedgerOfUse(t *testing.T) {
 // if there is room soon. If not, the run has no end, since an end says that all its
 // requests have their answers: it is closed as one that was killed.
 func TestAnswerWithoutRoom(t *testing.T) {
-	for room, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
+	for blockedFor, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
 			c := newCrawl(t, web, memory(), "http://a.test/")
 			dir := t.TempDir()
 			book := newNotary(t, dir)
-			book.late = time.Now().Add(room)
+			book.late = time.Now().Add(blockedFor)
 			c.Ledger, c.Settings.Grace = book, time.Millisecond
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -275,7 +275,7 @@ func TestAnswerWithoutRoom(t *testing.T) {
 			records, report := verified(t, dir)
 			inLedger(t, web.Log(), records)
 			if report.Requests != 1 || report.Interrupted != interrupted {
-				t.Errorf("room after %v: %+v, want %d requests interrupted", room, *report, interrupted)
+				t.Errorf("room after %v: %+v, want %d requests interrupted", blockedFor, *report, interrupted)
 			}
 		})
 	}

@@ -15,15 +15,15 @@ import (
 func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sitemaps []storage.Entry) error {
 	host := voucher.Host()
 	for len(sitemaps) > 0 {
-		room, warned := c.quotas.room(host, c.Settings.MaxSitemaps)
-		if room == 0 {
+		remaining, warned := c.quotas.remaining(host, c.Settings.MaxSitemaps)
+		if remaining == 0 {
 			if !warned {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
 					"host", host, "limit", c.Settings.MaxSitemaps, "first", sitemaps[0].URL)
 			}
 			return nil
 		}
-		offered := sitemaps[:min(room, len(sitemaps))]
+		offered := sitemaps[:min(remaining, len(sitemaps))]
 		added, err := c.Frontier.Discover(ctx, offered...)
 		c.quotas.use(host, added)
 		if err != nil {
@@ -46,14 +46,14 @@ type quota struct {
 	limitLogged bool // that it is used up
 }
 
-// room returns how many more of most a host may have, and, if none, whether that
+// remaining returns how many more of most a host may have, and, if none, whether that
 // was said before.
-func (q *quotas) room(host string, most int) (room int, warned bool) {
+func (q *quotas) remaining(host string, most int) (remaining int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.of(host)
-	if room = max(0, most-h.used); room > 0 {
-		return room, false
+	if remaining = max(0, most-h.used); remaining > 0 {
+		return remaining, false
 	}
 	warned, h.limitLogged = h.limitLogged, true
 	return 0, warned

@@ -87,14 +87,14 @@ func (c *crowd) full(ctx context.Context, e *storage.Entry) (bool, error) {
 	if kind == 0 {
 		return false, nil
 	}
-	room := c.most - c.frontier.patterns.counted(kind)
-	if room >= c.size {
+	capacity := c.most - c.frontier.patterns.counted(kind)
+	if capacity >= c.size {
 		return false, nil // whatever of the call is new
 	}
 	if known, err := c.known(ctx, e.URL); err != nil || known {
 		return false, err
 	}
-	if c.passed[kind] >= room {
+	if c.passed[kind] >= capacity {
 		return true, nil
 	}
 	c.passed[kind]++
@@ -123,10 +123,10 @@ func (s *Scope) fullHost(u decorum.URL) error {
 	return outOfScope(u, refusalOf(FullHost, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
 }
 
-// Room returns why a link to u, which the crawl does not know, would be refused
+// CheckURLLimits returns why a link to u, which the crawl does not know, would be refused
 // for the URLs that its host has, or for the hosts that there are; nil if it would
 // not, or the store cannot tell.
-func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error) {
+func (f *Frontier) CheckURLLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
 	if f.cfg.Scope == nil || !ok {
 		return nil, nil
@@ -140,5 +140,5 @@ func (f *Frontier) Room(ctx context.Context, u decorum.URL) (refusal, err error)
 	case met && info.Seen > 0:
 		return nil, nil // the host already has URLs
 	}
-	return f.hostRoom(ctx, u)
+	return f.checkHostLimits(ctx, u)
 }

@@ -40,8 +40,8 @@ func (c *hashCache) holds(text string) bool {
 func (c *hashCache) remember(text string) {
 	shelves := c.shelves.Load()
 	for shelves == nil {
-		room := make([]shelf, c.size/len(shelf{}))
-		c.shelves.CompareAndSwap(nil, &room)
+		empty := make([]shelf, c.size/len(shelf{}))
+		c.shelves.CompareAndSwap(nil, &empty)
 		shelves = c.shelves.Load()
 	}
 	hash := maphash.String(c.seed, text)

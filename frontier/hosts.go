@@ -139,9 +139,9 @@ func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
 	return nil
 }
 
-// hostRoom returns why the crawl would refuse a link to u for its host; nil if it would
+// checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
-func (f *Frontier) hostRoom(ctx context.Context, u decorum.URL) (refusal, err error) {
+func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
 	count, err := f.store.HostCount(ctx, admission(u.Origin().Host()))
 	if err != nil {
 		return nil, err

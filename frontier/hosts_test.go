@@ -100,10 +100,10 @@ func TestMaxHosts(t *testing.T) {
 		t.Errorf("%d were refused, want 15", n)
 	}
 	u := mustURL(t, "http://new.example/")
-	if refusal, err := f.Room(t.Context(), u); err != nil || frontier.ReasonOf(refusal) != frontier.ManyHosts {
+	if refusal, err := f.CheckURLLimits(t.Context(), u); err != nil || frontier.ReasonOf(refusal) != frontier.ManyHosts {
 		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
 	}
-	if refusal, err := f.Room(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
+	if refusal, err := f.CheckURLLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
 		t.Errorf("room at a host that is known: %v (%v)", refusal, err)
 	}
 }

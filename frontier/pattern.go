@@ -119,8 +119,8 @@ var hashSeed = maphash.MakeSeed()
 // patternKey returns what stands for host and pattern in this process; 0 if no
 // other path has the pattern.
 func patternKey(host, path string) uint64 {
-	var room [256]byte
-	pattern := appendPattern(room[:0], path)
+	var buf [256]byte
+	pattern := appendPattern(buf[:0], path)
 	if string(pattern) == path {
 		return 0
 	}

@@ -11,8 +11,8 @@ import (
 func (c *ScopeConfig) trap(path string) *Refusal {
 	hasYear := digitsInRow(path, 4)
 	path, query, _ := strings.Cut(path, "?")
-	var room [DefaultMaxPathDepth]string // mostly enough, and then nothing is allocated
-	segments := appendSegments(room[:0], path)
+	var buf [DefaultMaxPathDepth]string // mostly enough, and then nothing is allocated
+	segments := appendSegments(buf[:0], path)
 	switch {
 	case len(segments) > c.MaxPathDepth:
 		return refusalOf(DeepPath, "a path of more than %d segments", c.MaxPathDepth)

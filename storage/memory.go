@@ -112,7 +112,7 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, er
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	if !m.room(entries) {
+	if !m.hasCapacity(entries) {
 		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
 	fates := make([]Fate, len(entries))
@@ -148,8 +148,8 @@ func (m *Memory) see(o *memoryOrigin, k seenKey) bool {
 	return true
 }
 
-// room reports whether the seen set has room for the new ones of the entries.
-func (m *Memory) room(entries []Entry) bool {
+// hasCapacity reports whether the seen set has room for the new ones of the entries.
+func (m *Memory) hasCapacity(entries []Entry) bool {
 	free := m.maxURLs - len(m.seen)
 	if len(entries) <= free {
 		return true

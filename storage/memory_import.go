@@ -19,7 +19,7 @@ func (m *Memory) Import(ctx context.Context, parcels []Parcel) error {
 		return err
 	}
 	defer m.mu.Unlock()
-	if !m.roomFor(parcels) {
+	if !m.hasCapacityForImport(parcels) {
 		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
 	for i := range parcels {
@@ -28,8 +28,8 @@ func (m *Memory) Import(ctx context.Context, parcels []Parcel) error {
 	return nil
 }
 
-// roomFor reports whether the seen set has room for what is new in the parcels.
-func (m *Memory) roomFor(parcels []Parcel) bool {
+// hasCapacityForImport reports whether the seen set has room for what is new in the parcels.
+func (m *Memory) hasCapacityForImport(parcels []Parcel) bool {
 	free := m.maxURLs - len(m.seen)
 	fresh := make(map[seenKey]struct{})
 	note := func(k seenKey) {

@@ -67,10 +67,10 @@ const (
 func (w web) body(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, page, hostName(host))
-	begin, room := b.Len(), pageBytes-len(tail)-b.Len()
+	begin, available := b.Len(), pageBytes-len(tail)-b.Len()
 	for i, link := range w.links(host, page) {
 		fmt.Fprintf(&b, item, i, link)
-		text := begin + room*(i+1)/linked - b.Len() - len("</p></section>\n")
+		text := begin + available*(i+1)/linked - b.Len() - len("</p></section>\n")
 		b.WriteString(strings.Repeat(filler, text/len(filler)+1)[:text])
 		b.WriteString("</p></section>\n")
 	}

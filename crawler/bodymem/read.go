@@ -37,19 +37,19 @@ func (s *Share) ReadAll(
 		return nil, false, err
 	}
 	for {
-		room := b.room()
-		if len(room) == 0 && int64(len(b.bytes)) == limit {
+		free := b.freeSpace()
+		if len(free) == 0 && int64(len(b.bytes)) == limit {
 			more, err := anyLeft(r)
 			return b.bytes, more, err
 		}
-		if len(room) == 0 {
+		if len(free) == 0 {
 			if err := b.grow(); err != nil {
 				return b.bytes, false, err
 			}
 			runtime.Gosched() // a long body takes much computation: see yielding
 			continue
 		}
-		n, err := r.Read(room)
+		n, err := r.Read(free)
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		if err == io.EOF {
 			return b.bytes, false, nil
@@ -71,8 +71,8 @@ type buffer struct {
 	reserved int64
 }
 
-// room returns the free end of the buffer; empty: the buffer must grow.
-func (b *buffer) room() []byte {
+// freeSpace returns the free end of the buffer; empty: the buffer must grow.
+func (b *buffer) freeSpace() []byte {
 	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
 }
 

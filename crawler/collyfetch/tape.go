@@ -23,11 +23,11 @@ type tape struct {
 	share *bodymem.Share  // of the visit
 	held  int64           // bytes of it that are reserved for the response
 
-	mu       sync.Mutex // guards what follows
-	exchange decorum.Exchange
-	room     int64 // bytes of the response that still fit
-	full     bool
-	stopped  bool
+	mu             sync.Mutex // guards what follows
+	exchange       decorum.Exchange
+	remainingBytes int64 // bytes of the response that still fit
+	full           bool
+	stopped        bool
 }
 
 // around is what a response may take on the wire beyond the limit of its body:
@@ -37,7 +37,7 @@ const around = 1 << 20
 // newTape returns a tape for a response with a body of at most body bytes, which count
 // in share.
 func newTape(ctx context.Context, share *bodymem.Share, body int64) *tape {
-	return &tape{ctx: ctx, share: share, room: min(body, math.MaxInt64-around) + around}
+	return &tape{ctx: ctx, share: share, remainingBytes: min(body, math.MaxInt64-around) + around}
 }
 
 func (t *tape) sends(b []byte) {
@@ -61,13 +61,13 @@ func (t *tape) unsent(n int) {
 func (t *tape) received(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if int64(len(b)) > t.room {
-		b, t.full = b[:t.room], true
+	if int64(len(b)) > t.remainingBytes {
+		b, t.full = b[:t.remainingBytes], true
 	}
 	if err := t.grow(len(b)); err != nil || t.stopped {
 		return err
 	}
-	t.room -= int64(len(b))
+	t.remainingBytes -= int64(len(b))
 	t.exchange.Response = append(t.exchange.Response, b...)
 	return nil
 }
@@ -80,7 +80,7 @@ func (t *tape) grow(n int) error {
 	if t.stopped || have+n <= full {
 		return nil
 	}
-	next := max(min(2*full, have+int(t.room)), have+n, 4<<10)
+	next := max(min(2*full, have+int(t.remainingBytes)), have+n, 4<<10)
 	t.mu.Unlock()
 	err := t.share.Reserve(t.ctx, int64(next))
 	t.mu.Lock()

@@ -290,8 +290,8 @@ func (t *turnstile) readWhole(
 	limit := t.bodyLimit(p.ticket)
 	size := promised(res, limit)
 	if size > 0 {
-		room := make([]byte, 0, min(size+bytes.MinRead, lent, limit))
-		body, truncated, err = p.share.ReadAll(ctx, r, limit, size, room)
+		buf := make([]byte, 0, min(size+bytes.MinRead, lent, limit))
+		body, truncated, err = p.share.ReadAll(ctx, r, limit, size, buf)
 		return wholeBody(body, truncated, err, res)
 	}
 	buf, ok := t.spare.Get().(*[]byte)

@@ -2,8 +2,8 @@ package daemon
 
 import "sync"
 
-// A roomWait records which files wait for room on the disk.
-type roomWait struct {
+// A diskFullState records which files wait for room on the disk.
+type diskFullState struct {
 	mu      sync.Mutex // guards the fields below
 	waiting int        // writes of outputs that wait
 	output  error      // why the last of them began to wait
@@ -12,7 +12,7 @@ type roomWait struct {
 
 // ofOutput records that a write of an output waits, or, if err is nil, that it no
 // longer waits.
-func (s *roomWait) ofOutput(err error) {
+func (s *diskFullState) ofOutput(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -25,7 +25,7 @@ func (s *roomWait) ofOutput(err error) {
 
 // ofState records that the state cannot be written, or, if err is nil, that it can be
 // written again.
-func (s *roomWait) ofState(err error) {
+func (s *diskFullState) ofState(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = err
@@ -33,7 +33,7 @@ func (s *roomWait) ofState(err error) {
 
 // why returns the error of a file that waits for room; nil if no file waits. Another
 // failure of the state is not a shortage: it makes the project fail.
-func (s *roomWait) why() error {
+func (s *diskFullState) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

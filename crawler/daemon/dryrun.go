@@ -135,7 +135,7 @@ func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
 		job: job{files: g.files, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}}
 	g.hooks.Visited, g.hooks.Passed = s.visited, s.passed
 	var err error
-	if s.rooms, err = g.furnish(p, roots); err != nil {
+	if s.crawlEngine, err = g.furnish(p, roots); err != nil {
 		return nil, err
 	}
 	s.crawler.Settings.Scout, s.crawler.Recorder = true, nil

@@ -129,7 +129,7 @@ func foreseen(t *testing.T, p Project) (*prospect, []crawltest.Exchange) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goThrough(t, s.rooms)
+	goThrough(t, s.crawlEngine)
 	f, err := s.forecast(t.Context(), p, nil, assumedPage)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func crawled(t *testing.T, p Project) []crawltest.Exchange {
 	return web.Log()
 }
 
-func goThrough(t *testing.T, r *rooms) {
+func goThrough(t *testing.T, r *crawlEngine) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.project.Limits.Duration), 1000*time.Hour))
 	defer cancel()

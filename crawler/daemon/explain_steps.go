@@ -154,7 +154,7 @@ func (q *inquiry) scoped(ctx context.Context, u decorum.URL, entry storage.Entry
 		}
 	}
 	if refusal == nil && e.State.State == stateUnknown {
-		refusal, err = frontier.New(q.store, frontier.Config{Scope: q.scope}).Room(ctx, u)
+		refusal, err = frontier.New(q.store, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
 	}
 	if refusal != nil {
 		s.In, s.Reason, s.Why = false, frontier.ReasonOf(refusal), cause(refusal)

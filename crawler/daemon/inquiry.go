@@ -31,7 +31,7 @@ type store interface {
 }
 
 // inquire returns an inquiry at the present moment.
-func (r *rooms) inquire() *inquiry {
+func (r *crawlEngine) inquire() *inquiry {
 	return &inquiry{project: r.project, store: r.files.frontier, gate: r.gate, scope: r.scope,
 		params: r.frontier.Params(), now: time.Now()}
 }

@@ -29,9 +29,9 @@ func TestEntryOf(t *testing.T) {
 func TestIntakeWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
-		room, read := make(chan struct{}), 0
+		proceed, read := make(chan struct{}), 0
 		in := newIntake(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
-			<-room // as a store does that cannot write
+			<-proceed // as a store does that cannot write
 			return len(batch), nil
 		})
 		done := make(chan error)
@@ -49,9 +49,9 @@ func TestIntakeWaitsForTheStore(t *testing.T) {
 			if want := (taken + 1) * seedBatch; read != want || in.counts.Added != taken*seedBatch {
 				t.Fatalf("%d lines are read and %d added, want %d and %d", read, in.counts.Added, want, taken*seedBatch)
 			}
-			room <- struct{}{}
+			proceed <- struct{}{}
 		}
-		room <- struct{}{} // the last is empty
+		proceed <- struct{}{} // the last is empty
 		if err := <-done; err != nil || in.result().Added != batches*seedBatch {
 			t.Errorf("%+v, %v", in.result(), err)
 		}

@@ -156,7 +156,7 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 		g.Bytes = f.habits[h.Host].bytes
 	}
 	var paces []*robots.Rules
-	room := int64(f.project.Scope.MaxPagesPerHost)
+	remaining := int64(f.project.Scope.MaxPagesPerHost)
 	for _, name := range h.Origins {
 		u, err := decorum.ParseURL(name + "/")
 		if err != nil {
@@ -170,8 +170,8 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 			paces = append(paces, rules)
 		}
 		if most := f.project.Scope.MaxPagesPerHost; most > 0 {
-			kept := min(room, o.Pages)
-			out.Left, room, o.Pages = out.Left+o.Pages-kept, room-kept, kept
+			kept := min(remaining, o.Pages)
+			out.Left, remaining, o.Pages = out.Left+o.Pages-kept, remaining-kept, kept
 		}
 		g.Origins = append(g.Origins, o)
 	}

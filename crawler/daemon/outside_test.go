@@ -103,11 +103,11 @@ func TestWarningsOfSeedsAreBounded(t *testing.T) {
 // The fields that warnings name are fields of the project file.
 func TestLimitFields(t *testing.T) {
 	for reason, field := range limitFields {
-		room, name, ok := strings.Cut(field, ".")
+		section, name, ok := strings.Cut(field, ".")
 		if !ok {
 			continue
 		}
-		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", room, name))
+		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
 		if _, err := ReadProject(file); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}

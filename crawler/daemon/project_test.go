@@ -395,16 +395,16 @@ func TestSampleIsCovered(t *testing.T) {
 	for _, field := range supported {
 		covered[field] = true
 	}
-	rooms := map[string]bool{"": true}
+	sections := map[string]bool{"": true}
 	for path := range d.at {
-		rooms[parent(path)] = true
+		sections[parent(path)] = true
 	}
 	for path := range d.at {
 		above := path
 		for above != "" && !covered[above] {
 			above = parent(above)
 		}
-		if above == "" && !rooms[path] {
+		if above == "" && !sections[path] {
 			t.Errorf("%s is not supported", path)
 		}
 	}

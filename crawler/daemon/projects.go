@@ -213,7 +213,7 @@ func (s *supervisor) Ready(context.Context) error {
 	var reasons []error
 	if short := s.shortage.why(); short != nil {
 		reasons = append(reasons,
-			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrNoRoom, short))
+			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, short))
 	}
 	for _, r := range s.all() {
 		if err := r.ready(); err != nil {
@@ -234,9 +234,9 @@ func (r *runner) ready() error {
 	case state == api.Stopped:
 		return nil
 	case short != nil:
-		return fmt.Errorf("%w: project %s waits: %w", api.ErrNoRoom, r.name, short)
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, short)
 	case lost != nil && passing(lost):
-		return fmt.Errorf("%w: project %s waits: %w", api.ErrNoRoom, r.name, lost)
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, lost)
 	case lost != nil:
 		return r.unavailable(nil)
 	}

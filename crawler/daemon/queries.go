@@ -20,7 +20,7 @@ func (s *supervisor) inquire(ctx context.Context, name string, ask func(context.
 	if err != nil {
 		return err
 	}
-	return r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error { return ask(ctx, rooms.inquire()) })
+	return r.consult(ctx, func(ctx context.Context, engine *crawlEngine, _ stores) error { return ask(ctx, engine.inquire()) })
 }
 
 // Explain says what a project makes of a URL. It makes no request.
@@ -210,17 +210,17 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err := in.takeAll(ctx, lines); err != nil {
 		return in.result(), err
 	}
-	err = r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error { return rooms.frontier.Flush(ctx) })
+	err = r.consult(ctx, func(ctx context.Context, engine *crawlEngine, _ stores) error { return engine.frontier.Flush(ctx) })
 	return in.result(), err
 }
 
 // offer queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *runner) offer(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.consult(ctx, func(ctx context.Context, rooms *rooms, _ stores) error {
-		added, err = rooms.frontier.Offer(ctx, refused, entries)
+	err = r.consult(ctx, func(ctx context.Context, engine *crawlEngine, _ stores) error {
+		added, err = engine.frontier.Offer(ctx, refused, entries)
 		if added > 0 {
-			r.stir(rooms)
+			r.stir(engine)
 		}
 		return err
 	})

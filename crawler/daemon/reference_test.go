@@ -120,7 +120,7 @@ their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+
 	for _, p := range projectFlags {
 		f.flags[p.field] = "--" + p.name
 	}
-	f.room(t, "", reflect.ValueOf(defaults))
+	f.writeStruct(t, "", reflect.ValueOf(defaults))
 }
 
 // writeOutput writes the fields of a line of output.
@@ -149,7 +149,7 @@ func writeLine(t *testing.T, w *bytes.Buffer, types map[string]typeText, path st
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if inner.PkgPath() == v.PkgPath() && isRoom(inner) {
+		if inner.PkgPath() == v.PkgPath() && isFieldStruct(inner) {
 			writeLine(t, w, types, path+name+".", inner)
 		}
 	}
@@ -210,25 +210,25 @@ type fieldWriter struct {
 	flags map[string]string // by field
 }
 
-// room writes the fields of one struct as a table, and then the structs in it.
-func (f *fieldWriter) room(t *testing.T, path string, v reflect.Value) {
+// writeStruct writes the fields of one struct as a table, and then the structs in it.
+func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	about := f.types[v.Type().Name()]
 	if path != "" {
 		doc := regexp.MustCompile(`^(An? )?`+v.Type().Name()+`\b`).ReplaceAllString(about.doc, "This")
 		fmt.Fprintf(f.w, "\n## %s\n\n%s\n", path, doc)
 	}
 	f.w.WriteString("\n| field | value | default | |\n|---|---|---|---|\n")
-	type room struct {
+	type nestedStruct struct {
 		path string
 		v    reflect.Value
 	}
-	var rooms []room
+	var nested []nestedStruct
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		name := strings.TrimPrefix(path+"."+fieldName(field), ".")
 		says := about.fields[field.Name]
-		if inner, innerPath := roomOf(v.Field(i), name); inner.IsValid() {
-			rooms = append(rooms, room{innerPath, inner})
+		if inner, innerPath := structOf(v.Field(i), name); inner.IsValid() {
+			nested = append(nested, nestedStruct{innerPath, inner})
 			says = strings.TrimSpace(says + " See [" + innerPath + "](#" + anchor(innerPath) + ").")
 		}
 		if says == "" {
@@ -240,28 +240,28 @@ func (f *fieldWriter) room(t *testing.T, path string, v reflect.Value) {
 		says = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(says, "`"+fieldName(field)+"` $1")
 		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", fieldName(field), valueKind(field.Type), defaultOf(v.Field(i)), strings.ReplaceAll(says, "|", "\\|"))
 	}
-	for _, r := range rooms {
-		f.room(t, r.path, r.v)
+	for _, r := range nested {
+		f.writeStruct(t, r.path, r.v)
 	}
 }
 
-// roomOf returns the struct that a field holds, or one of those that it holds by
+// structOf returns the struct that a field holds, or one of those that it holds by
 // name, and its path; an invalid value if the field is a single value or a list.
-func roomOf(v reflect.Value, path string) (reflect.Value, string) {
+func structOf(v reflect.Value, path string) (reflect.Value, string) {
 	if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
 		return reflect.Zero(v.Type().Elem()), path + ".NAME"
 	}
-	if v.Kind() == reflect.Pointer && isRoom(v.Type().Elem()) {
+	if v.Kind() == reflect.Pointer && isFieldStruct(v.Type().Elem()) {
 		return reflect.Value{}, "" // described where it is the field of all
 	}
-	if isRoom(v.Type()) {
+	if isFieldStruct(v.Type()) {
 		return v, path
 	}
 	return reflect.Value{}, ""
 }
 
-// isRoom reports whether values of the type are fields, and no single value.
-func isRoom(t reflect.Type) bool {
+// isFieldStruct reports whether values of the type are fields, and no single value.
+func isFieldStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
@@ -303,7 +303,7 @@ func defaultOf(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Slice && v.Len() > 0:
 		return "`" + strings.ReplaceAll(fmt.Sprint(v.Interface()), " ", ", ") + "`"
-	case v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice, v.Kind() == reflect.Map, isRoom(v.Type()):
+	case v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice, v.Kind() == reflect.Map, isFieldStruct(v.Type()):
 		return ""
 	case v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 && v.Kind() != reflect.Int64:
 		return ""

@@ -95,10 +95,10 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
 	enc := jsonline.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	var room []byte
+	var buf []byte
 	for first := true; ; first = false {
-		line, err := readBatchLine(r, room[:0])
-		room = line
+		line, err := readBatchLine(r, buf[:0])
+		buf = line
 		if first {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
@@ -125,20 +125,20 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 
 // readBatchLine appends the next line to room, without its end. A line that is too
 // long is read to its end and dropped.
-func readBatchLine(r *bufio.Reader, room []byte) ([]byte, error) {
+func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(room)+len(part) > longestQuestion {
+		if len(buf)+len(part) > longestQuestion {
 			long, part = true, nil
 		}
-		room = append(room, part...)
+		buf = append(buf, part...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err == nil && long, errors.Is(err, io.EOF) && long:
-			return room[:0], errLongQuestion
+			return buf[:0], errLongQuestion
 		}
-		return room, err
+		return buf, err
 	}
 }

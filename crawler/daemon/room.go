@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// roomCheck is how often a write is tried again that found no room.
-const roomCheck = time.Second
+// diskFullRetryInterval is how often a write is tried again that found no room.
+const diskFullRetryInterval = time.Second
 
 // passing reports whether a write can succeed once there is room on the disk. After any
 // other error (EIO, EROFS) the contents of the disk are unknown, and the run ends.
@@ -60,7 +60,7 @@ func whenPossible(ctx context.Context, log *slog.Logger, paused func(error), wri
 			paused(err)
 		}
 		select {
-		case <-time.After(roomCheck):
+		case <-time.After(diskFullRetryInterval):
 		case <-ctx.Done():
 		}
 	}

@@ -17,22 +17,22 @@ import (
 // A crowded writer takes as many bytes as it has room for.
 type crowded struct {
 	bytes.Buffer
-	mu   sync.Mutex // of room
-	room int
-	why  error
+	mu       sync.Mutex // of room
+	capacity int
+	why      error
 }
 
-func (c *crowded) makeRoom(n int) {
+func (c *crowded) addCapacity(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.room = n
+	c.capacity = n
 }
 
 func (c *crowded) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := min(c.room, len(p))
-	c.room -= n
+	n := min(c.capacity, len(p))
+	c.capacity -= n
 	c.Buffer.Write(p[:n])
 	if n < len(p) {
 		return n, &fs.PathError{Op: "write", Path: "pages.jsonl", Err: c.why}
@@ -44,10 +44,10 @@ func (c *crowded) Write(p []byte) (int, error) {
 // and the pause is said once.
 func TestOutputWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &crowded{room: 6, why: syscall.ENOSPC}
+		w := &crowded{capacity: 6, why: syscall.ENOSPC}
 		var said bytes.Buffer
 		o := &output{w: w, log: slog.New(slog.NewTextHandler(&said, nil))}
-		time.AfterFunc(time.Minute, func() { w.makeRoom(100) })
+		time.AfterFunc(time.Minute, func() { w.addCapacity(100) })
 		begin := time.Now()
 		for _, line := range []string{"one\n", "two\n", "three\n"} {
 			if err := o.write(t.Context(), []byte(line)); err != nil {
@@ -67,7 +67,7 @@ func TestOutputWaitsForRoom(t *testing.T) {
 // nothing follows a torn line.
 func TestOutputGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &crowded{room: 2, why: syscall.EFBIG}
+		w := &crowded{capacity: 2, why: syscall.EFBIG}
 		o := &output{w: w}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -75,7 +75,7 @@ func TestOutputGivesUp(t *testing.T) {
 		if err := o.write(ctx, []byte("one\n")); !errors.Is(err, syscall.EFBIG) || time.Since(begin) != time.Minute {
 			t.Errorf("error %v after %v, want what was wrong, after a minute", err, time.Since(begin))
 		}
-		w.makeRoom(100)
+		w.addCapacity(100)
 		if err := o.write(t.Context(), []byte("two\n")); err == nil || w.String() != "on" {
 			t.Errorf("error %v, wrote %q; want nothing after the torn line", err, w.String())
 		}

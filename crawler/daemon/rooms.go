@@ -54,7 +54,7 @@ type shared struct {
 }
 
 // Rooms are the house, put together for a project.
-type rooms struct {
+type crawlEngine struct {
 	files    stores
 	project  Project
 	confined *confinement // of the files that the project names
@@ -78,7 +78,7 @@ func (g ground) policy(p Project) politeness.Policy {
 
 // open puts those rooms together that need no crawl to go on, for a project that
 // has been checked: all that judges and queues URLs. budget may be nil.
-func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*rooms, error) {
+func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*crawlEngine, error) {
 	scope, err := p.scope()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 			gate.Session = g.now()
 		}
 	}
-	r := &rooms{
+	r := &crawlEngine{
 		files: g.files, project: p, confined: g.confined,
 		scope: frontier.NewScope(scope, roots), gate: robots.NewGate(gate, g.files.robots),
 		outside: &outside{log: g.log, onRefused: g.refused},
@@ -114,7 +114,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*r
 }
 
 // furnish puts all rooms together for a project that has been checked.
-func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
+func (g ground) furnish(p Project, roots []decorum.URL) (*crawlEngine, error) {
 	settings, err := p.settings()
 	if err != nil {
 		return nil, err
@@ -166,17 +166,19 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*rooms, error) {
 
 // reopen offers again what an earlier run, which may have been set otherwise, has
 // put away.
-func (r *rooms) reopen(ctx context.Context) error {
+func (r *crawlEngine) reopen(ctx context.Context) error {
 	return r.frontier.Reopen(ctx, r.crawler.StillAside)
 }
 
 // plant discovers the project's seeds.
-func (r *rooms) plant(ctx context.Context) error { return r.project.plant(ctx, r.confined, r.frontier) }
+func (r *crawlEngine) plant(ctx context.Context) error {
+	return r.project.plant(ctx, r.confined, r.frontier)
+}
 
 // takeOver makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *rooms) takeOver(ctx context.Context, dir stateDir, before *draft) error {
+func (r *crawlEngine) takeOver(ctx context.Context, dir stateDir, before *draft) error {
 	if before == nil || !before.judgesAs(r.project) {
 		if err := errors.Join(r.frontier.ReviveAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err

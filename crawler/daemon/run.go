@@ -24,7 +24,7 @@ var (
 
 // A job is one run of a crawl in the foreground: its files, and the rooms on them.
 type job struct {
-	*rooms
+	*crawlEngine
 	files  stores
 	common *commons
 	hosts  hostSet
@@ -70,7 +70,7 @@ func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *jo
 		err = j.join(p.Store.Redis, &g)
 	}
 	if err == nil {
-		j.rooms, err = g.furnish(p, roots)
+		j.crawlEngine, err = g.furnish(p, roots)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())

@@ -33,23 +33,23 @@ type runner struct {
 	records recordings
 	applied *edition // whose seeds are planted, and by which parked URLs are judged; of live alone
 
-	mu        sync.Mutex
-	changed   sync.Cond // the orders have
-	orders    orders
-	interrupt func(error) // ends the run that goes on; nil: none does
-	stirred   bool        // URLs were added to it
-	state     api.State
-	why       string
-	since     time.Time
-	stamp     string   // of the file as it was read last: see stampOf
-	followed  string   // and of the one that is followed
-	rooms     *rooms   // see consult; nil: there are none
-	roomsOf   *edition // that they are of
-	reach     reach
-	shortage  roomWait
-	renews    bool // limits of all processes that are reached are to count anew, of which these do not know yet
-	meter     meter
-	ended     chan struct{} // closed when live has returned
+	mu            sync.Mutex
+	changed       sync.Cond // the orders have
+	orders        orders
+	interrupt     func(error) // ends the run that goes on; nil: none does
+	stirred       bool        // URLs were added to it
+	state         api.State
+	why           string
+	since         time.Time
+	stamp         string       // of the file as it was read last: see stampOf
+	followed      string       // and of the one that is followed
+	engine        *crawlEngine // see consult; nil: there are none
+	engineProject *edition     // that they are of
+	reach         reach
+	shortage      diskFullState
+	renews        bool // limits of all processes that are reached are to count anew, of which these do not know yet
+	meter         meter
+	ended         chan struct{} // closed when live has returned
 }
 
 // newRunner returns a runner that has no orders yet.
@@ -279,22 +279,22 @@ func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(r.records.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	rooms, err := g.furnish(ed.project, ed.roots)
+	engine, err := g.furnish(ed.project, ed.roots)
 	if err != nil {
 		return err
 	}
-	defer rooms.leave()
-	rooms.crawler.Settings.MaxPages, rooms.crawler.Settings.MaxBytes = left.pages, left.bytes
-	r.occupy(rooms, ed)
-	r.meter.begin(rooms.crawler)
+	defer engine.leave()
+	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxBytes = left.pages, left.bytes
+	r.occupy(engine, ed)
+	r.meter.begin(engine.crawler)
 	defer r.meter.end()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer rooms.crew.begin(stop)()
-	if err := r.prepare(ctx, rooms, ed); err != nil {
+	defer engine.crew.begin(stop)()
+	if err := r.prepare(ctx, engine, ed); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
-	return rooms.crawler.Run(ctx)
+	return engine.crawler.Run(ctx)
 }
 
 // ground returns what the project's rooms stand on, while its state is open.
@@ -328,15 +328,15 @@ func (r *runner) renewed() {
 
 // prepare makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *runner) prepare(ctx context.Context, rooms *rooms, ed *edition) error {
+func (r *runner) prepare(ctx context.Context, engine *crawlEngine, ed *edition) error {
 	if r.applied == ed {
 		return nil
 	}
 	before, _ := readDraft(r.dir.path(projectFile)) // nil: not known, and so not the same
-	if err := rooms.takeOver(ctx, r.dir, before); err != nil {
+	if err := engine.takeOver(ctx, r.dir, before); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(rooms.reopen(ctx), rooms.plant(ctx)); err != nil {
+	if err := errors.Join(engine.reopen(ctx), engine.plant(ctx)); err != nil {
 		return err
 	}
 	r.applied = ed

@@ -27,7 +27,7 @@ func TestServeOnAFullDisk(t *testing.T) {
 		var err error
 		await(t, what+", the daemon is not ready for want of room", func() bool {
 			err = f.Ready(t.Context())
-			return errors.Is(err, api.ErrNoRoom)
+			return errors.Is(err, api.ErrDiskFull)
 		})
 		if p := f.project("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.Why, "no space left on device") {
 			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.Why)

@@ -56,10 +56,10 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 	await(t, "it crawls", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.rooms == nil {
+		if r.engine == nil {
 			return false
 		}
-		crawl = weak.Make(r.rooms.crawler)
+		crawl = weak.Make(r.engine.crawler)
 		return crawl.Value() != nil
 	})
 	f.do("p", api.Stop)

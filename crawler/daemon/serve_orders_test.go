@@ -65,9 +65,9 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.consult(t.Context(), func(_ context.Context, rooms *rooms, _ stores) error {
-		_, err := rooms.frontier.Discover(t.Context(), storage.Entry{URL: late})
-		r.stir(rooms)
+	if err := r.consult(t.Context(), func(_ context.Context, engine *crawlEngine, _ stores) error {
+		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
+		r.stir(engine)
 		return err
 	}); err != nil {
 		t.Error(err)

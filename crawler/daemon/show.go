@@ -107,8 +107,8 @@ func (r *runner) sample(ctx context.Context, now time.Time) {
 func (r *runner) halt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rooms != nil && r.rooms.crawler != nil {
-		r.rooms.crawler.Halt()
+	if r.engine != nil && r.engine.crawler != nil {
+		r.engine.crawler.Halt()
 	}
 }
 
@@ -116,8 +116,8 @@ func (r *runner) halt() {
 func (r *runner) visits() []api.LiveVisit {
 	r.mu.Lock()
 	var crawls *crawler.Crawler
-	if r.rooms != nil && r.interrupt != nil {
-		crawls = r.rooms.crawler
+	if r.engine != nil && r.interrupt != nil {
+		crawls = r.engine.crawler
 	}
 	r.mu.Unlock()
 	visits := []api.LiveVisit{}

@@ -41,7 +41,7 @@ type supervisor struct {
 	memoryWatch *memoryWatch
 	metrics     *metrics.Metrics
 	rosters     *rosters
-	shortage    roomWait // of robots
+	shortage    diskFullState // of robots
 	wishes      *wishes
 	hub         hub
 

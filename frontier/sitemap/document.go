@@ -178,9 +178,9 @@ func (d *document) beginField(t token) error {
 func (d *document) characters(t token) {
 	switch {
 	case d.field > 0:
-		room := maxValue - len(d.value)
-		d.value = append(d.value, t.text[:min(len(t.text), room)]...)
-		if d.void = cmp.Or(d.void, t.unusable); d.void == nil && len(t.text) > room {
+		capacity := maxValue - len(d.value)
+		d.value = append(d.value, t.text[:min(len(t.text), capacity)]...)
+		if d.void = cmp.Or(d.void, t.unusable); d.void == nil && len(t.text) > capacity {
 			d.void = ErrLimit
 		}
 	case d.within > 0 && d.within == len(d.open) && t.unusable == nil:

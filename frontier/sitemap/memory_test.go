@@ -156,8 +156,8 @@ func entry(w *bytes.Buffer, i, size int) {
 	fmt.Fprintf(w, "<url><loc>http://example.com/section/%d/page.html?x=%d&amp;y=2</loc>", i%100, i)
 	w.WriteString("<lastmod>2024-05-06T07:08:09+00:00</lastmod><changefreq>weekly</changefreq><priority>0.8</priority>")
 	const title, foot = "<image:image><image:title>%s</image:title></image:image>", "</url>\n"
-	if room := size - (w.Len() - start) - len(title) - len(foot); room > 0 {
-		text := strings.Repeat(fmt.Sprintf("%x ", i*i), room)[:room]
+	if n := size - (w.Len() - start) - len(title) - len(foot); n > 0 {
+		text := strings.Repeat(fmt.Sprintf("%x ", i*i), n)[:n]
 		fmt.Fprintf(w, title, text)
 	}
 	w.WriteString(foot)

@@ -75,8 +75,8 @@ type Object struct {
 }
 
 // New returns an object without members, with room for so many bytes. It grows.
-func New(room int) *Object {
-	return &Object{text: append(make([]byte, 0, room), '{'), open: 1}
+func New(capacity int) *Object {
+	return &Object{text: append(make([]byte, 0, capacity), '{'), open: 1}
 }
 
 // Line ends what is open, and returns it all as a line. The error is that of the first

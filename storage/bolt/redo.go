@@ -37,14 +37,14 @@ type redo struct {
 }
 
 // begin appends the head of a change which will take at most room bytes more.
-func (r *redo) begin(op byte, number uint32, room int) {
-	room += 1 + binary.MaxVarintLen32
-	if cap(r.last)-len(r.last) < room {
+func (r *redo) begin(op byte, number uint32, maxLen int) {
+	maxLen += 1 + binary.MaxVarintLen32
+	if cap(r.last)-len(r.last) < maxLen {
 		size := min(max(2*cap(r.last), pieceLeast), pieceMost)
 		if len(r.last) > 0 {
 			r.pieces = append(r.pieces, r.last)
 		}
-		r.last = make([]byte, 0, max(size, room))
+		r.last = make([]byte, 0, max(size, maxLen))
 	}
 	r.last = binary.AppendUvarint(append(r.last, op), uint64(number))
 	r.n++
@@ -58,7 +58,7 @@ func (r *redo) value(v []byte) []byte {
 	return r.last[at:len(r.last):len(r.last)]
 }
 
-const slotRoom = 1 + 2*binary.MaxVarintLen64
+const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
 func (r *redo) slot(s slot) {
 	r.last = append(r.last, byte(s.lane))
@@ -71,13 +71,13 @@ func (r *redo) place(p place) {
 }
 
 func (r *redo) put(number uint32, s slot, value []byte) []byte {
-	r.begin(opPut, number, slotRoom+binary.MaxVarintLen32+len(value))
+	r.begin(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
 	r.slot(s)
 	return r.value(value)
 }
 
 func (r *redo) delete(number uint32, s slot) {
-	r.begin(opDelete, number, slotRoom)
+	r.begin(opDelete, number, maxSlotLen)
 	r.slot(s)
 }
 
@@ -87,7 +87,7 @@ func (r *redo) see(number uint32, p print) {
 }
 
 func (r *redo) rest(number uint32, p print, at place) {
-	r.begin(opRest, number, 8+slotRoom)
+	r.begin(opRest, number, 8+maxSlotLen)
 	r.last = binary.BigEndian.AppendUint64(r.last, uint64(p))
 	r.place(at)
 }

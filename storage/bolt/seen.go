@@ -65,10 +65,10 @@ func printAt(value []byte, n int, p print) int {
 // damaged value goes into the new one, which stays damaged: the fingerprints that it
 // lost are unknown, and a request that is not safe must not be sent twice.
 func addPrints(b bucket, origin uint32, fresh []print) error {
-	var room [4 + printLen]byte
+	var keyBuf [4 + printLen]byte
 	for len(fresh) > 0 {
 		last, put := lastPrint, b.set
-		key, value := b.Cursor().Seek(appendPrintKey(room[:0], origin, fresh[0]))
+		key, value := b.Cursor().Seek(appendPrintKey(keyBuf[:0], origin, fresh[0]))
 		if len(key) == 4+printLen && binary.BigEndian.Uint32(key) == origin {
 			last = print(binary.BigEndian.Uint64(key[4:]))
 			checked, err := b.check(key, value)

@@ -25,7 +25,7 @@ func isFinal(err error) bool {
 	case errors.Is(err, errFault), errors.Is(err, storage.ErrFailed):
 		return true
 	}
-	return !isLackOfRoom(err)
+	return !isDiskFull(err)
 }
 
 // hasFailed reports whether the store has failed for good. It requires the lock.
@@ -61,7 +61,7 @@ func (s *Store) failure(err error) error {
 	switch {
 	case errors.Is(err, kind): // another store, which Before flushes, gives the reason and remedy
 		return err
-	case errors.As(err, &before) && !isLackOfRoom(err): // the error names the remedy
+	case errors.As(err, &before) && !isDiskFull(err): // the error names the remedy
 		return fmt.Errorf("%w: %w", kind, err)
 	}
 	if before != nil {
@@ -75,8 +75,8 @@ func isCause(err, cause error) bool {
 	return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
 }
 
-// isLackOfRoom reports whether a write failed for lack of room.
-func isLackOfRoom(err error) bool {
+// isDiskFull reports whether a write failed for lack of room.
+func isDiskFull(err error) bool {
 	return isCause(err, syscall.ENOSPC) || isCause(err, syscall.EDQUOT) || isCause(err, syscall.EFBIG)
 }
 
@@ -93,7 +93,7 @@ func remedy(err error) string {
 		return "stop the crawl, and restore the file from a backup"
 	case isCause(err, syscall.ENOSPC):
 		return "make room on the disk, and the crawl goes on"
-	case isLackOfRoom(err):
+	case isDiskFull(err):
 		return "raise the quota or the limit on file sizes, and the crawl goes on"
 	}
 	return "look after the disk, then start the crawl again: it goes on from what is on the disk"

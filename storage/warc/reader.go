@@ -162,18 +162,18 @@ func noEOF(err error) error {
 }
 
 func (r *Reader) read() (*Record, error) {
-	room := r.MaxHeader
-	if room == 0 {
-		room = DefaultMaxHeader
+	budget := r.MaxHeader
+	if budget == 0 {
+		budget = DefaultMaxHeader
 	}
-	version, err := readLine(r.in, &room)
+	version, err := readLine(r.in, &budget)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(version, "WARC/") {
 		return nil, fmt.Errorf("begins with %.20q, not with WARC/", version)
 	}
-	header, err := readHeader(r.in, &room)
+	header, err := readHeader(r.in, &budget)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +186,10 @@ func (r *Reader) read() (*Record, error) {
 }
 
 // readHeader reads named fields up to the empty line.
-func readHeader(in *bufio.Reader, room *int) (Header, error) {
+func readHeader(in *bufio.Reader, budget *int) (Header, error) {
 	var h Header
 	for {
-		line, err := readLine(in, room)
+		line, err := readLine(in, budget)
 		if err != nil || line == "" {
 			return h, err
 		}
@@ -211,11 +211,11 @@ func readHeader(in *bufio.Reader, room *int) (Header, error) {
 var errLongHeader = errors.New("the header is longer than Reader.MaxHeader")
 
 // readLine returns a line without its end, and takes its length off room.
-func readLine(in *bufio.Reader, room *int) (string, error) {
+func readLine(in *bufio.Reader, budget *int) (string, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
-		if *room -= len(part); *room < 0 {
+		if *budget -= len(part); *budget < 0 {
 			return "", errLongHeader
 		}
 		line = append(line, part...)

@@ -167,7 +167,7 @@ func (s *Server) ready(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	}
 	reasons := joined(err)
 	h := Health{Status: "a project does not run that should"}
-	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrNoRoom) }) {
+	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrDiskFull) }) {
 		h.Status = "a project waits for room on the disk"
 	}
 	if c, err := s.caller(r); err == nil && c.Role.May(Read) {

@@ -515,7 +515,7 @@ func TestReady(t *testing.T) {
 
 // A caller who may read gets every reason, others what kind of trouble it is.
 func TestReadyReasons(t *testing.T) {
-	full := fmt.Errorf("%w: project books waits", ErrNoRoom)
+	full := fmt.Errorf("%w: project books waits", ErrDiskFull)
 	failed := errors.New("project news has failed")
 	for _, tt := range []struct {
 		status, reasons string

@@ -43,8 +43,8 @@ func Unavailable(format string, args ...any) *Problem {
 	return problem(http.StatusServiceUnavailable, format, args...)
 }
 
-// ErrNoRoom says that a project waits for room on the disk.
-var ErrNoRoom = errors.New("no room on the disk")
+// ErrDiskFull says that a project waits for room on the disk.
+var ErrDiskFull = errors.New("no room on the disk")
 
 // Invalid is the problem of input that makes no sense.
 func Invalid(format string, args ...any) *Problem {

@@ -38,15 +38,15 @@ func (s *sessions) begin(c Caller, now time.Time) string {
 	if s.open == nil {
 		s.open = map[[sha256.Size]byte]session{}
 	}
-	s.makeRoom(c)
+	s.evictOldestIfAtLimit(c)
 	s.open[sha256.Sum256([]byte(id))] = session{c, now.Add(sessionFor)}
 	return id
 }
 
-// makeRoom drops the caller's session that ends first if the caller has mostSessions.
+// evictOldestIfAtLimit drops the caller's session that ends first if the caller has mostSessions.
 // It keeps the sessions of other callers, so that a reader cannot end an operator's
 // session. It requires the lock.
-func (s *sessions) makeRoom(c Caller) {
+func (s *sessions) evictOldestIfAtLimit(c Caller) {
 	var first [sha256.Size]byte
 	count := 0
 	for id, one := range s.open {
