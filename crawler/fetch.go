@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Use before it
+// A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
 // sends anything, Ticket.Connect when it has a connection, and Ticket.Send right
 // before the first byte leaves, and sends nothing if one of them returns an error.
 // It follows no redirects, and returns an answer of any status as a Response; an
@@ -35,7 +35,7 @@ type ByScheme map[string]Fetcher
 // Fetch implements Fetcher.
 func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
 	if t.URL().IsZero() {
-		return nil, t.Use("") // refused: it is for no URL
+		return nil, t.Redeem("") // refused: it is for no URL
 	}
 	scheme := t.URL().Origin().Scheme()
 	if f := b[scheme]; f != nil {

@@ -87,7 +87,7 @@ func TestBySchemeFinishes(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	ticket := ticketFor(t, "https://a.test/")
 	for cause, want := range map[error]decorum.Kind{
-		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Use("https://b.test/"): decorum.Unticketed,
+		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Redeem("https://b.test/"): decorum.Unticketed,
 		&politeness.Busy{Until: time.Now()}: decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
 	} {
 		if err := crawler.NoAnswer(ticket, cause); !errors.Is(err, want) || !errors.Is(err, cause) {

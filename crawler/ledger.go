@@ -161,8 +161,8 @@ func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
 	if v.Err != nil {
 		a.Error = ledger.Brief(v.Err.Error())
 	}
-	if v.use != nil && c.withheld(v) {
-		a.Withheld = ledger.Brief(v.Use().Refused.Error())
+	if v.usagePolicy != nil && c.withheld(v) {
+		a.Withheld = ledger.Brief(v.UsagePolicy().Refused.Error())
 	}
 	ctx = afterwards(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Answer: a})

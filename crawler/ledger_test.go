@@ -231,7 +231,7 @@ func TestLedgerOfUse(t *testing.T) {
 		want, got, urls := map[string]string{}, map[string]string{}, map[int64]string{}
 		for path, v := range k.shown {
 			if v.Withheld() {
-				want["http://a.test"+path] = v.Use().Refused.Error()
+				want["http://a.test"+path] = v.UsagePolicy().Refused.Error()
 			}
 		}
 		for _, r := range records {

@@ -25,7 +25,7 @@ func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sit
 		}
 		offered := sitemaps[:min(remaining, len(sitemaps))]
 		added, err := c.Frontier.Discover(ctx, offered...)
-		c.quotas.use(host, added)
+		c.quotas.addQueued(host, added)
 		if err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func (q *quotas) remaining(host string, most int) (remaining int, warned bool) {
 	return 0, warned
 }
 
-// use counts n more of a host.
-func (q *quotas) use(host string, n int) {
+// addQueued counts n more of a host.
+func (q *quotas) addQueued(host string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.of(host).used += n

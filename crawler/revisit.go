@@ -84,7 +84,7 @@ func sight(v *Visit) frontier.Sight {
 	case redirects:
 		s.Hash = brief(sha256.Sum256([]byte(to.String())))
 	case v.OK() || res.Status == http.StatusNotModified:
-		if v.Use().Refused == nil { // or it would not be had whole when it may be used
+		if v.UsagePolicy().Refused == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = validator(res, "ETag"), validator(res, "Last-Modified")
 		}
 		if v.Bytes() > 0 || !res.Truncated {

@@ -35,7 +35,7 @@ type direct struct {
 
 func (d direct) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	url := t.URL().String()
-	if err := t.Use(url); err != nil {
+	if err := t.Redeem(url); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)

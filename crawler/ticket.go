@@ -123,11 +123,11 @@ func (t Ticket) Validators() (etag, lastModified string) {
 	return t.stub.etag, t.stub.modified
 }
 
-// Use spends the ticket on a request to url. Whoever sends requests must call
+// Redeem spends the ticket on a request to url. Whoever sends requests must call
 // it, and send nothing if it returns an error: of Kind Unticketed, or InDoubt if
 // the request must not be sent twice and was sent before.
-func (t Ticket) Use(url string) error {
-	if err := t.use(url); err != nil {
+func (t Ticket) Redeem(url string) error {
+	if err := t.redeem(url); err != nil {
 		return &decorum.Error{Op: "show ticket", URL: url, Kind: decorum.Unticketed, Err: err}
 	}
 	if !t.Request().IsSafe() && t.stub.lease.Sent {
@@ -136,7 +136,7 @@ func (t Ticket) Use(url string) error {
 	return nil
 }
 
-func (t Ticket) use(url string) error {
+func (t Ticket) redeem(url string) error {
 	if t.stub == nil {
 		return errNoTicket
 	}

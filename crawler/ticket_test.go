@@ -51,7 +51,7 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 		if !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("%s: %v, want Unticketed", tt.name, err)
 		}
-		if err := ticket.Use("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) {
+		if err := ticket.Redeem("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("%s: using it: %v, want Unticketed", tt.name, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTicketNeedsBothProofs(t *testing.T) {
 func TestZeroTicket(t *testing.T) {
 	var zero crawler.Ticket
 	for question, err := range map[string]error{
-		"Use":     zero.Use("http://a.test/"),
+		"Use":     zero.Redeem("http://a.test/"),
 		"Connect": zero.Connect(netip.MustParseAddr("192.0.2.1")),
 		"Send":    zero.Send(t.Context()),
 	} {
@@ -82,17 +82,17 @@ func TestTicketIsForOneRequestToOneURL(t *testing.T) {
 	}
 	copied := ticket
 	for _, url := range []string{"http://a.test/", "https://a.test/robots.txt", "http://a.test:81/robots.txt", "http://b.test/robots.txt", "", "%"} {
-		if err := ticket.Use(url); !errors.Is(err, decorum.Unticketed) {
+		if err := ticket.Redeem(url); !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("used for %q: %v, want Unticketed", url, err)
 		}
 	}
 	if ticket.Used() {
 		t.Error("spent on refusals")
 	}
-	if err := ticket.Use("http://a.test/robots.txt"); err != nil {
+	if err := ticket.Redeem("http://a.test/robots.txt"); err != nil {
 		t.Errorf("its own URL: %v", err)
 	}
-	if err := copied.Use("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) || !copied.Used() {
+	if err := copied.Redeem("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) || !copied.Used() {
 		t.Errorf("a copy, used again: %v, want Unticketed", err)
 	}
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A Use is what a site asks of the use of a page's content, and what follows.
-type Use struct {
+// A UsagePolicy is what a site asks of the use of a page's content, and what follows.
+type UsagePolicy struct {
 	Stated robots.Signals // all that is said of it
 	// Refused is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
 	Refused *robots.Objection
 }
 
-// Use returns what is asked of the use of the page's content: by robots.txt and
+// UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
 // tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
 // no page.
-func (v *Visit) Use() Use {
-	if v.use == nil {
-		return Use{}
+func (v *Visit) UsagePolicy() UsagePolicy {
+	if v.usagePolicy == nil {
+		return UsagePolicy{}
 	}
-	return v.use()
+	return v.usagePolicy()
 }
 
 // Withheld reports whether the content of the page was kept from its handler, and
@@ -41,14 +41,14 @@ func (c *Crawler) readLazily(v *Visit) {
 		defer v.share.Release(int64(len(v.Response.Body)))
 		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
-	v.use = sync.OnceValue(func() Use { return c.useOf(v) })
+	v.usagePolicy = sync.OnceValue(func() UsagePolicy { return c.usagePolicyOf(v) })
 }
 
-// useOf weighs what is said of a page's content against what the crawl is for.
-func (c *Crawler) useOf(v *Visit) Use {
+// usagePolicyOf weighs what is said of a page's content against what the crawl is for.
+func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
 	stated := append(c.Gate.Usage(v.URL()), c.reservations.usage(v.URL())...)
 	if v.Response == nil {
-		return Use{Stated: stated}
+		return UsagePolicy{Stated: stated}
 	}
 	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
 	var header *extract.Document
@@ -59,7 +59,7 @@ func (c *Crawler) useOf(v *Visit) Use {
 			stated = append(stated, s)
 		}
 	}
-	return Use{stated, decisive(stated, v.Response).Objection(c.Gate.Purposes())}
+	return UsagePolicy{stated, decisive(stated, v.Response).Objection(c.Gate.Purposes())}
 }
 
 // directives returns those that speak of the use of content, as signals.
@@ -88,26 +88,26 @@ func decisive(stated robots.Signals, res *decorum.Response) robots.Signals {
 // the crawl is for.
 func (c *Crawler) sparesImages(v *Visit) bool {
 	others := func(s robots.Signal) bool { return s.Category != robots.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.Use().Stated), others).Objection(c.Gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Stated), others).Objection(c.Gate.Purposes()) != nil
 }
 
 // withheld reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
 func (c *Crawler) withheld(v *Visit) bool {
-	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.Use().Refused != nil
+	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.UsagePolicy().Refused != nil
 }
 
 // shown returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
 func (c *Crawler) shown(v *Visit) *Visit {
-	if v.use == nil || !c.withheld(v) {
+	if v.usagePolicy == nil || !c.withheld(v) {
 		return v
 	}
 	shown, res := *v, *v.Response
 	shown.withheld, shown.kept = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
 	shown.Response, shown.Exchange, shown.bodySum = &res, v.Exchange.Head(), nil
-	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.Use().Refused}
+	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().Refused}
 	if page := v.Document(); page != nil {
 		said := &extract.Document{Canonical: page.Canonical, Base: page.Base, Robots: page.Robots,
 			Reservation: page.Reservation, Policy: page.Policy}

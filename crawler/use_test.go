@@ -117,23 +117,23 @@ func TestContentIsWithheld(t *testing.T) {
 			}
 			var withheld []string
 			for path, v := range k.shown {
-				if refused := v.Use().Refused; refused != nil {
+				if refused := v.UsagePolicy().Refused; refused != nil {
 					withheld = append(withheld, path)
 					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
 						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path, v.Response.Body, v.Err, handled)
 					}
 				} else if len(v.Response.Body) == 0 || v.Err != nil || !slices.Contains(handled, path) {
-					t.Errorf("for %v: %s was withheld: %+v", tt.purposes, path, v.Use())
+					t.Errorf("for %v: %s was withheld: %+v", tt.purposes, path, v.UsagePolicy())
 				}
 			}
 			slices.Sort(withheld)
 			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().Withheld != int64(len(withheld)) {
 				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().Withheld, tt.withheld)
 			}
-			if use := k.shown["/reserved"].Use(); len(use.Stated) != 1 || use.Stated[0].Policy != "https://a.test/licence" {
+			if use := k.shown["/reserved"].UsagePolicy(); len(use.Stated) != 1 || use.Stated[0].Policy != "https://a.test/licence" {
 				t.Errorf("%+v", use)
 			}
-			if n := len(k.shown["/other"].Use().Stated); n != 0 {
+			if n := len(k.shown["/other"].UsagePolicy().Stated); n != 0 {
 				t.Errorf("%d signals that are for another crawl", n)
 			}
 		})
@@ -199,7 +199,7 @@ func TestLinksOfWithheldPages(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(k.shown)); !slices.Equal(got, []string{"/", "/a.png", "/closed", "/led", "/open"}) {
 			t.Errorf("pages %q", got)
 		}
-		if k.shown["/"].Use().Refused == nil || k.shown["/open"].Use().Refused != nil {
+		if k.shown["/"].UsagePolicy().Refused == nil || k.shown["/open"].UsagePolicy().Refused != nil {
 			t.Error("noai withholds a page, and noimageai does not")
 		}
 	})
@@ -229,12 +229,12 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 		plant(t, c, "http://a.test/")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].Use().Refused == nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].UsagePolicy().Refused == nil {
 			t.Fatalf("%v: the page is not withheld", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), 6*time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].Use().Refused != nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].UsagePolicy().Refused != nil {
 			t.Fatalf("%v: the page is withheld still", err)
 		}
 		if c.Stats().Withheld != 2 {

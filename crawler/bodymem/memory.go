@@ -93,21 +93,21 @@ func (m *Memory) Size() int64 { return m.size }
 // copies copies, including the larger buffer into which a growing body is copied.
 func (m *Memory) Largest(copies int64) int64 { return m.long / (2 * copies) }
 
-// Use is the present use of a Memory.
-type Use struct {
+// Usage is the present use of a Memory.
+type Usage struct {
 	Bytes, Peak int64 // reserved now, and at most
 	Waiting     int   // visits that wait for memory
 	Ended       int64 // visits that got none and were ended
 }
 
-// Use returns the present use of the memory. Use of a nil Memory is zero.
-func (m *Memory) Use() Use {
+// Usage returns the present use of the memory. Use of a nil Memory is zero.
+func (m *Memory) Usage() Usage {
 	if m == nil {
-		return Use{}
+		return Usage{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Use{Bytes: m.firsts + m.used, Peak: m.peak, Waiting: len(m.waiters), Ended: m.ended}
+	return Usage{Bytes: m.firsts + m.used, Peak: m.peak, Waiting: len(m.waiters), Ended: m.ended}
 }
 
 // Full is the error of a visit that got no memory for its body, because the wait took

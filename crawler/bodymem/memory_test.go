@@ -42,7 +42,7 @@ func open(t *testing.T, m *Memory, url string, n int64) *Share {
 // unused fails the test if memory is still in use.
 func unused(t *testing.T, m *Memory) {
 	t.Helper()
-	if use := m.Use(); use.Bytes != 0 || use.Waiting != 0 || len(m.holders) != 0 || m.blocked != 0 {
+	if use := m.Usage(); use.Bytes != 0 || use.Waiting != 0 || len(m.holders) != 0 || m.blocked != 0 {
 		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.holders), m.blocked)
 	}
 }
@@ -88,8 +88,8 @@ func TestDeadlock(t *testing.T) {
 		}
 		old.Close()
 		m.Open(young, "young")
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Use().Bytes != 5*mib+next.first {
-			t.Errorf("got %v and %+v", err, m.Use())
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.first {
+			t.Errorf("got %v and %+v", err, m.Usage())
 		}
 		young.Finish(mib)
 		m.Open(next, "young")
@@ -120,8 +120,8 @@ func TestShortBodiesPass(t *testing.T) {
 		if err := <-ahead; err != nil {
 			t.Error(err)
 		}
-		if err := unsafe.Reserve(t.Context(), 8*mib); err != nil || m.Use().Bytes != 8*mib+first {
-			t.Errorf("got %v, %+v; want what was reserved ahead, and the other's first bytes", err, m.Use())
+		if err := unsafe.Reserve(t.Context(), 8*mib); err != nil || m.Usage().Bytes != 8*mib+first {
+			t.Errorf("got %v, %+v; want what was reserved ahead, and the other's first bytes", err, m.Usage())
 		}
 		unsafe.Close()
 		short.Close()
@@ -175,7 +175,7 @@ func TestAnnouncedBytes(t *testing.T) {
 	m.Open(&s, "url")
 	sent := 0
 	r := readerFunc(func(b []byte) (int, error) {
-		if used, most := m.Use().Bytes, int64(max(presize, 5*sent)); used > most {
+		if used, most := m.Usage().Bytes, int64(max(presize, 5*sent)); used > most {
 			t.Errorf("%d bytes are in use after %d were sent, want at most %d", used, sent, most)
 		}
 		n := min(len(b), 1000)
@@ -204,8 +204,8 @@ func TestStopped(t *testing.T) {
 	s := open(t, m, "stopped", 0)
 	defer s.Close()
 	stop(why)
-	if err := s.Reserve(ctx, mib); !errors.Is(err, why) || s.Err() != nil || m.Use().Ended != 0 {
-		t.Errorf("got %v, %v, %+v; want %v", err, s.Err(), m.Use(), why)
+	if err := s.Reserve(ctx, mib); !errors.Is(err, why) || s.Err() != nil || m.Usage().Ended != 0 {
+		t.Errorf("got %v, %v, %+v; want %v", err, s.Err(), m.Usage(), why)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestEveryVisitEnds(t *testing.T) {
 					t.Errorf("visit %d was ended %d times", u, n)
 				}
 			}
-			if use := m.Use(); use.Peak > m.size || len(ended) == 0 {
+			if use := m.Usage(); use.Peak > m.size || len(ended) == 0 {
 				t.Errorf("got %+v of %d bytes; want no more, and visits that were ended", use, m.size)
 			}
 			unused(t, m)

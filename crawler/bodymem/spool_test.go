@@ -35,7 +35,7 @@ func TestSpool(t *testing.T) {
 		if p.SHA256() != sha256.Sum256(body) || p.Len() != int64(len(body)) || p.Cut() {
 			t.Errorf("got %x, %d bytes, %v", p.SHA256(), p.Len(), p.Cut())
 		}
-		if used, want := m.Use().Bytes, p.Stored()+chunk+working+first; used > want {
+		if used, want := m.Usage().Bytes, p.Stored()+chunk+working+first; used > want {
 			t.Errorf("%d bytes are reserved for %d stored", used, p.Stored())
 		}
 		if len(body) > mib && p.Stored() > mib {

@@ -109,11 +109,11 @@ func (d *decoders) open(res *http.Response, limit int64, reserve func(int64) err
 func (d *decoders) undo(body *decoding, coding string, src *layer) (err error) {
 	switch coding {
 	case "gzip":
-		return body.use(&d.gzip, src)
+		return body.addPooledDecoder(&d.gzip, src)
 	case "br":
-		return body.use(&d.brotli, src)
+		return body.addPooledDecoder(&d.brotli, src)
 	case "zstd":
-		return body.use(&d.zstd, src)
+		return body.addPooledDecoder(&d.zstd, src)
 	}
 	if isZlib(src) {
 		body.out, err = zlib.NewReader(src)
@@ -176,8 +176,8 @@ type reusable interface {
 	Reset(io.Reader) error
 }
 
-// use adds a decoder out of pool.
-func (b *decoding) use(pool *sync.Pool, src *layer) error {
+// addPooledDecoder adds a decoder out of pool.
+func (b *decoding) addPooledDecoder(pool *sync.Pool, src *layer) error {
 	r := pool.Get().(reusable)
 	b.release = append(b.release, func() { pool.Put(r) })
 	b.out = r

@@ -150,7 +150,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 // fetch is Fetch with headers that callbacks have set.
 func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
-		return nil, t.Use("") // refused: it is for no URL
+		return nil, t.Redeem("") // refused: it is for no URL
 	}
 	visit := &passage{ticket: t}
 	defer func() { // also if a decoder panics

@@ -98,7 +98,7 @@ func TestBodiesShareMemory(t *testing.T) {
 			if err := crawl.Run(ctx); err != nil {
 				t.Fatal(err)
 			}
-			st, use := crawl.Stats(), memory.Use()
+			st, use := crawl.Stats(), memory.Usage()
 			if len(pages) != hosts || st.Robots < hosts || st.Retries+st.Failed+st.Errors+st.Panics != 0 {
 				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
 			}
@@ -150,7 +150,7 @@ func TestSitemapsAreStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	st, use := crawl.Stats(), memory.Use()
+	st, use := crawl.Stats(), memory.Usage()
 	if st.Sitemaps != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.Full != 0 {
 		t.Errorf("got %+v; want %d sitemaps and %d pages", st, hosts, 5*hosts)
 	}
@@ -186,7 +186,7 @@ func TestTooLongForMemory(t *testing.T) {
 	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.Largest(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
 		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.Largest(1))
 	}
-	if use := memory.Use(); use.Bytes != 0 || use.Peak > memory.Size() {
+	if use := memory.Usage(); use.Bytes != 0 || use.Peak > memory.Size() {
 		t.Errorf("got %+v of %d bytes", use, memory.Size())
 	}
 }
@@ -219,8 +219,8 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 	if err := crawl.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if st := crawl.Stats(); st.Pages != 2 || st.Full != 0 || memory.Use().Peak > memory.Size() {
-		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Use())
+	if st := crawl.Stats(); st.Pages != 2 || st.Full != 0 || memory.Usage().Peak > memory.Size() {
+		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Usage())
 	}
 	if !strings.Contains(log.String(), "--body-memory") {
 		t.Errorf("the log does not say what is wrong with the sitemap:\n%s", &log)
@@ -250,7 +250,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	must(t, collector.Post("http://"+address+"/form", map[string]string{"a": "b"}))
 	given := make(chan time.Time, 1)
 	go func() {
-		for memory.Use().Waiting == 0 {
+		for memory.Usage().Waiting == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		given <- time.Now()
@@ -264,8 +264,8 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	if at := <-sent; at.Before(<-given) || len(sent) > 0 {
 		t.Error("the request was sent before there was memory, or twice")
 	}
-	if st := crawl.Stats(); st.Pages != 1 || st.InDoubt != 0 || memory.Use().Bytes != 0 {
-		t.Errorf("got %+v, %+v", st, memory.Use())
+	if st := crawl.Stats(); st.Pages != 1 || st.InDoubt != 0 || memory.Usage().Bytes != 0 {
+		t.Errorf("got %+v, %+v", st, memory.Usage())
 	}
 }
 
@@ -288,7 +288,7 @@ func TestPanicGivesMemoryBack(t *testing.T) {
 		}()
 		_, _ = f.Fetch(t.Context(), ticket)
 	}()
-	if use := memory.Use(); use.Bytes != 0 || use.Peak < 1<<20 {
+	if use := memory.Usage(); use.Bytes != 0 || use.Peak < 1<<20 {
 		t.Errorf("got %+v, want nothing in use", use)
 	}
 }
@@ -336,8 +336,8 @@ func TestCapturedCounts(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		cuts[v.URL().String()] = v.Exchange.Cut
-		if n := int64(len(v.Exchange.Response)); v.Response == nil && (n < part || memory.Use().Bytes < n) {
-			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Use())
+		if n := int64(len(v.Exchange.Response)); v.Response == nil && (n < part || memory.Usage().Bytes < n) {
+			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Usage())
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -346,7 +346,7 @@ func TestCapturedCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cuts["http://h0.test/sitemap.xml"] != decorum.CutByLength || cuts["http://h1.test/page"] != decorum.CutByTime ||
-		memory.Use().Bytes != 0 {
-		t.Errorf("got %v, and %+v at the end", cuts, memory.Use())
+		memory.Usage().Bytes != 0 {
+		t.Errorf("got %v, and %+v at the end", cuts, memory.Usage())
 	}
 }

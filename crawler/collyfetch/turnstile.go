@@ -51,7 +51,7 @@ type turnstile struct {
 
 // pass makes the visit that the ticket pays for, by req, which is the passage's own.
 func (t *turnstile) pass(req *http.Request, p *passage) (err error) {
-	if err := p.ticket.Use(p.ticket.URL().String()); err != nil {
+	if err := p.ticket.Redeem(p.ticket.URL().String()); err != nil {
 		return err
 	}
 	if t.network != nil {

@@ -69,11 +69,11 @@ func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 		return nil
 	}
 	if f := p.eachPath(func(f pathField, field string, path *string) *fault {
-		if f.use == stateDirectory || c.admits(f.use, s.pathOf(name, f.use, *path)) {
+		if f.kind == stateDirectory || c.admits(f.kind, s.pathOf(name, f.kind, *path)) {
 			return nil
 		}
 		dir, flag := c.output, "--output-root"
-		if f.use == inputFile {
+		if f.kind == inputFile {
 			dir, flag = c.files, "--files-root"
 		}
 		return faulty(field, "%q is outside of %s, which projects that come by the API are held to; "+

@@ -199,8 +199,8 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("delay_required_ms", ms(v.Required()))
 	add("delay_observed_ms", ms(v.Observed()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
-	for _, s := range v.Use().Stated {
-		add("ai_use", useText(s))
+	for _, s := range v.UsagePolicy().Stated {
+		add("ai_use", usageSignalText(s))
 	}
 	if v.Err != nil {
 		add("error", v.Err.Error())

@@ -35,7 +35,7 @@ type confinement struct {
 var errEscapes = errors.New("it is outside of the directory that projects of the API may use")
 
 // admits reports whether c lets a project use a path, judged by its name.
-func (c *confinement) admits(use pathUse, path string) bool {
+func (c *confinement) admits(use pathKind, path string) bool {
 	if use == inputFile {
 		return within(path, c.files)
 	}

@@ -119,15 +119,15 @@ func within(file, dir string) bool {
 func (s *supervisor) settle(p *Project) {
 	p.Store.Path = string(s.home(p.Name))
 	p.eachPath(func(f pathField, _ string, path *string) *fault {
-		if f.use != stateDirectory {
-			*path = s.pathOf(p.Name, f.use, *path)
+		if f.kind != stateDirectory {
+			*path = s.pathOf(p.Name, f.kind, *path)
 		}
 		return nil
 	})
 }
 
 // pathOf returns the absolute path of a name in a project.
-func (s *supervisor) pathOf(project string, use pathUse, path string) string {
+func (s *supervisor) pathOf(project string, use pathKind, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)

@@ -70,7 +70,7 @@ func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
 	if err != nil {
 		return err
 	}
-	return a.use(ctx, k, func(ctx context.Context, k *kept) error {
+	return a.useAndCloseOfflineCrawl(ctx, k, func(ctx context.Context, k *kept) error {
 		if err := k.withScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}

@@ -82,7 +82,7 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))
 	}
 	for _, s := range r.Signals {
-		lines = append(lines, "asks "+useText(s))
+		lines = append(lines, "asks "+usageSignalText(s))
 	}
 	return lines
 }

@@ -48,20 +48,20 @@ func holdDirectory(root *os.Root, name, what, flag, held string) (*hold, error) 
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), f.Close())
 	case !ours:
-		return nil, errors.Join(inUseBy(holder(f), root, flag), f.Close())
+		return nil, errors.Join(newDirectoryInUseError(holder(f), root, flag), f.Close())
 	}
 	ours, err := h.lockDir(root, held)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", what, err), h.Close())
 	}
 	if !ours {
-		return nil, errors.Join(inUseBy("another process", root, flag), h.Close())
+		return nil, errors.Join(newDirectoryInUseError("another process", root, flag), h.Close())
 	}
 	noteHolder(f)
 	return h, nil
 }
 
-func inUseBy(who string, root *os.Root, flag string) error {
+func newDirectoryInUseError(who string, root *os.Root, flag string) error {
 	return fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s", who, root.Name(), flag)
 }
 
@@ -93,8 +93,8 @@ func isDirectory(dir *os.File, name string) (bool, error) {
 	return os.SameFile(here, there), nil
 }
 
-// inUse reports whether a process crawls from the directory, as far as its locks show.
-func (d stateDir) inUse() bool {
+// isInUse reports whether a process crawls from the directory, as far as its locks show.
+func (d stateDir) isInUse() bool {
 	return isLocked(d.path(lockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
 }
 
@@ -117,7 +117,7 @@ func isLocked(name string, flag int) bool {
 // returns false where locks cannot be tested.
 func (d stateDir) isIdle() bool {
 	info, err := os.Stat(d.path(lockFile))
-	return err == nil && info.Mode().IsRegular() && hasLocks && !d.inUse()
+	return err == nil && info.Mode().IsRegular() && hasLocks && !d.isInUse()
 }
 
 // noteHolder writes into a lock file which process holds it, for messages only: where

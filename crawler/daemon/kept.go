@@ -34,11 +34,11 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *k
 	if err != nil {
 		return err
 	}
-	return a.use(ctx, k, do)
+	return a.useAndCloseOfflineCrawl(ctx, k, do)
 }
 
-// use is look at a crawl that is open. It is closed in the end.
-func (a *app) use(ctx context.Context, k *kept, do func(context.Context, *kept) error) (err error) {
+// useAndCloseOfflineCrawl is look at a crawl that is open. It is closed in the end.
+func (a *app) useAndCloseOfflineCrawl(ctx context.Context, k *kept, do func(context.Context, *kept) error) (err error) {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	err = do(ctx, k)

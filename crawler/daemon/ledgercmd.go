@@ -69,11 +69,11 @@ func ledgerIn(name string) (dir string, open bool, err error) {
 			return "", false, usage("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
 		home, err := filepath.Abs(name)
-		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).inUse(), err
+		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).isInUse(), err
 	} else if err != nil {
 		return "", false, err
 	}
-	return dir, d.inUse(), nil
+	return dir, d.isInUse(), nil
 }
 
 // verifyLedger checks a ledger, and says what is wrong with it.

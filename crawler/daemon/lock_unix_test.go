@@ -49,7 +49,7 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if dir.inUse() {
+	if dir.isInUse() {
 		t.Error("the directory is said to be in use")
 	}
 	second, err := dir.lock()
@@ -78,7 +78,7 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 			t.Errorf("with %s removed: %v", name, err)
 			second.Close()
 		}
-		if !dir.inUse() {
+		if !dir.isInUse() {
 			t.Errorf("with %s removed, the directory is said to be free", name)
 		}
 	}
@@ -89,7 +89,7 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	if err := errors.Join(archive.Close(), first.Close()); err != nil {
 		t.Error(err)
 	}
-	if dir.inUse() {
+	if dir.isInUse() {
 		t.Error("the directory is said to be in use")
 	}
 }

@@ -2,19 +2,19 @@ package daemon
 
 import "slices"
 
-// A pathUse says what decorum does with the files that a field of a project names.
-type pathUse int
+// A pathKind says what decorum does with the files that a field of a project names.
+type pathKind int
 
 const (
-	stateDirectory pathUse = iota // keeps the state; projects of a daemon cannot set it
-	inputFile                     // is read; in a daemon, relative to the folder of project files
-	outputPlace                   // is written; in a daemon, relative to the project's directory
+	stateDirectory pathKind = iota // keeps the state; projects of a daemon cannot set it
+	inputFile                      // is read; in a daemon, relative to the folder of project files
+	outputPlace                    // is written; in a daemon, relative to the project's directory
 )
 
 // A pathField is a field of the project file that names a file or a directory.
 type pathField struct {
 	name string
-	use  pathUse
+	kind pathKind
 	// paths returns pointers to the field's values. It copies a list first, since other
 	// Projects may share it.
 	paths func(*Project) []*string
@@ -48,7 +48,7 @@ func copiedItems(list *[]string) []*string {
 func (p *Project) eachPath(do func(f pathField, field string, path *string) *fault) *fault {
 	for _, f := range pathFields {
 		for i, path := range f.paths(p) {
-			if *path == "" || *path == "-" && f.use == outputPlace {
+			if *path == "" || *path == "-" && f.kind == outputPlace {
 				continue
 			}
 			field := f.name

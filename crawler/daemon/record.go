@@ -67,8 +67,8 @@ func newRecord(v *crawler.Visit, token string) Record {
 		NotForIndexing:  verdict.NotForIndexing,
 		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
 	}
-	if use := v.Use(); len(use.Stated) > 0 {
-		r.AIUse = &AIUse{use.Stated, use.Refused}
+	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Stated) > 0 {
+		r.AIUse = &AIUse{usagePolicy.Stated, usagePolicy.Refused}
 	}
 	if v.Lease.Request != nil {
 		r.Method = v.Lease.Request.Method

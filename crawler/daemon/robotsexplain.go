@@ -53,7 +53,7 @@ func explanation(e robots.Explanation) []byte {
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, underline(m))
 	}
 	for _, s := range e.Signals {
-		fmt.Fprintf(&b, "  asks\t%s\n", useText(s))
+		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))
 	}
 	for _, line := range e.Pace {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)
@@ -67,8 +67,8 @@ func notForIndexing(v robots.Verdict) string {
 	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
 }
 
-// useText words what is asked of the use of content.
-func useText(s robots.Signal) string {
+// usageSignalText words what is asked of the use of content.
+func usageSignalText(s robots.Signal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, plain(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:

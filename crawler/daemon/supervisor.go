@@ -85,7 +85,7 @@ func openSupervisor(a *app, sv service) (*supervisor, error) {
 	s.metrics = metrics.New(s.Projects, a.log)
 	if a.bodies != nil {
 		s.metrics.BodyMemory(a.bodies.Size(), func() (inUse, ended int64) {
-			use := a.bodies.Use()
+			use := a.bodies.Usage()
 			return use.Bytes, use.Ended
 		})
 	}

@@ -79,7 +79,7 @@ func New(cfg Config) (*Fetcher, error) {
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	u := t.URL()
 	if u.IsZero() {
-		return nil, t.Use("") // refused: it is for no URL
+		return nil, t.Redeem("") // refused: it is for no URL
 	}
 	name, err := nameOf(u)
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if err := s.share.ReserveAhead(ctx, s.maxMemory(), false); err != nil {
 		return nil, crawler.NoAnswer(t, err)
 	}
-	if err := t.Use(u.String()); err != nil {
+	if err := t.Redeem(u.String()); err != nil {
 		return nil, err
 	}
 	outer := ctx

@@ -83,7 +83,7 @@ func histogram(name, help string, buckets []float64) prometheus.Histogram {
 
 // BodyMemory adds the memory of the bodies of answers under way. use returns the bytes
 // reserved now, and the number of visits that ended because they got no memory.
-func (m *Metrics) BodyMemory(limit int64, use func() (inUse, ended int64)) {
+func (m *Metrics) BodyMemory(limit int64, usage func() (inUse, ended int64)) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: prefix, Name: name, Help: help}, value)
 	}
@@ -91,12 +91,12 @@ func (m *Metrics) BodyMemory(limit int64, use func() (inUse, ended int64)) {
 		gauge("body_memory_limit_bytes", "Bytes that the bodies of all answers under way may take.",
 			func() float64 { return float64(limit) }),
 		gauge("body_memory_bytes", "Bytes that the bodies of all answers under way take.", func() float64 {
-			inUse, _ := use()
+			inUse, _ := usage()
 			return float64(inUse)
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: prefix, Name: "body_memory_ended_total",
 			Help: "Visits that got no memory for the body of their answer; they are made again."}, func() float64 {
-			_, ended := use()
+			_, ended := usage()
 			return float64(ended)
 		}))
 }
