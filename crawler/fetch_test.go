@@ -48,21 +48,21 @@ func TestByScheme(t *testing.T) {
 // A keeper is a Fetcher that keeps what it has fetched for the handler.
 type keeper struct {
 	crawler.Fetcher
-	mu   sync.Mutex
-	kept map[decorum.URL]bool
+	mu         sync.Mutex
+	unfinished map[decorum.URL]bool
 }
 
 func (k *keeper) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept[t.URL()] = true
+	k.unfinished[t.URL()] = true
 	return k.Fetcher.Fetch(ctx, t)
 }
 
 func (k *keeper) Finish(t crawler.Ticket) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.kept, t.URL())
+	delete(k.unfinished, t.URL())
 }
 
 // TestBySchemeFinishes: a fetcher that is one of several is told, too, when a visit is
@@ -71,13 +71,13 @@ func TestBySchemeFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := oneHost(0)
 		c := newDirect(t, web, memory(), seedsOf(5, "a.test", "x")...)
-		k := &keeper{Fetcher: c.Fetcher, kept: map[decorum.URL]bool{}}
+		k := &keeper{Fetcher: c.Fetcher, unfinished: map[decorum.URL]bool{}}
 		c.Fetcher = crawler.ByScheme{"http": k, "https": named("finishes nothing")}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(web.Log()) != 6 || len(k.kept) > 0 {
-			t.Errorf("after %d requests %d are kept", len(web.Log()), len(k.kept))
+		if len(web.Log()) != 6 || len(k.unfinished) > 0 {
+			t.Errorf("after %d requests %d are kept", len(web.Log()), len(k.unfinished))
 		}
 	})
 }

@@ -184,11 +184,11 @@ func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) 
 	u := target(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Why: ledger.Brief(why.Error())}
 	if byRobots && refusal.TDMRep == "" { // else robots.txt does not say so
-		kept, err := c.keepRules(ctx, u.Origin(), refusal.File)
+		stored, err := c.keepRules(ctx, u.Origin(), refusal.File)
 		if err != nil {
 			return err
 		}
-		if kept {
+		if stored {
 			q.Robots = ledger.NewVerdict(refusal.Verdict, refusal.File)
 		}
 	}

@@ -47,8 +47,8 @@ func (ms *memos) take(l storage.Lease) {
 	if l.Host.Due.After(m.clock.Due) { // another process was there
 		m.clock = l.Host
 	}
-	if kept := ReadHostMemo(l.Host.Memo); m.users == 0 && kept.Requests > m.Requests {
-		m.HostMemo = kept // the host is new here, or another process was there
+	if stored := ReadHostMemo(l.Host.Memo); m.users == 0 && stored.Requests > m.Requests {
+		m.HostMemo = stored // the host is new here, or another process was there
 	}
 	m.users++
 }

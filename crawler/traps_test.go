@@ -185,12 +185,12 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		if s := c.Stats(); s.Redirects != hops+1 || s.RedirectsNew != hops {
 			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsNew, hops+1, hops)
 		}
-		kept, err := frontier.KeptRefusals(t.Context(), store)
+		refusals, err := frontier.LoadRefusalCounts(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reasons := map[string]frontier.Reason{}
-		for _, r := range kept {
+		for _, r := range refusals {
 			reasons[r.Host] += r.Reason
 		}
 		for host, want := range map[string]frontier.Reason{"events.test": "calendar", "days.test": "pattern_urls",

@@ -104,7 +104,7 @@ func (c *Crawler) shown(v *Visit) *Visit {
 		return v
 	}
 	shown, res := *v, *v.Response
-	shown.withheld, shown.kept = true, len(res.Body)
+	shown.withheld, shown.withheldBytes = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
 	shown.Response, shown.Exchange, shown.bodySum = &res, v.Exchange.Head(), nil
 	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().Refused}

@@ -28,21 +28,21 @@ type Visit struct {
 	Links     int               // how many links the handler returned
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	addr        netip.Addr    // that the request went to; zero: it is not known
-	arrived     bool          // its host may have seen an attempt although this machine is to blame
-	slots       int           // visits at a time that the host may have
-	lag         time.Duration // by which timers were late while it was made
-	before      time.Time     // end of the host's last visit when this one began; zero for its first
-	header      func() *extract.Document
-	document    func() *extract.Document
-	usagePolicy func() UsagePolicy
-	bodySum     func() [sha256.Size]byte
-	share       *bodymem.Share // what the body holds; nil: it is not counted
-	spool       *bodymem.Spool // the body of a sitemap; nil: it is in Response
-	brokenOff   bool           // the crawl ended it: the server is not to blame
-	marked      bool           // its request must not be sent again
-	withheld    bool           // its handler did not get its content
-	kept        int            // how much of it is not shown, in bytes
+	addr          netip.Addr    // that the request went to; zero: it is not known
+	arrived       bool          // its host may have seen an attempt although this machine is to blame
+	slots         int           // visits at a time that the host may have
+	lag           time.Duration // by which timers were late while it was made
+	before        time.Time     // end of the host's last visit when this one began; zero for its first
+	header        func() *extract.Document
+	document      func() *extract.Document
+	usagePolicy   func() UsagePolicy
+	bodySum       func() [sha256.Size]byte
+	share         *bodymem.Share // what the body holds; nil: it is not counted
+	spool         *bodymem.Spool // the body of a sitemap; nil: it is in Response
+	brokenOff     bool           // the crawl ended it: the server is not to blame
+	marked        bool           // its request must not be sent again
+	withheld      bool           // its handler did not get its content
+	withheldBytes int            // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -94,7 +94,7 @@ func (v *Visit) Bytes() int {
 	if v.spool != nil {
 		return int(v.spool.Len())
 	}
-	return v.kept + len(v.Response.Body)
+	return v.withheldBytes + len(v.Response.Body)
 }
 
 // OpenBody returns a reader of the decoded body, as far as it was read. It is the only

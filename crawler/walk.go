@@ -82,7 +82,7 @@ func (c *Crawler) walk(ctx context.Context, l storage.Lease) (storage.Ack, error
 	if c.Settings.Scout && isPage(l, clearance) {
 		return c.passBy(ctx, l, clearance)
 	}
-	if kept, err := c.keepRules(ctx, clearance.Origin(), clearance.File()); err != nil || !kept {
+	if stored, err := c.keepRules(ctx, clearance.Origin(), clearance.File()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	if why := c.withinHostBudget(l, clearance); why != "" {

@@ -91,19 +91,19 @@ func (p *Params) query(query string, tell func(Change)) string {
 	if p == nil || len(p.drop) == 0 && !p.sort {
 		return query
 	}
-	var kept []string
+	var remaining []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		if rule, drops := p.drops(parameter); drops {
 			tell(Change{Took: parameter, Rule: rule})
 			continue
 		}
-		kept = append(kept, parameter)
+		remaining = append(remaining, parameter)
 	}
-	if p.sort && !slices.IsSortedFunc(kept, compareNames) {
-		slices.SortStableFunc(kept, compareNames)
+	if p.sort && !slices.IsSortedFunc(remaining, compareNames) {
+		slices.SortStableFunc(remaining, compareNames)
 		tell(Change{Rule: "params.sort"})
 	}
-	return strings.Join(kept, "&")
+	return strings.Join(remaining, "&")
 }
 
 // drops returns the rule that takes a parameter off, if one does.

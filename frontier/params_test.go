@@ -235,7 +235,7 @@ func TestRefusalsAreKept(t *testing.T) {
 			t.Errorf("this run refused %v", got)
 		}
 	}
-	kept, err := frontier.KeptRefusals(t.Context(), store)
+	counts, err := frontier.LoadRefusalCounts(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,19 +244,19 @@ func TestRefusalsAreKept(t *testing.T) {
 		{Host: "a.test", Reason: "params", Count: 6, Why: many, Example: "http://a.test/?a&b"},
 		{Reason: "within", Count: 4, Why: where, Example: "http://b.test/"},
 		{Host: "www.a.test", Reason: "params", Count: 2, Why: many, Example: "http://www.a.test/?a&b"},
-	}, kept); diff != "" {
+	}, counts); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	f := frontier.New(store, cfg)
 	offer(t, f, storage.Link, counted(0, 3000, "http://h%d.a.test/?a&b")...)
 	keep(f)
-	kept, err = frontier.KeptRefusals(t.Context(), store)
+	counts, err = frontier.LoadRefusalCounts(t.Context(), store)
 	total := int64(0)
-	for _, r := range kept {
+	for _, r := range counts {
 		total += r.Count
 	}
-	if err != nil || len(kept) > 2010 || total != 3012 {
-		t.Errorf("%d kinds of %d refusals are kept (%v), want 3012", len(kept), total, err)
+	if err != nil || len(counts) > 2010 || total != 3012 {
+		t.Errorf("%d kinds of %d refusals are kept (%v), want 3012", len(counts), total, err)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestSessionsAreCounted(t *testing.T) {
 			t.Errorf("refused %v", got)
 		}
 	}
-	kept, err := frontier.KeptCleanings(t.Context(), store)
+	counts, err := frontier.LoadSessionIDCounts(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	if diff := cmp.Diff([]frontier.Sighted{
 		{Host: "a.test", Reason: "session_id", Count: 4, Why: why, Example: "http://a.test/p;jsessionid=0?ref=1"},
 		{Host: "www.a.test", Reason: "session_id", Count: 2, Why: why, Example: "http://www.a.test/PHPSESSID=1/"},
-	}, kept); diff != "" {
+	}, counts); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

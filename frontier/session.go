@@ -21,7 +21,7 @@ func withoutSession(path string, tell func(Change)) string {
 		return path
 	}
 	segments := strings.Split(path, "/")
-	kept := segments[:0]
+	remaining := segments[:0]
 	for i, s := range segments {
 		bare := withoutParameters(s)
 		if bare != s {
@@ -34,9 +34,9 @@ func withoutSession(path string, tell func(Change)) string {
 			}
 			bare = ""
 		}
-		kept = append(kept, bare)
+		remaining = append(remaining, bare)
 	}
-	if path = strings.Join(kept, "/"); path == "" {
+	if path = strings.Join(remaining, "/"); path == "" {
 		return "/"
 	}
 	return path

@@ -131,12 +131,12 @@ func (s *sightings) keep(ctx context.Context, store storage.Store) error {
 	if len(s.unkept) == 0 {
 		return nil
 	}
-	kept, err := keptSightings(ctx, store, s.note)
+	stored, err := loadCounts(ctx, store, s.note)
 	if err != nil {
 		return err
 	}
 	var all map[sightedKey]*Sighted
-	for _, one := range kept {
+	for _, one := range stored {
 		add(&all, one)
 	}
 	for _, one := range s.unkept {
@@ -153,19 +153,19 @@ func (s *sightings) keep(ctx context.Context, store storage.Store) error {
 	return nil
 }
 
-// KeptRefusals returns what the crawl in the store has refused in all runs, most
+// LoadRefusalCounts returns what the crawl in the store has refused in all runs, most
 // first. A note that cannot be read says nothing.
-func KeptRefusals(ctx context.Context, store storage.Store) ([]Sighted, error) {
-	return keptSightings(ctx, store, refusedNote)
+func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]Sighted, error) {
+	return loadCounts(ctx, store, refusedNote)
 }
 
-// KeptCleanings returns what the crawl in the store has taken ids of sessions
+// LoadSessionIDCounts returns what the crawl in the store has taken ids of sessions
 // off in all runs, most first. A note that cannot be read says nothing.
-func KeptCleanings(ctx context.Context, store storage.Store) ([]Sighted, error) {
-	return keptSightings(ctx, store, cleanedNote)
+func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]Sighted, error) {
+	return loadCounts(ctx, store, cleanedNote)
 }
 
-func keptSightings(ctx context.Context, store storage.Store, name string) (list []Sighted, err error) {
+func loadCounts(ctx context.Context, store storage.Store, name string) (list []Sighted, err error) {
 	note, err := store.Note(ctx, decorum.Origin{}, name)
 	if err != nil {
 		return nil, err

@@ -174,17 +174,17 @@ func TestCleanProperties(t *testing.T) {
 		}
 		path := pick([]string{"/", "/p", "/p/a.php", "/a/q"})
 		c := Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner()
-		kept := cleaned(t, c, path, parameters)
+		remaining := cleaned(t, c, path, parameters)
 		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if got := cleaned(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner(), path, parameters); !slices.Equal(got, kept) {
-			t.Fatalf("%q leaves %q of %q, in another order of lines %q", lines, kept, parameters, got)
+		if got := cleaned(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner(), path, parameters); !slices.Equal(got, remaining) {
+			t.Fatalf("%q leaves %q of %q, in another order of lines %q", lines, remaining, parameters, got)
 		}
 		r.Shuffle(len(parameters), func(i, j int) { parameters[i], parameters[j] = parameters[j], parameters[i] })
 		got := cleaned(t, c, path, parameters)
 		slices.Sort(got)
-		slices.Sort(kept)
-		if !slices.Equal(got, kept) {
-			t.Fatalf("%q leaves %q, but in the order %q of parameters %q", lines, kept, parameters, got)
+		slices.Sort(remaining)
+		if !slices.Equal(got, remaining) {
+			t.Fatalf("%q leaves %q, but in the order %q of parameters %q", lines, remaining, parameters, got)
 		}
 	}
 }
@@ -206,16 +206,16 @@ func cleaned(t *testing.T, c *Cleaner, path string, parameters []string) []strin
 	if !any {
 		return nil
 	}
-	kept := strings.Split(query, "&")
+	remaining := strings.Split(query, "&")
 	rest := strings.Split(before, "&")
-	for _, p := range kept {
+	for _, p := range remaining {
 		i := slices.Index(rest, p)
 		if i < 0 {
 			t.Fatalf("%v is cleaned to %v: %q was not there", u, clean, p)
 		}
 		rest = rest[i+1:]
 	}
-	return kept
+	return remaining
 }
 
 // FuzzClean checks, on any line and URL, what TestCleanProperties checks on
@@ -253,7 +253,7 @@ func plainlyCleaned(value, url string) string {
 	if !any || len(fields) != 2 || len([]rune(strings.Trim(value, " \t"))) > 500 || !plainlyAbout(fields[1], path) {
 		return url
 	}
-	var kept []string
+	var remaining []string
 	for _, p := range strings.Split(query, "&") {
 		name, _, _ := strings.Cut(p, "=")
 		named := slices.ContainsFunc(strings.Split(fields[0], "&"), func(s string) bool {
@@ -261,13 +261,13 @@ func plainlyCleaned(value, url string) string {
 			return s != "" && err == nil && u.Path() == "/?"+name
 		})
 		if !named || name == "" {
-			kept = append(kept, p)
+			remaining = append(remaining, p)
 		}
 	}
-	if len(kept) == 0 {
+	if len(remaining) == 0 {
 		return page
 	}
-	return page + "?" + strings.Join(kept, "&")
+	return page + "?" + strings.Join(remaining, "&")
 }
 
 // plainlyAbout reports whether a path begins with the place that a line names.

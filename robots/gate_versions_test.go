@@ -118,14 +118,14 @@ func TestVersionsAreBounded(t *testing.T) {
 					t.Errorf("version %d has %d bytes, %v", i, len(body), err)
 				}
 			}
-			kept := 0
+			stored := 0
 			for _, note := range s.notes.notes {
 				if note != nil {
-					kept++
+					stored++
 				}
 			}
-			if most := 1 + tt.want; kept > most { // the record, the list, and the old ones
-				t.Errorf("%d notes are kept, want %d", kept, most)
+			if most := 1 + tt.want; stored > most { // the record, the list, and the old ones
+				t.Errorf("%d notes are kept, want %d", stored, most)
 			}
 		})
 	}

@@ -27,14 +27,14 @@ type Parcel struct {
 	Host    *Host          // the clock of the host; nil leaves it, and the hold, as they are
 	Hold    time.Time      // as OriginInfo.Hold
 	Dormant bool           // as OriginInfo.Dormant
-	URLs    []Kept         // in the order of their queues
+	URLs    []StoredEntry  // in the order of their queues
 	// Seen are Fingerprints of entries that were queued once. Those of URLs that are
 	// kept must come after these, or they would be taken for known.
 	Seen []uint64
 }
 
-// A Kept is a URL and where a Store keeps it.
-type Kept struct {
+// A StoredEntry is a URL and where a Store keeps it.
+type StoredEntry struct {
 	Entry
 	In State     // where it is kept
 	At time.Time // InQueue: until when it is put off, zero if it is not; InRest: when its revisit is due
@@ -57,7 +57,7 @@ func (p *Parcel) Check() error {
 }
 
 // check returns an error if no Store may keep k, as a URL of the origin.
-func (k *Kept) check(o decorum.Origin) error {
+func (k *StoredEntry) check(o decorum.Origin) error {
 	if err := k.Entry.Check(); err != nil {
 		return err
 	}

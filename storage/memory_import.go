@@ -71,7 +71,7 @@ func (m *Memory) take(p *Parcel) {
 	m.turns.Update(&o.Origin)
 }
 
-func (m *Memory) place(o *memoryOrigin, k Kept) {
+func (m *Memory) place(o *memoryOrigin, k StoredEntry) {
 	e := k.Entry
 	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
 	switch {

@@ -119,16 +119,16 @@ func (m *Memory) Revive(ctx context.Context, o decorum.Origin, judge func(Entry)
 	if origin == nil {
 		return 0, nil
 	}
-	var kept []Entry
+	var stillParked []Entry
 	for _, e := range origin.parked {
 		if judge(e) {
 			origin.Queue.add(e)
 			revived++
 		} else {
-			kept = append(kept, e)
+			stillParked = append(stillParked, e)
 		}
 	}
-	origin.parked = kept
+	origin.parked = stillParked
 	m.parked -= revived
 	m.turns.Update(&origin.Origin)
 	return revived, nil

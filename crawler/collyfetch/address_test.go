@@ -29,8 +29,8 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kept, fresh = "http://kept.test/robots.txt", "http://new.test/robots.txt"
-	if _, err := fetcher.Fetch(t.Context(), ticketFor(t, kept)); err != nil {
+	const reusedURL, fresh = "http://kept.test/robots.txt", "http://new.test/robots.txt"
+	if _, err := fetcher.Fetch(t.Context(), ticketFor(t, reusedURL)); err != nil {
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
@@ -41,7 +41,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if err := other.Bind(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	for _, url := range []string{kept, fresh} {
+	for _, url := range []string{reusedURL, fresh} {
 		var busy *politeness.Busy
 		if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: %v, want Busy", url, err)
@@ -57,7 +57,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 		t.Errorf("an address that is free: %v", err)
 	}
 	var busy *politeness.Busy
-	if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, kept)); !errors.As(err, &busy) {
+	if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, reusedURL)); !errors.As(err, &busy) {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}
 }

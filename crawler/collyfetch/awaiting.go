@@ -47,9 +47,9 @@ func (a *awaiting) put(t crawler.Ticket, page *colly.Request) {
 		}
 		delete(a.pages, k)
 	}
-	kept := *page
-	kept.Body = nil // it comes again with the lease
-	a.pages[awaitedOf(t)] = &kept
+	copied := *page
+	copied.Body = nil // it comes again with the lease
+	a.pages[awaitedOf(t)] = &copied
 }
 
 // take returns the page as it was turned away, and forgets it; nil if it was not.

@@ -90,8 +90,8 @@ func replay(req *http.Request, res *decorum.Response) *http.Response {
 // trueStatus is the first callback for a response: it gives the status back
 // that replay took.
 func trueStatus(r *colly.Response) {
-	if kept := (*r.Headers)[statusHeader]; len(kept) > 0 {
-		r.StatusCode, _ = strconv.Atoi(kept[0])
+	if original := (*r.Headers)[statusHeader]; len(original) > 0 {
+		r.StatusCode, _ = strconv.Atoi(original[0])
 		delete(*r.Headers, statusHeader)
 	}
 }

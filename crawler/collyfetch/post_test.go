@@ -54,7 +54,7 @@ func office(forms map[string]crawltest.Page) (*crawltest.Web, func() []string) {
 // TestMethods: what is sent by each method that is not GET, and that a callback
 // gets the answer, with its Ctx. robots.txt and the pace hold for all.
 func TestMethods(t *testing.T) {
-	kept := func() *colly.Context {
+	newContext := func() *colly.Context {
 		ctx := colly.NewContext()
 		ctx.Put("k", "kept")
 		return ctx
@@ -73,10 +73,10 @@ func TestMethods(t *testing.T) {
 			`POST /form?q=1 application/x-www-form-urlencoded "\x00\xffx"`},
 		{"Request with a type", func(c *colly.Collector) error {
 			h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {c.UserAgent}}
-			return c.Request("POST", "http://a.test/form", strings.NewReader("{}"), kept(), h)
+			return c.Request("POST", "http://a.test/form", strings.NewReader("{}"), newContext(), h)
 		}, `POST /form application/json "{}"`},
 		{"PUT", func(c *colly.Collector) error {
-			return c.Request("PUT", "http://a.test/form", io.MultiReader(strings.NewReader("x")), kept(), nil)
+			return c.Request("PUT", "http://a.test/form", io.MultiReader(strings.NewReader("x")), newContext(), nil)
 		}, `PUT /form  "x"`},
 		{"DELETE", func(c *colly.Collector) error { return c.Request("DELETE", "http://a.test/form", nil, nil, nil) },
 			`DELETE /form  ""`},

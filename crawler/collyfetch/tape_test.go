@@ -106,13 +106,13 @@ func (w *wire) request(path string) string {
 	return w.asked[path]
 }
 
-// kept is an Archive that keeps exchanges in memory.
-type kept struct {
+// exchangeRecorder is an Archive that keeps exchanges in memory.
+type exchangeRecorder struct {
 	mu        sync.Mutex
 	exchanges map[string]*decorum.Exchange // by URL
 }
 
-func (k *kept) Record(_ context.Context, v *crawler.Visit) error {
+func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.exchanges[v.URL().String()] = v.Exchange
@@ -134,7 +134,7 @@ func capture(t *testing.T, site string, w *wire, cfg collyfetch.Config) map[stri
 	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
 	crawl.Policy.Delay, crawl.Policy.Adaptive = time.Millisecond, -1
 	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
-	archive := &kept{exchanges: map[string]*decorum.Exchange{}}
+	archive := &exchangeRecorder{exchanges: map[string]*decorum.Exchange{}}
 	crawl.Archive = archive
 	for path := range w.pages {
 		if path == "/robots.txt" {

@@ -179,15 +179,15 @@ func market() Site {
 // marketClean takes ref and visit off paths under /stalls/.
 func marketClean(path string) string {
 	path, query, _ := strings.Cut(path, "?")
-	var kept []string
+	var params []string
 	for _, param := range strings.Split(query, "&") {
 		name, _, _ := strings.Cut(param, "=")
 		if param != "" && !(strings.HasPrefix(path, "/stalls/") && (name == "ref" || name == "visit")) {
-			kept = append(kept, param)
+			params = append(params, param)
 		}
 	}
-	if len(kept) == 0 {
+	if len(params) == 0 {
 		return path
 	}
-	return path + "?" + strings.Join(kept, "&")
+	return path + "?" + strings.Join(params, "&")
 }

@@ -115,8 +115,8 @@ func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
 		return err
 	}
 	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, Metadata: warcMetadata(v), Before: before}
-	var kept warc.Kept
-	write := func() (err error) { kept, err = a.files.Write(visit); return err }
+	var written warc.Capture
+	write := func() (err error) { written, err = a.files.Write(visit); return err }
 	if err = write(); passing(err) {
 		a.waiting.Lock()
 		defer a.waiting.Unlock()
@@ -129,7 +129,7 @@ func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	return a.remember(ctx, v, before, kept)
+	return a.remember(ctx, v, before, written)
 }
 
 // comesAgain reports whether the URL of a visit is asked for more than once as a
@@ -145,7 +145,7 @@ func warcNote(u decorum.URL) string {
 }
 
 // before returns what was archived of the URL before, nil if nothing is known.
-func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Kept, error) {
+func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Capture, error) {
 	if !a.comesAgain(v) {
 		return nil, nil
 	}
@@ -158,15 +158,15 @@ func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Kept, err
 	if err != nil {
 		return nil, nil // no note, or none of ours: the page is archived whole
 	}
-	return &warc.Kept{Date: at, Payload: payload}, nil
+	return &warc.Capture{Date: at, Payload: payload}, nil
 }
 
 // remember notes what was archived of a URL, unless that is known.
-func (a *archive) remember(ctx context.Context, v *crawler.Visit, before *warc.Kept, kept warc.Kept) error {
-	if !a.comesAgain(v) || kept.Date.IsZero() || before != nil && kept == *before {
+func (a *archive) remember(ctx context.Context, v *crawler.Visit, before *warc.Capture, written warc.Capture) error {
+	if !a.comesAgain(v) || written.Date.IsZero() || before != nil && written == *before {
 		return nil
 	}
-	note := kept.Date.UTC().Format(time.RFC3339Nano) + " " + kept.Payload
+	note := written.Date.UTC().Format(time.RFC3339Nano) + " " + written.Payload
 	return a.notes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), warcNote(v.URL()), []byte(note))
 }
 

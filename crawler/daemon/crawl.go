@@ -122,11 +122,11 @@ func (s *start) base() (*draft, error) {
 	if holds, err := dir.holdsCrawl(); err != nil || !holds {
 		return nil, errors.Join(dir.nothingHere(), err)
 	}
-	kept, err := readDraft(dir.path(projectFile))
+	saved, err := readDraft(dir.path(projectFile))
 	if err != nil {
 		return nil, usage("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
 			err, dir.path(projectFile))
 	}
-	kept.Store.Path = string(dir) // it may have been moved since
-	return kept, nil
+	saved.Store.Path = string(dir) // it may have been moved since
+	return saved, nil
 }

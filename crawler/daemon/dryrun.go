@@ -181,7 +181,7 @@ func (a *app) earlier(ctx context.Context, p Project) map[string]habit {
 		return nil
 	}
 	habits := map[string]habit{}
-	k, err := a.openKept(p.Store.Path)
+	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.ReadHostMemo(o.Host.Memo); m.Requests > 0 {

@@ -70,7 +70,7 @@ func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
 	if err != nil {
 		return err
 	}
-	return a.useAndCloseOfflineCrawl(ctx, k, func(ctx context.Context, k *kept) error {
+	return a.useAndCloseOfflineCrawl(ctx, k, func(ctx context.Context, k *offlineCrawl) error {
 		if err := k.withScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -91,9 +91,9 @@ func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
 }
 
 // openAsked opens the crawl that is asked about.
-func (a *app) openAsked(q explainQuery) (*kept, error) {
+func (a *app) openAsked(q explainQuery) (*offlineCrawl, error) {
 	if q.config == "" {
-		return a.openKept(q.data)
+		return a.openOfflineCrawl(q.data)
 	}
 	p, err := ReadProject(q.config)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *app) openAsked(q explainQuery) (*kept, error) {
 
 // fetchRobots makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
-func (k *kept) fetchRobots(ctx context.Context, text string) error {
+func (k *offlineCrawl) fetchRobots(ctx context.Context, text string) error {
 	u, _, err := k.rewrite(ctx, text)
 	if err != nil {
 		return err

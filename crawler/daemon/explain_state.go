@@ -85,12 +85,12 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 		return q.visitUnknown(e)
 	}
 	v := q.visitKnown(e)
-	switch kept := e.State.As; {
-	case kept == "":
-	case kept == target.String():
-		v.Why += "; it is visited as " + kept
+	switch storedAs := e.State.As; {
+	case storedAs == "":
+	case storedAs == target.String():
+		v.Why += "; it is visited as " + storedAs
 	default:
-		v.Why += "; then " + e.URL + " takes the place of " + kept
+		v.Why += "; then " + e.URL + " takes the place of " + storedAs
 	}
 	return v
 }

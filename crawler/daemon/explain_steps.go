@@ -121,18 +121,18 @@ func canonicalised(text string, u decorum.URL) (why []string) {
 // targets returns what a visit of the entry, which is u or was kept for it, is to:
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
-func (q *inquiry) targets(ctx context.Context, u decorum.URL, kept storage.Entry) ([]decorum.URL, error) {
+func (q *inquiry) targets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
-	case kept.AsFound:
-		return []decorum.URL{kept.Found}, nil
-	case kept.Source == storage.Robots: // an errand is as it was named
-		return []decorum.URL{kept.URL}, nil
+	case stored.AsFound:
+		return []decorum.URL{stored.Found}, nil
+	case stored.Source == storage.Robots: // an errand is as it was named
+		return []decorum.URL{stored.URL}, nil
 	}
-	clean, _, err := q.gate.ExplainClean(ctx, q.params.Clean(kept.URL))
-	if clean == kept.URL {
-		return []decorum.URL{kept.URL}, err
+	clean, _, err := q.gate.ExplainClean(ctx, q.params.Clean(stored.URL))
+	if clean == stored.URL {
+		return []decorum.URL{stored.URL}, err
 	}
-	return []decorum.URL{kept.URL, u}, err
+	return []decorum.URL{stored.URL, u}, err
 }
 
 // scoped asks the scope about the targets of an entry, and of a URL that is not

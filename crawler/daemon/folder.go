@@ -38,7 +38,7 @@ func (s *supervisor) scan() []api.Reloaded {
 			here[name] = true
 		}
 	}
-	for _, name := range s.kept() {
+	for _, name := range s.knownProjects() {
 		here[name] = true
 	}
 	for _, r := range s.all() {

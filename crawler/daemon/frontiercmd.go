@@ -73,7 +73,7 @@ func (a *app) frontierStats(ctx context.Context, data, format string) error {
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
 	}
-	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
 		s, err := k.stats(ctx)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *frontierStats) write(w io.Writer) error {
 }
 
 // stats adds up all origins.
-func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
+func (k *offlineCrawl) stats(ctx context.Context) (*frontierStats, error) {
 	s, err := k.count(ctx)
 	if err == nil {
 		s.Files, err = k.files()
@@ -118,7 +118,7 @@ func (k *kept) stats(ctx context.Context) (*frontierStats, error) {
 }
 
 // count adds up what the store holds, one host after the other.
-func (k *kept) count(ctx context.Context) (*frontierStats, error) {
+func (k *offlineCrawl) count(ctx context.Context) (*frontierStats, error) {
 	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
 	if err := k.eachHost(ctx, false, s.add); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *frontierStats) add(h *surveyed) {
 }
 
 // files tells how large the files of the crawl are.
-func (k *kept) files() (files []stateFile, err error) {
+func (k *offlineCrawl) files() (files []stateFile, err error) {
 	for _, f := range []struct {
 		name  string
 		store store

@@ -58,7 +58,7 @@ func (a *app) frontierAddCommand() *cobra.Command {
 }
 
 func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(yield func(string) bool) error) error {
-	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
 		if err := k.withScope(); err != nil {
 			return err
 		}

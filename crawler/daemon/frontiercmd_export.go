@@ -98,13 +98,13 @@ const exportFormat = 1
 const seenChunk = 1024
 
 func (a *app) frontierExport(ctx context.Context, data string) error {
-	return a.look(ctx, data, func(ctx context.Context, k *kept) error {
+	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
 		text, err := os.ReadFile(k.dir.path(projectFile))
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &exporter{kept: k, json: jsonline.NewEncoder(w), end: exportTotals{Type: "end"}}
+		x := &exporter{offlineCrawl: k, json: jsonline.NewEncoder(w), end: exportTotals{Type: "end"}}
 		x.json.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.now.UTC(), string(text)})
 		before := x.quiet(ctx)
@@ -121,7 +121,7 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 // An exporter writes lines until something fails. Of what it writes it holds
 // no more than the names of origins.
 type exporter struct {
-	*kept
+	*offlineCrawl
 	json *json.Encoder
 	end  exportTotals
 	err  error

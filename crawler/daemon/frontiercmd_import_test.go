@@ -22,7 +22,7 @@ import (
 func heldIn(t *testing.T, dir string) kinds {
 	t.Helper()
 	a := &app{screen: newScreen(new(bytes.Buffer))}
-	k, err := a.openKept(dir)
+	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func wantSameClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.Host {
-		k, err := (&app{screen: newScreen(new(bytes.Buffer))}).openKept(dir)
+		k, err := (&app{screen: newScreen(new(bytes.Buffer))}).openOfflineCrawl(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func (a *app) frontierList(ctx context.Context, q listQuery) error {
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, q.data, func(ctx context.Context, k *kept) error {
+	return a.look(ctx, q.data, func(ctx context.Context, k *offlineCrawl) error {
 		if err := k.withScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -102,7 +102,7 @@ func (a *app) frontierList(ctx context.Context, q listQuery) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		l := &lister{kept: k, write: newFrontierURLWriter(w, q.format), limit: q.limit}
+		l := &lister{offlineCrawl: k, write: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.list(ctx, &origins[i], states); err != nil {
 				break
@@ -128,7 +128,7 @@ func (q *inquiry) origins(ctx context.Context, want func(*storage.OriginInfo) bo
 
 // A lister lists URLs until there are enough.
 type lister struct {
-	*kept
+	*offlineCrawl
 	write func(*api.URL) error
 	limit int // 0: none
 	count int

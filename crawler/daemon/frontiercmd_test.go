@@ -261,7 +261,7 @@ func TestFrontierExport(t *testing.T) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
 	a := &app{screen: newScreen(new(bytes.Buffer))}
-	k, err := a.openKept(v.data())
+	k, err := a.openOfflineCrawl(v.data())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ type (
 )
 
 // kindsIn returns what the stores of a crawl hold.
-func kindsIn(t *testing.T, k *kept) kinds {
+func kindsIn(t *testing.T, k *offlineCrawl) kinds {
 	t.Helper()
 	ks := kinds{}
 	must := func(err error) {
@@ -374,7 +374,7 @@ func kindsIn(t *testing.T, k *kept) kinds {
 			t.Fatal(err)
 		}
 	}
-	x := &exporter{kept: k}
+	x := &exporter{offlineCrawl: k}
 	for _, o := range x.names(t.Context(), k.store) {
 		i, _, err := k.store.Origin(t.Context(), o)
 		must(err)

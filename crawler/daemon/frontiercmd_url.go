@@ -30,9 +30,9 @@ func newURLLine(e *storage.Entry, state storage.State, at time.Time) *api.URL {
 	return l
 }
 
-// keptOf returns what newURLLine has written.
-func keptOf(l *api.URL) (*storage.Kept, error) {
-	k := &storage.Kept{At: l.At, In: storage.State(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
+// toStoredEntry returns what newURLLine has written.
+func toStoredEntry(l *api.URL) (*storage.StoredEntry, error) {
+	k := &storage.StoredEntry{At: l.At, In: storage.State(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
 		Class: storage.Class(l.Class), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, Attempt: l.Attempt,
 		Redirects: l.Redirects, Context: l.Context, AsFound: l.AsFound, Folded: l.Folded, Sent: l.Sent,
 	}}

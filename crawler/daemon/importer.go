@@ -172,7 +172,7 @@ func (m *importer) readURL(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	k, err := keptOf(l)
+	k, err := toStoredEntry(l)
 	if err != nil {
 		return err
 	}

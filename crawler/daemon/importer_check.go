@@ -63,7 +63,7 @@ type hopsThere struct {
 }
 
 // take reports whether a hop is there, and counts it off.
-func (h *hopsThere) take(ctx context.Context, s store, k *storage.Kept) (bool, error) {
+func (h *hopsThere) take(ctx context.Context, s store, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.count = o, map[hop]int{}
 		var errs []error

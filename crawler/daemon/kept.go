@@ -12,10 +12,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A kept crawl is one that nobody runs at the moment, opened to be looked into.
+// An offlineCrawl crawl is one that nobody runs at the moment, opened to be looked into.
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
-type kept struct {
+type offlineCrawl struct {
 	inquiry
 	dir    stateDir
 	robots store
@@ -29,8 +29,8 @@ func dataFlag(fs *pflag.FlagSet, dir *string) {
 
 // look opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func (a *app) look(ctx context.Context, name string, do func(context.Context, *kept) error) error {
-	k, err := a.openKept(name)
+func (a *app) look(ctx context.Context, name string, do func(context.Context, *offlineCrawl) error) error {
+	k, err := a.openOfflineCrawl(name)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *k
 }
 
 // useAndCloseOfflineCrawl is look at a crawl that is open. It is closed in the end.
-func (a *app) useAndCloseOfflineCrawl(ctx context.Context, k *kept, do func(context.Context, *kept) error) (err error) {
+func (a *app) useAndCloseOfflineCrawl(ctx context.Context, k *offlineCrawl, do func(context.Context, *offlineCrawl) error) (err error) {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	err = do(ctx, k)
@@ -48,8 +48,8 @@ func (a *app) useAndCloseOfflineCrawl(ctx context.Context, k *kept, do func(cont
 	return errors.Join(err, k.Close())
 }
 
-// openKept opens the crawl in a directory. Close must be called in the end.
-func (a *app) openKept(name string) (*kept, error) {
+// openOfflineCrawl opens the crawl in a directory. Close must be called in the end.
+func (a *app) openOfflineCrawl(name string) (*offlineCrawl, error) {
 	dir := stateDir(name)
 	if err := dir.mustHoldCrawl(); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (a *app) openKept(name string) (*kept, error) {
 // openAs opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func (a *app) openAs(p Project) (_ *kept, err error) {
-	k := &kept{inquiry: inquiry{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
+func (a *app) openAs(p Project) (_ *offlineCrawl, err error) {
+	k := &offlineCrawl{inquiry: inquiry{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
 	holds, err := k.dir.holdsCrawl()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (a *app) openAs(p Project) (_ *kept, err error) {
 }
 
 // openStores opens the crawl's stores, which nobody else may have open.
-func (k *kept) openStores(a *app) (err error) {
+func (k *offlineCrawl) openStores(a *app) (err error) {
 	if k.lock, err = k.dir.lock(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (k *kept) openStores(a *app) (err error) {
 }
 
 // Close closes the stores, and lets others crawl from the directory.
-func (k *kept) Close() (err error) {
+func (k *offlineCrawl) Close() (err error) {
 	for _, s := range []store{k.store, k.robots} { // in this order: see openFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())

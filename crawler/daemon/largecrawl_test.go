@@ -118,7 +118,7 @@ func TestLargeCrawl(t *testing.T) {
 		return heap
 	}
 	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), log: slog.New(slog.DiscardHandler)}
-	k, err := a.openKept(dir)
+	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestReportMemory(t *testing.T) {
 		}
 	}
 	stats := func() any {
-		s, err := (&kept{inquiry: *q}).count(t.Context())
+		s, err := (&offlineCrawl{inquiry: *q}).count(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

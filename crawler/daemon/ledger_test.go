@@ -101,13 +101,13 @@ func TestLedgerHolds(t *testing.T) {
 	call(t, v.args("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
 	r := call(t, "ledger", "verify", "--data", data)
 	r.want(t, ExitDone, "to keep for --holds: ")
-	_, kept, _ := strings.Cut(r.stdout, "to keep for --holds: ")
-	kept, _, _ = strings.Cut(kept, "\n")
+	_, printed, _ := strings.Cut(r.stdout, "to keep for --holds: ")
+	printed, _, _ = strings.Cut(printed, "\n")
 	verify := func(text string) result {
 		return call(t, "ledger", "verify", "--data", data, "--holds", write(t, "kept.txt", text))
 	}
-	verify(kept+"\n").want(t, ExitDone, "1 of 1 held records are there")
-	n, _, _ := strings.Cut(kept, " ")
+	verify(printed+"\n").want(t, ExitDone, "1 of 1 held records are there")
+	n, _, _ := strings.Cut(printed, " ")
 	verify(n+" "+strings.Repeat("0", 64)).want(t, ExitNo, "is not the one that is held", "0 of 1 held records are there")
 	verify("1000000 "+strings.Repeat("0", 64)).want(t, ExitNo, "record 1000000 is held")
 	verify("nothing").want(t, ExitUsage, "--holds: ")

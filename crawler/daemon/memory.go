@@ -10,11 +10,11 @@ func (a *app) pressure() *memlimit.Pressure { return a.pressureOf(memlimit.Get()
 // process; decorum report gives the number of refused links.
 func (a *app) pressureOf(limit memlimit.Limit) *memlimit.Pressure {
 	warned := false
-	return memlimit.NewPressure(limit, nil, func(low bool, kept, limit int64) {
+	return memlimit.NewPressure(limit, nil, func(low bool, liveBytes, limit int64) {
 		if low && !warned {
 			warned = true
 			a.log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
-				"decorum report (memory)", "kept", approximate(kept), "limit", approximate(limit))
+				"decorum report (memory)", "kept", approximate(liveBytes), "limit", approximate(limit))
 		}
 	})
 }

@@ -31,21 +31,21 @@ const (
 
 // A memoryNote is the daemon's record of its memory while it runs.
 type memoryNote struct {
-	At       time.Time `json:"at"`
-	Ended    bool      `json:"ended"`              // the process ended in order
-	Kept     int64     `json:"kept_bytes"`         // see memlimit.Kept
-	Limit    int64     `json:"limit_bytes"`        // 0: unknown
-	OOMKills int64     `json:"oom_kills"`          // of the control group; -1: unknown
-	Largest  string    `json:"largest,omitempty"`  // the project that holds most of the memory
-	Suspect  string    `json:"suspect,omitempty"`  // Largest at the last memory kills
-	Kills    int       `json:"kills_in_a_row"`     // memory kills in a row at which Suspect held most
-	Stopped  string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
-	Before   string    `json:"last_end,omitempty"` // how the process before this one ended
+	At        time.Time `json:"at"`
+	Ended     bool      `json:"ended"`              // the process ended in order
+	LiveBytes int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
+	Limit     int64     `json:"limit_bytes"`        // 0: unknown
+	OOMKills  int64     `json:"oom_kills"`          // of the control group; -1: unknown
+	Largest   string    `json:"largest,omitempty"`  // the project that holds most of the memory
+	Suspect   string    `json:"suspect,omitempty"`  // Largest at the last memory kills
+	Kills     int       `json:"kills_in_a_row"`     // memory kills in a row at which Suspect held most
+	Stopped   string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
+	Before    string    `json:"last_end,omitempty"` // how the process before this one ended
 }
 
 // memoryNow is the memory of the process at a moment.
 type memoryNow struct {
-	kept, limit, oomKills int64
+	liveBytes, limit, oomKills int64
 }
 
 // readMemory returns the memory of this process.
@@ -54,7 +54,7 @@ func readMemory(limit memlimit.Limit) memoryNow {
 	if !ok {
 		kills = -1
 	}
-	return memoryNow{memlimit.Kept(), limit.Bytes, kills}
+	return memoryNow{memlimit.LiveBytes(), limit.Bytes, kills}
 }
 
 // wasMemoryKill reports whether the process that left the note ended by a memory kill,
@@ -65,8 +65,8 @@ func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
 		return "", false
 	case n.OOMKills >= 0 && now.oomKills > n.OOMKills:
 		return "the kernel killed a process of the control group for its memory", true
-	case n.Limit > 0 && float64(n.Kept) > fullShare*float64(n.Limit):
-		return fmt.Sprintf("it kept %s of %s of memory when it ended", approximate(n.Kept), approximate(n.Limit)), true
+	case n.Limit > 0 && float64(n.LiveBytes) > fullShare*float64(n.Limit):
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", approximate(n.LiveBytes), approximate(n.Limit)), true
 	}
 	return "", false
 }
@@ -74,7 +74,7 @@ func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
 // next returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
 func (n *memoryNote) next(now memoryNow, at time.Time) (note memoryNote, stop string) {
-	note = memoryNote{At: at, Kept: now.kept, Limit: now.limit, OOMKills: now.oomKills}
+	note = memoryNote{At: at, LiveBytes: now.liveBytes, Limit: now.limit, OOMKills: now.oomKills}
 	sign, killed := n.wasMemoryKill(now)
 	if !killed {
 		return note, "" // the previous process ended otherwise: nothing is suspected any more
@@ -131,7 +131,7 @@ func (w *memoryWatch) update(now time.Time, held map[string]int64) {
 		return
 	}
 	m := w.read()
-	w.note.At, w.note.Kept, w.note.Limit = now.UTC(), m.kept, m.limit
+	w.note.At, w.note.LiveBytes, w.note.Limit = now.UTC(), m.liveBytes, m.limit
 	w.note.OOMKills = m.oomKills // this process survived: the kernel killed another
 	w.note.Largest = largestOf(held)
 	w.write()

@@ -45,7 +45,7 @@ func TestMemoryKillRule(t *testing.T) {
 		}
 		note, _ := (*memoryNote)(nil).next(memoryNow{1, 1000, first}, time.Time{})
 		for i, e := range ends {
-			note.Largest, note.Kept, note.Ended = e.largest, e.kept, e.clean
+			note.Largest, note.LiveBytes, note.Ended = e.largest, e.kept, e.clean
 			var stop string
 			note, stop = note.next(memoryNow{1, 1000, e.oomKills}, time.Time{})
 			if stop != e.stop {
@@ -76,7 +76,7 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f := farmOf(t, chain("bad.example", 3), chain("good.example", 3))
 	var log bytes.Buffer
 	f.log = slog.NewTextHandler(&log, nil)
-	f.memory = func() memoryNow { return memoryNow{kept: 1, limit: 1000, oomKills: 0} }
+	f.memory = func() memoryNow { return memoryNow{liveBytes: 1, limit: 1000, oomKills: 0} }
 	f.put("bad", f.file("http://bad.example/"))
 	f.put("good", f.file("http://good.example/"))
 	f.start(true)
@@ -135,7 +135,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 // While it runs, a daemon notes what it keeps and who holds most of it.
 func TestServeNotesItsMemory(t *testing.T) {
 	f := farmOf(t, chain("slow.example", 1))
-	f.memory = func() memoryNow { return memoryNow{kept: 700, limit: 1000, oomKills: 3} }
+	f.memory = func() memoryNow { return memoryNow{liveBytes: 700, limit: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
 	f.supervisor.memoryWatch.update(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})

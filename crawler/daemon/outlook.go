@@ -170,8 +170,8 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 			paces = append(paces, rules)
 		}
 		if most := f.project.Scope.MaxPagesPerHost; most > 0 {
-			kept := min(remaining, o.Pages)
-			out.Left, remaining, o.Pages = out.Left+o.Pages-kept, remaining-kept, kept
+			allowed := min(remaining, o.Pages)
+			out.Left, remaining, o.Pages = out.Left+o.Pages-allowed, remaining-allowed, allowed
 		}
 		g.Origins = append(g.Origins, o)
 	}

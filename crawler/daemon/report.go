@@ -113,7 +113,7 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, q.data, func(ctx context.Context, k *kept) error {
+	return a.look(ctx, q.data, func(ctx context.Context, k *offlineCrawl) error {
 		if err := k.withScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}

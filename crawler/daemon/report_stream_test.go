@@ -181,7 +181,7 @@ func sameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := manyHosts(t, 1000)
 	want := heldReport(t, q, 0)
-	s, err := (&kept{inquiry: *q}).count(t.Context())
+	s, err := (&offlineCrawl{inquiry: *q}).count(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

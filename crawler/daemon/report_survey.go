@@ -126,10 +126,10 @@ func (q *inquiry) originsOf(ctx context.Context, host string) (origins []decorum
 
 // sightings adds what was not queued as it was found.
 func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (err error) {
-	if s.Refused, err = frontier.KeptRefusals(ctx, q.store); err != nil {
+	if s.Refused, err = frontier.LoadRefusalCounts(ctx, q.store); err != nil {
 		return err
 	}
-	s.Cleaned, err = frontier.KeptCleanings(ctx, q.store)
+	s.Cleaned, err = frontier.LoadSessionIDCounts(ctx, q.store)
 	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
 	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
 	return err

@@ -21,13 +21,13 @@ const (
 type rosters struct {
 	making chan struct{} // held by who makes one
 
-	mu   sync.Mutex
-	kept map[string]*roster // by project
-	drop *time.Timer
+	mu    sync.Mutex
+	lists map[string]*roster // by project
+	drop  *time.Timer
 }
 
 func newRosters() *rosters {
-	return &rosters{making: make(chan struct{}, 1), kept: map[string]*roster{}}
+	return &rosters{making: make(chan struct{}, 1), lists: map[string]*roster{}}
 }
 
 // get returns the roster of a project, which make makes if there is none that is
@@ -59,7 +59,7 @@ func (rs *rosters) get(ctx context.Context, project string, make func() (*roster
 func (rs *rosters) find(project string) *roster {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if r := rs.kept[project]; r != nil && time.Now().Before(r.fresh) {
+	if r := rs.lists[project]; r != nil && time.Now().Before(r.fresh) {
 		return r
 	}
 	return nil
@@ -69,16 +69,16 @@ func (rs *rosters) find(project string) *roster {
 func (rs *rosters) keep(project string, r *roster) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for len(rs.kept) >= mostRosters && rs.kept[project] == nil {
+	for len(rs.lists) >= mostRosters && rs.lists[project] == nil {
 		oldest := ""
-		for name, k := range rs.kept {
-			if oldest == "" || k.at.Before(rs.kept[oldest].at) {
+		for name, k := range rs.lists {
+			if oldest == "" || k.at.Before(rs.lists[oldest].at) {
 				oldest = name
 			}
 		}
-		delete(rs.kept, oldest)
+		delete(rs.lists, oldest)
 	}
-	rs.kept[project] = r
+	rs.lists[project] = r
 	if rs.drop == nil {
 		rs.drop = time.AfterFunc(rosterLinger, rs.sweep)
 	}
@@ -89,12 +89,12 @@ func (rs *rosters) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	now := time.Now()
-	for name, r := range rs.kept {
+	for name, r := range rs.lists {
 		if now.After(r.fresh) {
-			delete(rs.kept, name)
+			delete(rs.lists, name)
 		}
 	}
-	if rs.drop = nil; len(rs.kept) > 0 {
+	if rs.drop = nil; len(rs.lists) > 0 {
 		rs.drop = time.AfterFunc(rosterLinger, rs.sweep)
 	}
 }

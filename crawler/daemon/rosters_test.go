@@ -52,7 +52,7 @@ func TestRosters(t *testing.T) {
 			ask(fmt.Sprint(i), 0)
 		}
 		rs.mu.Lock()
-		n := len(rs.kept)
+		n := len(rs.lists)
 		rs.mu.Unlock()
 		if n != mostRosters {
 			t.Errorf("%d are kept, want %d", n, mostRosters)
@@ -61,8 +61,8 @@ func TestRosters(t *testing.T) {
 		synctest.Wait()
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
-		if len(rs.kept) != 0 || rs.drop != nil {
-			t.Errorf("%d are kept for nobody", len(rs.kept))
+		if len(rs.lists) != 0 || rs.drop != nil {
+			t.Errorf("%d are kept for nobody", len(rs.lists))
 		}
 	})
 }

@@ -133,7 +133,7 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 	if _, err := p.Agent.Signature.keys(nil); err != nil {
 		return err
 	}
-	if _, err := keptText(p); err != nil {
+	if _, err := encodeProject(p); err != nil {
 		return err
 	}
 	lock, err := dir.lock() // nothing in the directory is touched before

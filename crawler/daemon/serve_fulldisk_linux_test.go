@@ -65,7 +65,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := farmOf(t, chain("a.example", 3))
 	f.visit.dir = smallFileSystem(t)
-	f.memory = func() memoryNow { return memoryNow{kept: 1, limit: 1000} }
+	f.memory = func() memoryNow { return memoryNow{liveBytes: 1, limit: 1000} }
 	ballast := filepath.Join(f.dir, "ballast")
 	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
 		t.Fatal(err)

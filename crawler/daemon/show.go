@@ -23,8 +23,8 @@ func (r *runner) demand(s api.State) error {
 	if s == api.Paused && o.wish.State == api.Stopped {
 		return api.Conflict("%s is stopped: only what runs can pause", r.name)
 	}
-	kept := r.wishes.of(r.name).State == s
-	if kept && o.wish.State == s && (s != api.Running || r.interrupt != nil) {
+	isSaved := r.wishes.of(r.name).State == s
+	if isSaved && o.wish.State == s && (s != api.Running || r.interrupt != nil) {
 		return nil
 	}
 	err := r.wishes.want(r.name, wish{State: s})

@@ -137,7 +137,7 @@ func (d stateDir) moveAside(now time.Time) error {
 // save writes p for a later --resume. If c is set, p came by the API of a daemon, and
 // the text records it.
 func (d stateDir) save(p Project, c *confinement) error {
-	text, err := keptText(p)
+	text, err := encodeProject(p)
 	if c != nil {
 		text = append([]byte(apiMark), text...)
 	}
@@ -150,9 +150,9 @@ func (d stateDir) save(p Project, c *confinement) error {
 	return nil
 }
 
-// keptText returns p as save writes it: --resume may be called from elsewhere. A project
+// encodeProject returns p as save writes it: --resume may be called from elsewhere. A project
 // of which --resume would read no more than a part is refused.
-func keptText(p Project) ([]byte, error) {
+func encodeProject(p Project) ([]byte, error) {
 	var err error
 	p.eachPath(func(_ pathField, _ string, path *string) *fault {
 		full, e := filepath.Abs(*path)

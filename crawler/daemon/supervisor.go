@@ -130,9 +130,9 @@ func (s *supervisor) projectFile(name string) string {
 	return filepath.Join(s.folder, name+projectExt)
 }
 
-// kept returns the names of all projects that the daemon has kept something of,
+// knownProjects returns the names of all projects that the daemon has kept something of,
 // though their files may be gone.
-func (s *supervisor) kept() []string {
+func (s *supervisor) knownProjects() []string {
 	names := s.wishes.projects()
 	entries, _ := os.ReadDir(s.data.path(projectsDir)) // none before the first project
 	for _, e := range entries {

@@ -69,20 +69,20 @@ func between(from, to statsSnapshot, queued int) api.Sample {
 
 // A ring keeps the newest samples.
 type ring struct {
-	kept []api.Sample
+	buf  []api.Sample
 	next int // the oldest, once it is full
 }
 
 func (r *ring) add(s api.Sample, most int) {
-	if len(r.kept) < most {
-		r.kept = append(r.kept, s)
+	if len(r.buf) < most {
+		r.buf = append(r.buf, s)
 		return
 	}
-	r.kept[r.next] = s
+	r.buf[r.next] = s
 	r.next = (r.next + 1) % most
 }
 
 // samples returns a copy, the oldest first.
 func (r *ring) samples() []api.Sample {
-	return append(append(make([]api.Sample, 0, len(r.kept)), r.kept[r.next:]...), r.kept[:r.next]...)
+	return append(append(make([]api.Sample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
 }

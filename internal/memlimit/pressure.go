@@ -21,9 +21,9 @@ const pressureAge = 100 * time.Millisecond
 // stacks and the runtime's own memory. Garbage does not count: it grows to the
 // limit in every process that has one, and then is collected.
 type Pressure struct {
-	limit   int64
-	kept    func() int64
-	changed func(low bool, kept, limit int64) // called when low changes
+	limit     int64
+	liveBytes func() int64
+	changed   func(low bool, kept, limit int64) // called when low changes
 
 	mu  sync.Mutex // guards the fields below
 	at  time.Time
@@ -33,11 +33,11 @@ type Pressure struct {
 // NewPressure returns a Pressure against limit. changed is called when memory becomes
 // low, and when it stops being low, one call at a time; it must not block. kept returns
 // the bytes that the process keeps; nil: Kept.
-func NewPressure(limit Limit, kept func() int64, changed func(low bool, kept, limit int64)) *Pressure {
-	if kept == nil {
-		kept = Kept
+func NewPressure(limit Limit, liveBytes func() int64, changed func(low bool, liveBytes, limit int64)) *Pressure {
+	if liveBytes == nil {
+		liveBytes = LiveBytes
 	}
-	return &Pressure{limit: limit.Bytes, kept: kept, changed: changed}
+	return &Pressure{limit: limit.Bytes, liveBytes: liveBytes, changed: changed}
 }
 
 // Low reports whether memory is nearly used up. It is quick, since it reads the memory
@@ -62,15 +62,15 @@ func (p *Pressure) look() {
 	if p.low {
 		share = easyShare
 	}
-	kept := p.kept()
-	if low := float64(kept) >= share*float64(p.limit); low != p.low {
+	live := p.liveBytes()
+	if low := float64(live) >= share*float64(p.limit); low != p.low {
 		p.low = low
-		p.changed(low, kept, p.limit)
+		p.changed(low, live, p.limit)
 	}
 }
 
-// Kept returns how many bytes the process keeps: see Pressure.
-func Kept() int64 {
+// LiveBytes returns how many bytes the process keeps: see Pressure.
+func LiveBytes() int64 {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/total:bytes"},

@@ -9,17 +9,17 @@ import (
 
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, changes := int64(0), 0
-		p := NewPressure(Limit{Bytes: 1000}, func() int64 { return kept }, func(bool, int64, int64) { changes++ })
+		live, changes := int64(0), 0
+		p := NewPressure(Limit{Bytes: 1000}, func() int64 { return live }, func(bool, int64, int64) { changes++ })
 		for _, step := range []struct {
-			kept    int64
+			live    int64
 			low     bool
 			changes int
 		}{{100, false, 0}, {749, false, 0}, {750, true, 1}, {990, true, 1}, {650, true, 1}, {649, false, 2}, {700, false, 2}, {800, true, 3}} {
-			kept = step.kept
+			live = step.live
 			time.Sleep(pressureAge)
 			if low := p.Low(); low != step.low || changes != step.changes {
-				t.Errorf("%d of 1000 bytes: low %t, changed %d times, want %t, %d", kept, low, changes, step.low, step.changes)
+				t.Errorf("%d of 1000 bytes: low %t, changed %d times, want %t, %d", live, low, changes, step.low, step.changes)
 			}
 		}
 	})
@@ -36,14 +36,14 @@ func TestPressureWithoutALimit(t *testing.T) {
 func TestKept(t *testing.T) {
 	const size = 64 << 20
 	runtime.GC()
-	before := Kept()
+	before := LiveBytes()
 	held := make([]byte, size)
 	runtime.GC()
-	during := Kept()
+	during := LiveBytes()
 	runtime.KeepAlive(held)
 	held = nil
 	runtime.GC()
-	after := Kept()
+	after := LiveBytes()
 	if during-before < size*9/10 || during-after < size*9/10 {
 		t.Errorf("kept %d, then with %d bytes more %d, then %d", before, size, during, after)
 	}

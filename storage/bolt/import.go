@@ -65,7 +65,7 @@ func (s *Store) seeNew(c *bbolt.Cursor, o *origin, p print) bool {
 }
 
 // place puts a URL into the lane of its state.
-func (s *Store) place(o *origin, k *storage.Kept) {
+func (s *Store) place(o *origin, k *storage.StoredEntry) {
 	switch {
 	case k.In == storage.InRest:
 		s.put(o, schedule.Resting, schedule.Nanos(k.At), &k.Entry)

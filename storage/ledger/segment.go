@@ -57,17 +57,17 @@ func segments(dir string) ([]segment, error) {
 	slices.SortFunc(all, func(a, b segment) int {
 		return cmp.Or(cmp.Compare(a.serial, b.serial), cmp.Compare(a.name, b.name))
 	})
-	var kept []segment
+	var current []segment
 	for i, s := range all {
 		last := s.serial == all[len(all)-1].serial
 		switch {
 		case !s.packed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
 		case s.packed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
 		default:
-			kept = append(kept, s)
+			current = append(current, s)
 		}
 	}
-	return kept, nil
+	return current, nil
 }
 
 // open returns the records of a segment as they were written.

@@ -60,7 +60,7 @@ func (s *Store) appendItems(items []importItem, p *storage.Parcel) []importItem 
 		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.out(p.Hold), flag(p.Dormant)}, s.clockArgs(p.Host)...)})
 	}
 	for i := range p.URLs {
-		items = append(items, importItem{"u", p.Origin, s.keptArgs(&p.URLs[i])})
+		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
 	for prints := range slices.Chunk(p.Seen, printsMost) {
 		rest := make([]string, len(prints))
@@ -72,8 +72,8 @@ func (s *Store) appendItems(items []importItem, p *storage.Parcel) []importItem 
 	return items
 }
 
-// keptArgs returns a URL as import.lua takes it.
-func (s *Store) keptArgs(k *storage.Kept) []string {
+// storedURLArgs returns a URL as import.lua takes it.
+func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
 	e, lane, state, at, print := &k.Entry, laneOf(&k.Entry), "q", s.clock.out(k.At), ""
 	switch {
 	case k.In == storage.InRest:

@@ -16,19 +16,19 @@ func TestImportIsSentAgain(t *testing.T) {
 	c := redistest.Start(t, 1, 1)
 	replica, stalled := c.Nodes()[1], make(chan error, 10)
 	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, Stalled: func(err error) { stalled <- err }})
-	kept := []storage.Kept{{Entry: page("https://a.example/")}, {Entry: page("https://a.example/robots-to")}}
-	kept[1].For = page("https://b.example/").URL.Origin()
+	stored := []storage.StoredEntry{{Entry: page("https://a.example/")}, {Entry: page("https://a.example/robots-to")}}
+	stored[1].For = page("https://b.example/").URL.Origin()
 	must(t, replica.Signal(syscall.SIGSTOP))
 	imported := make(chan error, 1)
 	go func() {
-		imported <- s.Import(t.Context(), []storage.Parcel{{Origin: kept[0].URL.Origin(), URLs: kept}})
+		imported <- s.Import(t.Context(), []storage.Parcel{{Origin: stored[0].URL.Origin(), URLs: stored}})
 	}()
 	if err := <-stalled; err == nil {
 		t.Error("nothing has failed")
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
 	must(t, <-imported)
-	if n := must1(s.Counts(t.Context())).Queued; n != len(kept) {
-		t.Errorf("%d URLs are queued, want %d", n, len(kept))
+	if n := must1(s.Counts(t.Context())).Queued; n != len(stored) {
+		t.Errorf("%d URLs are queued, want %d", n, len(stored))
 	}
 }

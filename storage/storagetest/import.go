@@ -51,7 +51,7 @@ func (i *inspection) parcels() (all []storage.Parcel) {
 		p := storage.Parcel{Origin: o.Origin, Host: &o.Host, Hold: o.Hold, Dormant: o.Dormant}
 		for in := range storage.InParking + 1 {
 			i.must(i.URLs(i.Context(), o.Origin, in, func(e storage.Entry, at time.Time) bool {
-				p.URLs = append(p.URLs, storage.Kept{Entry: e, In: in, At: at})
+				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, In: in, At: at})
 				return true
 			}))
 		}
@@ -126,7 +126,7 @@ var importTests = []struct {
 	}},
 	{"a host is not due before it was, whatever is imported", func(i *importing) {
 		o := origin("https://a.example")
-		i.take(storage.Parcel{Origin: o, Host: &storage.Host{Due: at(50), Gap: time.Second}, URLs: []storage.Kept{{Entry: page("https://a.example/")}}})
+		i.take(storage.Parcel{Origin: o, Host: &storage.Host{Due: at(50), Gap: time.Second}, URLs: []storage.StoredEntry{{Entry: page("https://a.example/")}}})
 		i.take(storage.Parcel{Origin: o, Host: &storage.Host{Due: at(20), Gap: 2 * time.Second}})
 		i.next(at(0), storage.Next{Left: storage.Waiting, At: at(50)})
 		if l := i.fixture.take(at(50), "https://a.example/"); l.Host.Gap != 2*time.Second {
@@ -135,14 +135,14 @@ var importTests = []struct {
 	}},
 	{"what is there stays, and goes first", func(i *importing) {
 		i.add(1, page("https://a.example/1"))
-		i.take(storage.Parcel{Origin: origin("https://a.example"), URLs: []storage.Kept{
+		i.take(storage.Parcel{Origin: origin("https://a.example"), URLs: []storage.StoredEntry{
 			{Entry: page("https://a.example/1"), In: storage.InParking}, {Entry: page("https://a.example/2")}}})
 		i.drain(at(0), "https://a.example/1", "https://a.example/2")
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importing) {
 		rested, o := page("https://a.example/r"), origin("https://a.example")
 		rested.Page = visited(at(-10))
-		i.take(storage.Parcel{Origin: o, URLs: []storage.Kept{{Entry: rested, In: storage.InRest, At: at(1000)}, {Entry: page("https://a.example/p"), In: storage.InParking}}})
+		i.take(storage.Parcel{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, In: storage.InRest, At: at(1000)}, {Entry: page("https://a.example/p"), In: storage.InParking}}})
 		i.next(at(0), storage.Next{Left: storage.Resting, At: at(1000)})
 		n, err := i.store.Recall(i.Context(), at(1), []storage.Sighting{{URL: rested.URL, Modified: at(0)}})
 		i.must(err)
@@ -156,14 +156,14 @@ var importTests = []struct {
 	{"a bad parcel has the call refused whole", func(i *importing) {
 		o, good := origin("https://a.example"), page("https://a.example/")
 		for name, p := range map[string]storage.Parcel{
-			"no origin":      {URLs: []storage.Kept{{Entry: good}}},
-			"another origin": {Origin: origin("https://b.example"), URLs: []storage.Kept{{Entry: good}}},
-			"no state":       {Origin: o, URLs: []storage.Kept{{Entry: good, In: storage.InParking + 1}}},
-			"bad entry":      {Origin: o, URLs: []storage.Kept{{Entry: of(storage.Classes, "https://a.example/x")}}},
-			"hop that rests": {Origin: o, URLs: []storage.Kept{{Entry: hop("https://a.example/r", "https://b.example"), In: storage.InRest}}},
+			"no origin":      {URLs: []storage.StoredEntry{{Entry: good}}},
+			"another origin": {Origin: origin("https://b.example"), URLs: []storage.StoredEntry{{Entry: good}}},
+			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, In: storage.InParking + 1}}},
+			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: of(storage.Classes, "https://a.example/x")}}},
+			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: hop("https://a.example/r", "https://b.example"), In: storage.InRest}}},
 			"long memo":      {Origin: o, Host: &storage.Host{Memo: make([]byte, storage.MaxMemo+1)}},
 		} {
-			if err := i.Import(i.Context(), []storage.Parcel{{Origin: o, URLs: []storage.Kept{{Entry: good}}}, p}); err == nil {
+			if err := i.Import(i.Context(), []storage.Parcel{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
 				i.Errorf("%s: no error", name)
 			}
 		}
@@ -211,16 +211,16 @@ func fillOdd(i *inspection) {
 }
 
 // split returns the parcels with those of their URLs that keep keeps.
-func split(parcels []storage.Parcel, keep func(*storage.Kept) bool) (kept []storage.Parcel) {
+func split(parcels []storage.Parcel, keep func(*storage.StoredEntry) bool) (filtered []storage.Parcel) {
 	for _, p := range parcels {
-		p.URLs = slices.DeleteFunc(slices.Clone(p.URLs), func(k storage.Kept) bool { return !keep(&k) })
-		kept = append(kept, p)
+		p.URLs = slices.DeleteFunc(slices.Clone(p.URLs), func(k storage.StoredEntry) bool { return !keep(&k) })
+		filtered = append(filtered, p)
 	}
-	return kept
+	return filtered
 }
 
 func withoutHops(parcels []storage.Parcel) []storage.Parcel {
-	return split(parcels, func(k *storage.Kept) bool { return k.For.IsZero() })
+	return split(parcels, func(k *storage.StoredEntry) bool { return k.For.IsZero() })
 }
 
 // onlyHops returns the hops among the parcels that the Store does not have yet.
@@ -231,5 +231,7 @@ func onlyHops(i *inspection, parcels []storage.Parcel) []storage.Parcel {
 			have[[2]decorum.Origin{p.Origin, k.For}] = !k.For.IsZero()
 		}
 	}
-	return split(parcels, func(k *storage.Kept) bool { return !k.For.IsZero() && !have[[2]decorum.Origin{k.URL.Origin(), k.For}] })
+	return split(parcels, func(k *storage.StoredEntry) bool {
+		return !k.For.IsZero() && !have[[2]decorum.Origin{k.URL.Origin(), k.For}]
+	})
 }

@@ -156,17 +156,17 @@ func (a *Archive) OnDisk() Extent {
 // system. It fails with ErrNoAnswer where there is nothing to archive. After any
 // other error nothing of the visit is in the archive, and Write may be called
 // again; but after Sync has failed, it will fail as well.
-func (a *Archive) Write(v *Visit) (Kept, error) {
-	b, kept, err := v.records()
+func (a *Archive) Write(v *Visit) (Capture, error) {
+	b, capture, err := v.records()
 	if err != nil {
-		return Kept{}, err
+		return Capture{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.write(b.Bytes()); err != nil {
-		return Kept{}, err
+		return Capture{}, err
 	}
-	return kept, nil
+	return capture, nil
 }
 
 func (a *Archive) write(records []byte) error {

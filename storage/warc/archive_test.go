@@ -161,7 +161,7 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 			a := open(t, Config{})
 			v := answered(tt.received)
 			v.Exchange.Cut = tt.cut
-			kept, err := a.Write(v)
+			capture, err := a.Write(v)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,8 +183,8 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 			if tt.truncated != "" {
 				payload = ""
 			}
-			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || kept.Payload != payload {
-				t.Errorf("payload digest %q, kept %q, want %q", got, kept.Payload, payload)
+			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || capture.Payload != payload {
+				t.Errorf("payload digest %q, kept %q, want %q", got, capture.Payload, payload)
 			}
 			if got := response.Header.Get("WARC-Truncated"); got != tt.truncated {
 				t.Errorf("truncated %q, want %q", got, tt.truncated)
@@ -268,33 +268,33 @@ func TestFields(t *testing.T) {
 
 // An answer that brings nothing new refers to the one that has the body.
 func TestRevisits(t *testing.T) {
-	first := &Kept{Date: noon.Add(-time.Hour), Payload: sumOf("hi")}
+	first := &Capture{Date: noon.Add(-time.Hour), Payload: sumOf("hi")}
 	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 	for _, tt := range []struct {
 		name, received string
-		before         *Kept
+		before         *Capture
 		block, profile string
-		kept           Kept
+		capture        Capture
 	}{
 		{"the same payload", header + "hi", first, header, SamePayload, *first},
-		{"another payload", header + "ho", first, header + "ho", "", Kept{noon, sumOf("ho")}},
-		{"the first time", header + "hi", nil, header + "hi", "", Kept{noon, sumOf("hi")}},
+		{"another payload", header + "ho", first, header + "ho", "", Capture{noon, sumOf("ho")}},
+		{"the first time", header + "hi", nil, header + "hi", "", Capture{noon, sumOf("hi")}},
 		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, *first},
-		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, Kept{}},
-		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Kept{noon, sumOf("")},
-			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Kept{noon, sumOf("")}},
-		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &Kept{Date: noon},
-			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", Kept{Date: noon}},
+		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, Capture{}},
+		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Capture{noon, sumOf("")},
+			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Capture{noon, sumOf("")}},
+		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &Capture{Date: noon},
+			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", Capture{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := open(t, Config{})
 			v := answered(tt.received)
 			v.Before = tt.before
-			kept, err := a.Write(v)
+			capture, err := a.Write(v)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.kept, kept); diff != "" {
+			if diff := cmp.Diff(tt.capture, capture); diff != "" {
 				t.Errorf("kept (-want +got)\n%s", diff)
 			}
 			r := readDir(t, a)[1]

@@ -178,15 +178,15 @@ func testRecovery(t *testing.T, name string, left []byte, least int) {
 		}
 		return
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, names[0]))
+	recovered, err := os.ReadFile(filepath.Join(dir, names[0]))
 	if err != nil || names[0] != name || len(names) > 1 {
 		t.Fatalf("%q, %v; want %s alone", names, err, name)
 	}
-	if records := len(read(t, bytes.NewReader(kept))) - 1; records < least {
+	if records := len(read(t, bytes.NewReader(recovered))) - 1; records < least {
 		t.Errorf("of %d bytes %d records are left, want %d", len(left), records, least)
 	}
-	if int64(len(left)-len(kept)) != cut || !bytes.HasPrefix(left, kept) {
-		t.Errorf("%d of %d bytes are left, %d were cut", len(kept), len(left), cut)
+	if int64(len(left)-len(recovered)) != cut || !bytes.HasPrefix(left, recovered) {
+		t.Errorf("%d of %d bytes are left, %d were cut", len(recovered), len(left), cut)
 	}
 }
 

@@ -15,11 +15,11 @@ type Visit struct {
 	Date     time.Time         // when the request began; kept to the millisecond
 	Exchange *decorum.Exchange // not nil
 	Metadata []Field           // lines of the metadata record; none: no such record
-	Before   *Kept             // where the URL was archived before; nil: not known
+	Before   *Capture          // where the URL was archived before; nil: not known
 }
 
-// Kept says what was archived of a URL, for later visits to it to refer to.
-type Kept struct {
+// Capture says what was archived of a URL, for later visits to it to refer to.
+type Capture struct {
 	Date    time.Time // WARC-Date of the response
 	Payload string    // its WARC-Payload-Digest; empty if it was truncated
 }
@@ -37,18 +37,18 @@ var ErrNoAnswer = errors.New("no answer to archive")
 
 // records returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
-func (v *Visit) records() (*bytes.Buffer, Kept, error) {
+func (v *Visit) records() (*bytes.Buffer, Capture, error) {
 	m, err := readMessage(methodOf(v.Exchange.Request), v.Exchange.Response, v.Exchange.Cut != decorum.NotCut)
 	if err != nil {
-		return nil, Kept{}, errors.Join(ErrNoAnswer, err)
+		return nil, Capture{}, errors.Join(ErrNoAnswer, err)
 	}
-	kept := Kept{Date: v.Date, Payload: m.payload}
+	capture := Capture{Date: v.Date, Payload: m.payload}
 	answer, block := v.response(m), m.raw
 	if profile := v.profile(m); profile != "" {
 		answer, block = v.revisit(m, profile), m.raw[:m.head]
-		kept = Kept{}
+		capture = Capture{}
 		if v.Before != nil {
-			kept = *v.Before
+			capture = *v.Before
 		}
 	}
 	var b bytes.Buffer
@@ -61,7 +61,7 @@ func (v *Visit) records() (*bytes.Buffer, Kept, error) {
 	if err == nil && len(v.Metadata) > 0 {
 		err = writeRecord(&b, v.concurrent(Metadata, id), warcFields, appendFields(nil, v.Metadata))
 	}
-	return &b, kept, err
+	return &b, capture, err
 }
 
 // profile returns the profile of the revisit that m is, empty if it is none.

@@ -332,7 +332,7 @@ func TestStrangersDoNotFillTheAudit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, &script{})
-				kept := func() int {
+				entryCount := func() int {
 					page, err := s.cfg.Audit.Page(0, 1000)
 					if err != nil {
 						t.Fatal(err)
@@ -342,16 +342,16 @@ func TestStrangersDoNotFillTheAudit(t *testing.T) {
 				for range 3 * guessesAtOnce {
 					flood.to(s)
 				}
-				if n := kept(); n != guessesAtOnce {
+				if n := entryCount(); n != guessesAtOnce {
 					t.Errorf("%d calls are kept", n)
 				}
 				call{method: "POST", path: "/api/v1/reload"}.by(operateToken).to(s)
-				if n := kept(); n != guessesAtOnce+1 {
+				if n := entryCount(); n != guessesAtOnce+1 {
 					t.Errorf("with that of the operator, %d calls are kept", n)
 				}
 				time.Sleep(2 * time.Second)
 				flood.to(s)
-				if n := kept(); n != guessesAtOnce+2 {
+				if n := entryCount(); n != guessesAtOnce+2 {
 					t.Errorf("after a rest, %d calls are kept", n)
 				}
 			})

@@ -106,15 +106,15 @@ func setNames(to, names map[string]*Node) {
 // writeJournal makes directory operations stable: all, or, if the disk is Strict, those
 // of one directory.
 func (d *Disk) writeJournal(of *Node) {
-	var kept []change
+	var remaining []change
 	for _, c := range d.journal {
 		if d.Strict && c.dir != of {
-			kept = append(kept, c)
+			remaining = append(remaining, c)
 			continue
 		}
 		setNames(c.dir.stableNames, c.names)
 	}
-	d.journal = kept
+	d.journal = remaining
 }
 
 // Lookup returns what a name in a directory stands for, nil if nothing.
