@@ -73,9 +73,9 @@ func over(t *testing.T, w wire, store storage.Store, cfg politeness.LimitsConfig
 	return c
 }
 
-// judgeAddress returns the most requests at a time of a log, the least time
+// measureConcurrency returns the most requests at a time of a log, the least time
 // between an end and the next start, and the end of the last.
-func judgeAddress(log []crawltest.Exchange) (most int, gap time.Duration, end time.Time) {
+func measureConcurrency(log []crawltest.Exchange) (most int, gap time.Duration, end time.Time) {
 	gap = time.Hour
 	for i, x := range log {
 		going := 1
@@ -124,7 +124,7 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 				if len(log) != visits {
 					t.Errorf("%d requests, want %d", len(log), visits)
 				}
-				most, gap, end := judgeAddress(log)
+				most, gap, end := measureConcurrency(log)
 				if most != tt.slots || gap < tt.rest {
 					t.Errorf("%d at a time, %v apart", most, gap)
 				}
@@ -176,7 +176,7 @@ func TestAddressesOfManyKinds(t *testing.T) {
 			logs[addr] = append(logs[addr], x)
 		}
 		for addr, log := range logs {
-			if most, gap, _ := judgeAddress(log); most > 2 || gap < rest {
+			if most, gap, _ := measureConcurrency(log); most > 2 || gap < rest {
 				t.Errorf("%v: %d at a time, %v apart", addr, most, gap)
 			}
 		}
@@ -214,7 +214,7 @@ func TestStopEndsTheWaitingInLine(t *testing.T) {
 		if took, least := time.Since(begin), time.Duration(80-before)*3*time.Second; took > least*102/100 {
 			t.Errorf("took %v, possible were %v", took, least)
 		}
-		if most, gap, _ := judgeAddress(log); most > 1 || gap < 2*time.Second {
+		if most, gap, _ := measureConcurrency(log); most > 1 || gap < 2*time.Second {
 			t.Errorf("%d at a time, %v apart", most, gap)
 		}
 	})

@@ -122,7 +122,7 @@ type witness struct {
 	strays  int // URLs of other origins than the one that was named
 }
 
-func (w *witness) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (int, error) {
+func (w *witness) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	w.mu.Lock()
 	w.revived[o] = append(w.revived[o], time.Now())
 	w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *witness) Revive(ctx context.Context, o decorum.Origin, judge func(stora
 			w.strays++
 			w.mu.Unlock()
 		}
-		return judge(e)
+		return shouldUnpark(e)
 	})
 }
 

@@ -108,11 +108,11 @@ func (c *Crawler) act(ctx context.Context, o decorum.Origin) error {
 // revive queues the parked URLs of an origin again that its robots.txt and its
 // tdmrep.json allow, as they are known now.
 func (c *Crawler) revive(ctx context.Context, o decorum.Origin) error {
-	judge, err := Judge(ctx, c.Gate, c.Frontier, o)
-	if err != nil || judge == nil {
+	evaluate, err := NewVerdictFunc(ctx, c.Gate, c.Frontier, o)
+	if err != nil || evaluate == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(e storage.Entry) bool { return judge(c.aim(e)).Allowed })
+	return c.Frontier.Revive(ctx, o, func(e storage.Entry) bool { return evaluate(c.aim(e)).Allowed })
 }
 
 // delays are the pauses that robots.txt files ask for, by host and origin.

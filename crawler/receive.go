@@ -87,7 +87,7 @@ func (c *Crawler) receivePage(ctx context.Context, v *Visit) (storage.Ack, error
 	if err := c.discover(afterwards(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
-	return c.judge(afterwards(ctx), v, verdict)
+	return c.decideOutcome(afterwards(ctx), v, verdict)
 }
 
 // isEndOf reports whether a handler gave up because its context was done: the crawl was

@@ -72,11 +72,11 @@ func (r *Reservation) Check(u decorum.URL, purposes []string) robots.Verdict {
 	return r.file.Check(u, purposes)
 }
 
-// Judge returns how an origin's URLs are judged by its robots.txt, and by what the
+// NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
-func Judge(ctx context.Context, gate *robots.Gate, notes Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
-	rules, err := gate.Judge(ctx, o)
+func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+	rules, err := gate.VerdictFunc(ctx, o)
 	if err != nil || rules == nil || !robots.Mines(gate.Purposes()) {
 		return rules, err
 	}

@@ -161,8 +161,8 @@ func (c *Crawler) giveUp(v *Visit) storage.Ack {
 	return storage.Ack{Outcome: storage.Gone}
 }
 
-// judge turns a page's answer and the handler's verdict into an outcome.
-func (c *Crawler) judge(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
+// decideOutcome turns a page's answer and the handler's verdict into an outcome.
+func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
 	var wait decorum.Retry
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):

@@ -349,12 +349,12 @@ type halfway struct {
 
 var errCrash = errors.New("power cut")
 
-func (h *halfway) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (int, error) {
+func (h *halfway) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	if h.crashes--; h.crashes < 0 {
-		return h.Store.Revive(ctx, o, judge)
+		return h.Store.Revive(ctx, o, shouldUnpark)
 	}
 	left := 1
-	n, err := h.Store.Revive(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && judge(e) })
+	n, err := h.Store.Revive(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
 	return n, errors.Join(err, errCrash)
 }
 

@@ -56,7 +56,7 @@ func TestCrawlsShareATown(t *testing.T) {
 				t.Errorf("crawl %d: %+v", i, s)
 			}
 		}
-		judgeTown(t, web.Log(), home, stopped)
+		checkSharedLog(t, web.Log(), home, stopped)
 		t.Logf("%d requests", len(web.Log()))
 	})
 }
@@ -123,8 +123,8 @@ func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, chance *r
 	return stops
 }
 
-// judgeTown holds the log against what hosts, addresses and brakes ask for.
-func judgeTown(t *testing.T, log []crawltest.Exchange, home func(string) netip.Addr, stops []stop) {
+// checkSharedLog holds the log against what hosts, addresses and brakes ask for.
+func checkSharedLog(t *testing.T, log []crawltest.Exchange, home func(string) netip.Addr, stops []stop) {
 	t.Helper()
 	byHost, byAddress := map[string][]crawltest.Exchange{}, map[netip.Addr][]crawltest.Exchange{}
 	slices.SortStableFunc(log, func(a, b crawltest.Exchange) int { return a.Start.Compare(b.Start) })
@@ -147,7 +147,7 @@ func judgeTown(t *testing.T, log []crawltest.Exchange, home func(string) netip.A
 		}
 	}
 	for addr, visits := range byAddress {
-		if most, _, _ := judgeAddress(visits); most > 4 {
+		if most, _, _ := measureConcurrency(visits); most > 4 {
 			t.Errorf("%v: %d visits at a time", addr, most)
 		}
 	}

@@ -171,7 +171,7 @@ func TestCrawlsShareAnAddress(t *testing.T) {
 		during := slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool {
 			return x.Start.Equal(begin) || x.End.After(ended) // one of the two came first
 		})
-		if most, gap, _ := judgeAddress(during); most > 2 || gap < rest {
+		if most, gap, _ := measureConcurrency(during); most > 2 || gap < rest {
 			t.Errorf("%d at a time, %v apart", most, gap)
 		}
 		if least := time.Duration(len(during)) * (latency + rest) / 2; ended.Sub(begin) > least*105/100 {

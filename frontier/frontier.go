@@ -153,9 +153,9 @@ func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (r
 }
 
 // Revive queues the origin's parked URLs again for which judge returns true.
-func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) error {
+func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.nudge()
-	_, err := f.store.Revive(ctx, o, judge)
+	_, err := f.store.Revive(ctx, o, match)
 	return err
 }
 

@@ -52,7 +52,7 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return Clearance{}, refusal(u, decorum.Invalid, errors.New("no URL"))
 	}
 	if s := g.memory.find(o); s.open(now) {
-		return g.judge(s, u)
+		return g.clearByRules(s, u)
 	}
 	e := g.memory.lock(o, now)
 	defer e.mu.Unlock()
@@ -61,7 +61,7 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	case err != nil:
 		return Clearance{}, err
 	case s.open(now):
-		return g.judge(s, u)
+		return g.clearByRules(s, u)
 	case e.inFlight.runs(now):
 		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, e.inFlight.until, "robots.txt is being fetched"))
 	case now.Before(s.until) && s.hop != nil:
@@ -72,8 +72,8 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	return g.clearRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
 
-// judge asks the rules.
-func (g *Gate) judge(s *originState, u decorum.URL) (Clearance, error) {
+// clearByRules asks the rules.
+func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	v := g.verdict(s.rules, u)
 	if !v.Allowed {
 		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})

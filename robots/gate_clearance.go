@@ -55,7 +55,7 @@ func (c Clearance) Beside(u decorum.URL) (Clearance, error) {
 	if c.by == nil || u.Origin() != c.origin {
 		return Clearance{}, refusal(u, decorum.Invalid, errors.New("no URL of the origin that was cleared"))
 	}
-	return c.gate.judge(c.by, u)
+	return c.gate.clearByRules(c.by, u)
 }
 
 // A Snapshot says what of a robots.txt is known, and since when.

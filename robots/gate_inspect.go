@@ -7,10 +7,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Judge returns how the origin's URLs are judged by the rules that Rules
+// VerdictFunc returns how the origin's URLs are judged by the rules that Rules
 // returns: as Check judges them while these hold, purposes included. It is nil
 // if no rules are known.
-func (g *Gate) Judge(ctx context.Context, o decorum.Origin) (func(decorum.URL) Verdict, error) {
+func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.URL) Verdict, error) {
 	rules, err := g.Rules(ctx, o)
 	if err != nil || rules == nil {
 		return nil, err

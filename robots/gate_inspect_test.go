@@ -10,12 +10,12 @@ func TestGateJudge(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
 	s := newScene(t, GateConfig{Purposes: []string{"ai-train"}})
 	page := mustURL(t, "https://example.com/no/page")
-	if judge, err := s.gate.Judge(t.Context(), page.Origin()); judge != nil || err != nil {
+	if judge, err := s.gate.VerdictFunc(t.Context(), page.Origin()); judge != nil || err != nil {
 		t.Fatalf("a judge without rules, %v", err)
 	}
 	s.lookup(page, answers(200, file))
 	s.restart() // another run reads what is kept
-	judge, err := s.gate.Judge(t.Context(), page.Origin())
+	judge, err := s.gate.VerdictFunc(t.Context(), page.Origin())
 	if err != nil {
 		t.Fatal(err)
 	}

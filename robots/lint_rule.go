@@ -31,7 +31,7 @@ func (l *linter) lintRules(body []byte) {
 		most := min(len(rules.all), rest)
 		rest -= most
 		for i := range rules.all[:most] {
-			r.judge(token, rules, &rules.all[i])
+			r.lintRule(token, rules, &rules.all[i])
 		}
 	}
 	for line, f := range r.dead {
@@ -53,8 +53,8 @@ type ruleLint struct {
 	other [len(classicReasons)]tally
 }
 
-// judge looks at one rule of an agent.
-func (l *ruleLint) judge(token string, rules *Rules, made *rule) {
+// lintRule looks at one rule of an agent.
+func (l *ruleLint) lintRule(token string, rules *Rules, made *rule) {
 	if f, ok := rules.neverWins(made); ok {
 		l.dead[made.line] = f
 		return

@@ -110,7 +110,7 @@ func (m *Memory) Recall(ctx context.Context, now time.Time, sightings []Sighting
 }
 
 // Revive implements Store.
-func (m *Memory) Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error) {
+func (m *Memory) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (revived int, err error) {
 	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func (m *Memory) Revive(ctx context.Context, o decorum.Origin, judge func(Entry)
 	}
 	var stillParked []Entry
 	for _, e := range origin.parked {
-		if judge(e) {
+		if shouldUnpark(e) {
 			origin.Queue.add(e)
 			revived++
 		} else {

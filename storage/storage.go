@@ -110,7 +110,7 @@ type Store interface {
 	// Revive offers the origin's parked URLs to judge, and queues again those
 	// for which it returns true, some at a time: a crash may leave the rest
 	// parked. judge must not call the Store.
-	Revive(ctx context.Context, o decorum.Origin, judge func(Entry) bool) (revived int, err error)
+	Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (revived int, err error)
 
 	// Parked returns the origins that have parked URLs.
 	Parked(ctx context.Context) ([]decorum.Origin, error)

@@ -94,5 +94,5 @@ func run(p plan, out io.Writer) (err error) {
 	if stopped := d.stop(); err != nil || stopped != nil {
 		return errors.Join(err, stopped)
 	}
-	return s.judge()
+	return s.checkResults()
 }

@@ -101,18 +101,18 @@ func (s *soak) sample(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// judge prints what came of the run, and returns what was wrong.
-func (s *soak) judge() error {
+// checkResults prints what came of the run, and returns what was wrong.
+func (s *soak) checkResults() error {
 	log := s.web.Log()
 	visits := s.last.sum("decorum_visits_total")
 	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.took.Round(time.Second),
 		visits/s.took.Seconds(), 100*s.last.sum("process_cpu_seconds_total")/s.took.Seconds(), len(s.operator.hushes))
-	errs := []error{printCounts(s.out, counts(s.last, log, &s.operator)), s.operator.check(log), s.judgePoliteness(), s.printTrends()}
+	errs := []error{printCounts(s.out, counts(s.last, log, &s.operator)), s.operator.check(log), s.checkPoliteness(), s.printTrends()}
 	return errors.Join(errs...)
 }
 
-// judgePoliteness asks both sides whether hosts had the rests that they were owed.
-func (s *soak) judgePoliteness() error {
+// checkPoliteness asks both sides whether hosts had the rests that they were owed.
+func (s *soak) checkPoliteness() error {
 	r := s.web.Judge(crawltest.Options{MinDelay: s.plan.Web.Delay, Product: "soakbot", Revisits: true})
 	short := s.last.sum("decorum_delay_shortfall_seconds")
 	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Offences), r.Requests, len(r.Hosts), short)

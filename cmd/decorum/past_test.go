@@ -154,9 +154,9 @@ func call(t *testing.T, s *pastServer, wantCode int, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// judgePast judges the requests before the kill and those after a process went on at
+// judgeRequests judges the requests before the kill and those after a process went on at
 // restart. Whether a page was visited twice is for the caller: pages are revisited here.
-func judgePast(t *testing.T, web *crawltest.Web, before, after []crawltest.Exchange, restart time.Time) {
+func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.Exchange, restart time.Time) {
 	t.Helper()
 	r := web.JudgeLog(append(before[:len(before):len(before)], after...), crawltest.Options{
 		MinDelay: 200 * time.Millisecond, Product: "decorum", Revisits: true,

@@ -145,7 +145,7 @@ func TestPastCrawl(t *testing.T) {
 		}
 		later = web.Log()[len(soon):]
 		c.close(t)
-		judgePast(t, web, p.log, web.Log(), restart)
+		judgeRequests(t, web, p.log, web.Log(), restart)
 	})
 	checkSoon(t, p, before, soon)
 	checkLater(t, before, soon, later)

@@ -39,7 +39,7 @@ func TestPastDaemon(t *testing.T) {
 		t.Errorf("the daemon ended with exit code %d:\n%s", code, stderr)
 	}
 	log := web.Log()
-	judgePast(t, web, p.log, log, restart)
+	judgeRequests(t, web, p.log, log, restart)
 	for _, x := range log {
 		host := parse(t, x.URL).Origin().Host()
 		switch {

@@ -81,7 +81,7 @@ func goOnWithPast(t *testing.T, p past, before pastExport) {
 	restart := time.Now()
 	call(t, s, daemon.ExitStopped, s.goOnArgs(p)...)
 	log := web.Log()
-	judgePast(t, web, p.log, log, restart)
+	judgeRequests(t, web, p.log, log, restart)
 	checkFrozen(t, log)
 	if n := requests(log); n["POST http://form.example/waiting"] != 1 {
 		t.Errorf("a form that waited was sent %d times, want once", n["POST http://form.example/waiting"])

@@ -33,7 +33,7 @@ func TestPastRedis(t *testing.T) {
 	checkRedisPast(t, before)
 	call(t, s, daemon.ExitStopped, append(args, "--max-time=15s")...)
 	log := web.Log()
-	judgePast(t, web, p.log, log, restart)
+	judgeRequests(t, web, p.log, log, restart)
 	checkFrozen(t, log)
 	after := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
 	checkNothingLost(t, before, after, requests(log))

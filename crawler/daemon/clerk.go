@@ -90,13 +90,13 @@ func (c *clerk) answer(line []byte) answer {
 		a.CrawlDelay = new(delay.Seconds())
 	}
 	if q.URL != nil {
-		a.judge(*q.URL, rules, f.cleaner, s.dialect)
+		a.setVerdict(*q.URL, rules, f.cleaner, s.dialect)
 	}
 	return a
 }
 
-// judge adds what the rules say of a URL.
-func (a *answer) judge(url string, rules *robots.Rules, cleaner *robots.Cleaner, d robots.Dialect) {
+// setVerdict adds what the rules say of a URL.
+func (a *answer) setVerdict(url string, rules *robots.Rules, cleaner *robots.Cleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:

@@ -177,15 +177,15 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	if closed != nil {
 		r.Closed, r.Until = plain(closed.Why), closed.Until
 	}
-	judge, err := crawler.Judge(ctx, q.gate, q.store, o)
-	if err != nil || judge == nil {
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
+	if err != nil || evaluate == nil {
 		return err
 	}
 	reserved, err := crawler.ReadReservation(ctx, q.store, o)
 	if err != nil {
 		return err
 	}
-	v := judge(u)
+	v := evaluate(u)
 	r.Judged, r.Reason = &v.Allowed, "no rule speaks of it"
 	if v.Rule != "" {
 		r.Reason = ruleText(v)

@@ -136,7 +136,7 @@ type lister struct {
 
 // list lists the URLs of one origin.
 func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []storage.State) error {
-	judge, err := crawler.Judge(ctx, l.gate, l.store, o.Origin)
+	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.store, o.Origin)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []stora
 		var failed error
 		err := l.store.URLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
 			line := newURLLine(&e, state, at)
-			line.Why = l.why(&e, o, state, judge)
+			line.Why = l.why(&e, o, state, evaluate)
 			failed = l.write(line)
 			if l.count++; failed == nil && l.count == l.limit {
 				failed = errEnough
@@ -159,10 +159,10 @@ func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []stora
 }
 
 // why says why a URL waits, or is parked.
-func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.State, judge func(decorum.URL) robots.Verdict) string {
+func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.State, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.InParking:
-		_, r := l.whyParked(*e, judge)
+		_, r := l.whyParked(*e, evaluate)
 		if place := rulePlace(r); place != "" {
 			return refusalText(r) + " of " + place
 		}

@@ -478,9 +478,9 @@ func TestWhyParked(t *testing.T) {
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).For(robots.Agent{})
 	q := &inquiry{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
 	for _, tt := range []struct {
-		entry storage.Entry
-		judge func(decorum.URL) robots.Verdict
-		want  api.Refusal
+		entry    storage.Entry
+		evaluate func(decorum.URL) robots.Verdict
+		want     api.Refusal
 	}{
 		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.Refusal{Why: whyScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
@@ -490,7 +490,7 @@ func TestWhyParked(t *testing.T) {
 		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.Refusal{Why: whyNothing, Rule: "allowed by now"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.Refusal{Why: whyNothing, Rule: "its robots.txt is not known"}},
 	} {
-		if _, got := q.whyParked(tt.entry, tt.judge); got != tt.want {
+		if _, got := q.whyParked(tt.entry, tt.evaluate); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)
 		}
 	}

@@ -140,7 +140,7 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 			return cmp.Or(err, notMet(name, host))
 		}
 		for _, o := range origins {
-			if err := q.judgeParked(ctx, o, h); err != nil {
+			if err := q.classifyParked(ctx, o, h); err != nil {
 				return err
 			}
 		}

@@ -70,9 +70,9 @@ func (rs refusals) list() []api.Refusal {
 	return list
 }
 
-// judgeParked finds out for each parked URL of an origin what keeps it parked.
-func (q *inquiry) judgeParked(ctx context.Context, o decorum.Origin, h *surveyed) error {
-	judge, err := crawler.Judge(ctx, q.gate, q.store, o)
+// classifyParked finds out for each parked URL of an origin what keeps it parked.
+func (q *inquiry) classifyParked(ctx context.Context, o decorum.Origin, h *surveyed) error {
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (q *inquiry) judgeParked(ctx context.Context, o decorum.Origin, h *surveyed
 		h.refusals = refusals{}
 	}
 	return q.store.URLs(ctx, o, storage.InParking, func(e storage.Entry, _ time.Time) bool {
-		u, why := q.whyParked(e, judge)
+		u, why := q.whyParked(e, evaluate)
 		switch why.Why {
 		case whyScope:
 			h.OutOfScope++
@@ -96,7 +96,7 @@ func (q *inquiry) judgeParked(ctx context.Context, o decorum.Origin, h *surveyed
 
 // whyParked asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
-func (q *inquiry) whyParked(e storage.Entry, judge func(decorum.URL) robots.Verdict) (decorum.URL, api.Refusal) {
+func (q *inquiry) whyParked(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.Refusal) {
 	if e.AsFound {
 		e.URL = e.Found
 	}
@@ -105,10 +105,10 @@ func (q *inquiry) whyParked(e storage.Entry, judge func(decorum.URL) robots.Verd
 			return e.URL, api.Refusal{Why: whyScope, Rule: cause(err)}
 		}
 	}
-	if judge == nil {
+	if evaluate == nil {
 		return e.URL, api.Refusal{Why: whyNothing, Rule: "its robots.txt is not known"}
 	}
-	v := judge(e.URL)
+	v := evaluate(e.URL)
 	if v.Allowed {
 		return e.URL, api.Refusal{Why: whyNothing, Rule: "allowed by now"}
 	}

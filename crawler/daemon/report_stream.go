@@ -15,7 +15,7 @@ import (
 // hosts are read again after that, one host after the other. With judge, parked URLs
 // are judged; done must not ask the store. Besides what done keeps, eachHost holds
 // nine bytes a host, and the names of the origins that it reads again.
-func (q *inquiry) eachHost(ctx context.Context, judge bool, done func(*surveyed)) error {
+func (q *inquiry) eachHost(ctx context.Context, withParked bool, done func(*surveyed)) error {
 	index, err := q.indexHosts(ctx)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (q *inquiry) eachHost(ctx context.Context, judge bool, done func(*surveyed)
 			again = append(again, o.Origin)
 			return true
 		}
-		if judge && o.Parked > 0 {
+		if withParked && o.Parked > 0 {
 			again = append(again, o.Origin)
 			return true
 		}
@@ -49,7 +49,7 @@ func (q *inquiry) eachHost(ctx context.Context, judge bool, done func(*surveyed)
 		for n < len(again) && again[n].Host() == again[0].Host() {
 			n++
 		}
-		if err := q.revisitHost(ctx, again[:n], judge, done); err != nil {
+		if err := q.revisitHost(ctx, again[:n], withParked, done); err != nil {
 			return err
 		}
 		again = again[n:]
@@ -58,14 +58,14 @@ func (q *inquiry) eachHost(ctx context.Context, judge bool, done func(*surveyed)
 }
 
 // revisitHost reads a host by its origins, and calls done with it.
-func (q *inquiry) revisitHost(ctx context.Context, origins []decorum.Origin, judge bool, done func(*surveyed)) error {
+func (q *inquiry) revisitHost(ctx context.Context, origins []decorum.Origin, withParked bool, done func(*surveyed)) error {
 	h, err := q.readHost(ctx, origins)
 	if err != nil || h == nil {
 		return err
 	}
-	if judge && h.Parked > 0 {
+	if withParked && h.Parked > 0 {
 		for _, o := range origins {
-			if err := q.judgeParked(ctx, o, h); err != nil {
+			if err := q.classifyParked(ctx, o, h); err != nil {
 				return err
 			}
 		}

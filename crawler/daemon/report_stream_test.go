@@ -104,7 +104,7 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	})
 	var err error
 	for _, o := range parked {
-		err = errors.Join(err, q.judgeParked(t.Context(), o, hosts[o.Host()]))
+		err = errors.Join(err, q.classifyParked(t.Context(), o, hosts[o.Host()]))
 	}
 	total := refusals{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {

@@ -152,14 +152,14 @@ func ruleText(v robots.Verdict) string {
 	return fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
 }
 
-// A judge says what robots.txt says of a URL.
-type judge func(context.Context, decorum.URL) (robots.Explanation, error)
+// A robotsExplainFunc says what robots.txt says of a URL.
+type robotsExplainFunc func(context.Context, decorum.URL) (robots.Explanation, error)
 
 // rulebook returns a judge by a file, by one origin, or by the origin of each
 // URL.
-func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (judge, error) {
+func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
 	if !isAddress(q.file) && q.file != "" {
-		return fileJudge(q.file, agent, dialect)
+		return newRobotsFileExplainFunc(q.file, agent, dialect)
 	}
 	e, err := newPoliteFetcher(q, agent, dialect)
 	if err != nil {
@@ -174,8 +174,8 @@ func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (judge,
 	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) { return e.explain(ctx, o, u) }, err
 }
 
-// fileJudge returns a judge by a robots.txt on disk.
-func fileJudge(name string, agent robots.Agent, dialect robots.Dialect) (judge, error) {
+// newRobotsFileExplainFunc returns a judge by a robots.txt on disk.
+func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
 	body, err := readRobots(name)
 	if err != nil {
 		return nil, err

@@ -157,9 +157,9 @@ func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.S
 }
 
 // Revive implements storage.Store.
-func (s *Store) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (int, error) {
+func (s *Store) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	m, _ := s.of(o.Host())
-	return m.Revive(ctx, o, judge)
+	return m.Revive(ctx, o, shouldUnpark)
 }
 
 // Parked implements storage.Store.

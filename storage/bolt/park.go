@@ -13,7 +13,7 @@ import (
 const portion = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(storage.Entry) bool) (revived int, err error) {
+func (s *Store) Revive(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int, err error) {
 	from, end := slot{parked, firstPlace}, int64(-1)
 	for more := true; more; {
 		if err := s.begin(ctx); err != nil {
@@ -29,7 +29,7 @@ func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(stor
 				end = o.seq
 			}
 			var n int
-			n, more = s.revive(tx, o, &from, end, judge)
+			n, more = s.revive(tx, o, &from, end, shouldUnpark)
 			revived += n
 			return nil
 		})
@@ -43,7 +43,7 @@ func (s *Store) Revive(ctx context.Context, name decorum.Origin, judge func(stor
 
 // revive judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
-func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge func(storage.Entry) bool) (revived int, more bool) {
+func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, shouldUnpark func(storage.Entry) bool) (revived int, more bool) {
 	items, more := s.scan(tx, o, *from, portion)
 	for _, i := range items {
 		if i.seq > end {
@@ -57,7 +57,7 @@ func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, judge fun
 			s.setAside(o, at, i.value, err)
 			continue
 		}
-		if judge(e) {
+		if shouldUnpark(e) {
 			s.unpark(o, at)
 			s.put(o, laneOf(&e), rankOf(&e), &e)
 			revived++

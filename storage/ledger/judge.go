@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A judge derives verdicts again, from the robots.txt files beside a ledger.
-type judge struct {
+// A verdictChecker derives verdicts again, from the robots.txt files beside a ledger.
+type verdictChecker struct {
 	dir      string
 	files    map[string]bool // by hash: whether it is there, as it was
 	findings []Finding       // what is wrong with files
@@ -31,12 +31,12 @@ const mostRules = 1000
 // robots.Limit.
 const maxRobotsFile = 16 << 20
 
-func newJudge(dir string) judge {
-	return judge{dir: dir, files: map[string]bool{}, rules: map[string]*robots.Rules{}}
+func newVerdictChecker(dir string) verdictChecker {
+	return verdictChecker{dir: dir, files: map[string]bool{}, rules: map[string]*robots.Rules{}}
 }
 
 // begin has files read as a run does.
-func (j *judge) begin(run *Run) error {
+func (j *verdictChecker) begin(run *Run) error {
 	agent, err := run.agent()
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r *Run) agent() (robots.Agent, error) {
 }
 
 // request says what is wrong with the verdict of a request to u; empty: nothing.
-func (j *judge) request(u decorum.URL, q *Request) string {
+func (j *verdictChecker) request(u decorum.URL, q *Request) string {
 	if q.Kind == RobotsTXT {
 		if q.Robots != nil || q.Referrer == "" && u.String() != q.Origin+"/robots.txt" {
 			return "it is no robots.txt of " + q.Origin
@@ -84,7 +84,7 @@ func (j *judge) request(u decorum.URL, q *Request) string {
 
 // verdict says in what a verdict is not the one that is derived from its file;
 // empty: in nothing.
-func (j *judge) verdict(u decorum.URL, has *Verdict) string {
+func (j *verdictChecker) verdict(u decorum.URL, has *Verdict) string {
 	rules, why := j.find(has)
 	if why != "" {
 		return why
@@ -113,7 +113,7 @@ func (v *Verdict) words() string {
 }
 
 // find returns the rules that a verdict rests on, or why there are none.
-func (j *judge) find(v *Verdict) (rules *robots.Rules, why string) {
+func (j *verdictChecker) find(v *Verdict) (rules *robots.Rules, why string) {
 	if !j.known {
 		return nil, "it is not known how its run reads robots.txt"
 	}
@@ -143,7 +143,7 @@ func (j *judge) find(v *Verdict) (rules *robots.Rules, why string) {
 }
 
 // read returns the file with a hash. What is wrong with it is a finding, once.
-func (j *judge) read(hash string) (body []byte, why string) {
+func (j *verdictChecker) read(hash string) (body []byte, why string) {
 	good, seen := j.files[hash]
 	if seen && !good {
 		return nil, "its robots.txt is missing or was changed"
@@ -169,7 +169,7 @@ func (j *judge) read(hash string) (body []byte, why string) {
 // pause returns the rest that the file of a verdict asks for at a moment, 0 if
 // that is not known. Where it differs by the hour, a request that was permitted in
 // the minute before may have been sent in this one.
-func (j *judge) pause(v *Verdict, at time.Time) time.Duration {
+func (j *verdictChecker) pause(v *Verdict, at time.Time) time.Duration {
 	if v == nil {
 		return 0
 	}

@@ -38,7 +38,7 @@ func (v *verifier) begin(run *Run) {
 	}
 	v.run, v.sent, v.key = run, 0, run.Key
 	v.pace.begin()
-	if err := v.judge.begin(run); err != nil {
+	if err := v.verdictChecker.begin(run); err != nil {
 		v.find("%v", err)
 	}
 }
@@ -76,7 +76,7 @@ func (v *verifier) request(r *Record) {
 		v.find("is a request of no run")
 		return
 	}
-	if why := v.judge.request(u, q); why != "" {
+	if why := v.verdictChecker.request(u, q); why != "" {
 		v.find("%s: %s", q.URL, why)
 	} else if q.Kind != RobotsTXT {
 		v.report.Verdicts++
@@ -84,7 +84,7 @@ func (v *verifier) request(r *Record) {
 	if q.Kind == RobotsTXT && !v.led.request(r.N, q) {
 		v.unfollowed(q)
 	}
-	pause := v.judge.pause(q.Robots, r.Time)
+	pause := v.verdictChecker.pause(q.Robots, r.Time)
 	for _, why := range v.pace.request(r, u.Origin().Host(), v.run, pause) {
 		v.find("%s: %s", q.URL, why)
 	}
@@ -115,7 +115,7 @@ func (v *verifier) refusal(q *Refusal) {
 	case q.Robots.Allowed:
 		v.find("%s: it is refused, and the verdict allows it", q.URL)
 	default:
-		if why := v.judge.verdict(u, q.Robots); why != "" {
+		if why := v.verdictChecker.verdict(u, q.Robots); why != "" {
 			v.find("%s: %s", q.URL, why)
 			return
 		}

@@ -85,23 +85,23 @@ type verifier struct {
 	opts   VerifyOptions
 	report Report
 
-	at     Place
-	number int64      // of the record
-	known  bool       // what the next record follows
-	ends   [2]link    // it may: the last one as it states its hash, and as it has it
-	prior  link       // what the record at hand follows
-	before *segment   // that has been read
-	sum    string     // its SHA-256, in hex; empty: it could not be read to its end
-	time   time.Time  // of the last record, had nobody set the clock
-	tail   tail       //
-	torn   bool       // the last line is
-	run    *Run       // nil: none has begun
-	sent   int64      // requests of it
-	key    string     // of the last run
-	judge  judge      //
-	pace   paceKeeper //
-	held   []bool     // which of opts.Holds were found
-	led    redirectKeeper
+	at             Place
+	number         int64          // of the record
+	known          bool           // what the next record follows
+	ends           [2]link        // it may: the last one as it states its hash, and as it has it
+	prior          link           // what the record at hand follows
+	before         *segment       // that has been read
+	sum            string         // its SHA-256, in hex; empty: it could not be read to its end
+	time           time.Time      // of the last record, had nobody set the clock
+	tail           tail           //
+	torn           bool           // the last line is
+	run            *Run           // nil: none has begun
+	sent           int64          // requests of it
+	key            string         // of the last run
+	verdictChecker verdictChecker //
+	pace           paceKeeper     //
+	held           []bool         // which of opts.Holds were found
+	led            redirectKeeper
 }
 
 // Verify checks the ledger in a directory. The error is not nil where it cannot be
@@ -118,7 +118,7 @@ func Verify(dir string, opts VerifyOptions) (*Report, error) {
 		return nil, err
 	}
 	v := &verifier{dir: dir, opts: opts, known: true, ends: [2]link{origin(), origin()},
-		judge: newJudge(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(),
+		verdictChecker: newVerdictChecker(filepath.Join(dir, robotsDir)), pace: newPaceKeeper(),
 		held: make([]bool, len(opts.Holds)), led: newRedirectKeeper(),
 		report: Report{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
@@ -263,8 +263,8 @@ func (v *verifier) link(r *Record, line []byte) bool {
 func (v *verifier) end() {
 	v.report.Closed = v.tail.closed && !v.torn
 	v.report.Interrupted += int64(len(v.pace.open))
-	v.report.RobotsFiles = len(v.judge.files)
-	for _, f := range v.judge.findings {
+	v.report.RobotsFiles = len(v.verdictChecker.files)
+	for _, f := range v.verdictChecker.findings {
 		v.note(f)
 	}
 	v.endHolds()

@@ -153,7 +153,7 @@ func (s *Store) scanParked(ctx context.Context, p *partition, cursor uint64) (pa
 const portion = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, o decorum.Origin, judge func(storage.Entry) bool) (revived int, err error) {
+func (s *Store) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int, err error) {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -171,7 +171,7 @@ func (s *Store) Revive(ctx context.Context, o decorum.Origin, judge func(storage
 		if len(records) == 0 {
 			break
 		}
-		args, n := s.judge(o, records, judge)
+		args, n := s.unparkArgs(o, records, shouldUnpark)
 		said, again, err := s.call(ctx, s.partition(o.Host()), false, reviveScript,
 			append([]string{o.String(), strconv.FormatInt(taken, 10)}, args...)...)
 		if err != nil {
@@ -199,16 +199,16 @@ func (s *Store) parkedOf(ctx context.Context, o decorum.Origin) (taken int64, th
 	return taken, there, records, err
 }
 
-// judge returns where each record goes, and how many are revived. A record that
+// unparkArgs returns where each record goes, and how many are revived. A record that
 // makes no sense stays.
-func (s *Store) judge(o decorum.Origin, records []string, judge func(storage.Entry) bool) (args []string, revived int) {
+func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool) (args []string, revived int) {
 	for _, r := range records {
 		e, err := record.ParseEntry([]byte(r), o)
 		switch {
 		case err != nil:
 			s.opts.Damaged(fmt.Errorf("a parked URL of %v: %w", o, err))
 			args = append(args, "", "")
-		case judge(e):
+		case shouldUnpark(e):
 			args = append(args, strconv.Itoa(int(laneOf(&e))), rankOf(&e))
 			revived++
 		default:

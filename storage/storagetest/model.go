@@ -363,11 +363,11 @@ func (m *model) recall(now time.Time, g storage.Sighting) int {
 	return 0
 }
 
-func (m *model) revive(o decorum.Origin, judge func(storage.Entry) bool) (revived int) {
+func (m *model) revive(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int) {
 	parked := m.parked
 	m.parked = nil
 	for _, e := range parked {
-		if e.URL.Origin() == o && judge(e) {
+		if e.URL.Origin() == o && shouldUnpark(e) {
 			m.queue(&waiter{Entry: e})
 			revived++
 		} else {

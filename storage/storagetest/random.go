@@ -243,9 +243,9 @@ func (w *walk) doRecall() error {
 
 func (w *walk) doRevive() error {
 	o, kind := w.origin(), w.rand.IntN(3)
-	judge := func(e storage.Entry) bool { return len(e.URL.Path())%3 != kind }
-	n, err := w.store.Revive(w.Context(), o, judge)
-	if want := w.model.revive(o, judge); err == nil && n != want {
+	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.Path())%3 != kind }
+	n, err := w.store.Revive(w.Context(), o, shouldUnpark)
+	if want := w.model.revive(o, shouldUnpark); err == nil && n != want {
 		return fmt.Errorf("revived %d, want %d", n, want)
 	}
 	return err
