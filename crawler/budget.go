@@ -41,7 +41,7 @@ func (c *Crawler) setAside(ctx context.Context, l storage.Lease, why string) (st
 	now := c.now()
 	until := now.Add(asideFor)
 	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, &robots.Closed{Until: until, Dormant: true, Why: why})
+		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Dormant: true, Why: why})
 	}
 	back := l
 	back.Class = max(l.Class, storage.Usual)

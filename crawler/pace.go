@@ -39,7 +39,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	}
 	opens = later(opens, policy.Window.Opens(now))
 	if opens.After(now) {
-		return politeness.Permit{}, &robots.Closed{Until: earlier(opens, now.Add(longestShut)), Why: "outside the hours of visits"}
+		return politeness.Permit{}, &robots.PostponedError{Until: earlier(opens, now.Add(longestShut)), Why: "outside the hours of visits"}
 	}
 	if err := tooSlow(policy, delay, now); err != nil && !cl.ForRobots() {
 		return politeness.Permit{}, err

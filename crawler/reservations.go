@@ -64,8 +64,8 @@ const patience = 3
 // long.
 const retryReservation = time.Minute
 
-// closed reports whether pages wait for the file: the server failed just now.
-func (r *Reservation) closed() bool { return r.Failures > 0 && r.Failures < patience }
+// blocksPages reports whether pages wait for the file: the server failed just now.
+func (r *Reservation) blocksPages() bool { return r.Failures > 0 && r.Failures < patience }
 
 // Check judges u by the file, for a crawl of these purposes.
 func (r *Reservation) Check(u decorum.URL, purposes []string) robots.Verdict {
@@ -203,7 +203,7 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")
 		}
 	}
-	if now.Before(r.Until) && r.closed() {
+	if now.Before(r.Until) && r.blocksPages() {
 		return robots.Clearance{}, pending(cl, decorum.Unreachable, r.Until, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isWatch(l) {
@@ -220,7 +220,7 @@ func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Cleara
 
 // pending says that pages wait for the file of their origin.
 func pending(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
-	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.Closed{Until: until, Why: why}}
+	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.PostponedError{Until: until, Why: why}}
 }
 
 // isDetour reports whether the visit is to a tdmrep.json that must come before the
@@ -251,7 +251,7 @@ func (c *Crawler) receiveReservation(ctx context.Context, v *Visit) (storage.Ack
 		return ack, err
 	}
 	c.reservations.keep(o, r)
-	if r.closed() {
+	if r.blocksPages() {
 		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.Failures, "again_at", r.Until)
 		return ack, c.Frontier.Hold(ctx, o, r.Until, noSuchHost(v.Err))
 	}

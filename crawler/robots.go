@@ -52,11 +52,11 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 	case !lesson.Hop.IsZero():
 		return c.followHop(ctx, from, lesson)
 	case !lesson.Open:
-		if n := lesson.Closed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
+		if n := lesson.Postponed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
 			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", lesson.Origin,
-				"why", lesson.Closed.Why, "attempts", n, "again_at", lesson.Closed.Until)
+				"why", lesson.Postponed.Why, "attempts", n, "again_at", lesson.Postponed.Until)
 		}
-		return c.Frontier.Hold(ctx, lesson.Origin, lesson.Closed.Until, lesson.Closed.Dormant || noSuchHost(failed))
+		return c.Frontier.Hold(ctx, lesson.Origin, lesson.Postponed.Until, lesson.Postponed.Dormant || noSuchHost(failed))
 	}
 	return c.Frontier.Hold(ctx, lesson.Origin, time.Time{}, false)
 }
@@ -66,10 +66,10 @@ func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Le
 func (c *Crawler) followHop(ctx context.Context, from decorum.URL, lesson robots.Lesson) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueHop.
-	if err := c.Frontier.Hold(ctx, lesson.Origin, c.now().Add(recheck), lesson.Closed.Dormant); err != nil {
+	if err := c.Frontier.Hold(ctx, lesson.Origin, c.now().Add(recheck), lesson.Postponed.Dormant); err != nil {
 		return err
 	}
-	return c.queueHop(ctx, from, lesson.Origin, lesson.Closed)
+	return c.queueHop(ctx, from, lesson.Origin, lesson.Postponed)
 }
 
 // hopNote is the note, in the frontier's store, that says which redirect of an
@@ -79,12 +79,12 @@ const hopNote = "hop"
 // queueHop queues the redirect that an origin waits for, unless that was done.
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
-func (c *Crawler) queueHop(ctx context.Context, from decorum.URL, o decorum.Origin, closed *robots.Closed) error {
-	id := []byte(closed.Since.UTC().Format(time.RFC3339Nano) + " " + closed.Hop.String())
+func (c *Crawler) queueHop(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
+	id := []byte(postponed.Since.UTC().Format(time.RFC3339Nano) + " " + postponed.Hop.String())
 	if done, err := c.Frontier.Note(ctx, o, hopNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	hop := storage.Entry{URL: closed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
+	hop := storage.Entry{URL: postponed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
 	if _, err := c.Frontier.Discover(ctx, hop); err != nil {
 		return err
 	}

@@ -34,6 +34,6 @@ func tooSlow(policy politeness.Policy, delay time.Duration, now time.Time) error
 	if delay <= policy.MaxCrawlDelay {
 		return nil
 	}
-	return &robots.Closed{Until: now.Add(asideFor), Dormant: true,
+	return &robots.PostponedError{Until: now.Add(asideFor), Dormant: true,
 		Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
 }

@@ -193,14 +193,14 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	var (
-		closed  *robots.Closed
-		early   politeness.TooEarly
-		busy    *politeness.Busy
-		braked  *politeness.Braked
-		paused  *politeness.Paused
-		end     *robots.ChainEnd
-		refusal *robots.Refusal
-		full    *bodymem.Full
+		postponed *robots.PostponedError
+		early     politeness.TooEarly
+		busy      *politeness.Busy
+		braked    *politeness.Braked
+		paused    *politeness.Paused
+		end       *robots.ChainEnd
+		refusal   *robots.Refusal
+		full      *bodymem.Full
 	)
 	switch {
 	case errors.As(err, &early):
@@ -221,8 +221,8 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		}
 		c.tally.blocked.Add(1)
 		return storage.Ack{Outcome: storage.Parked}, nil
-	case errors.As(err, &closed):
-		return c.awaitRules(ctx, l, closed, errors.Is(err, decorum.Pending))
+	case errors.As(err, &postponed):
+		return c.awaitRules(ctx, l, postponed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &end):
 		return storage.Ack{Outcome: storage.Gone}, c.follow(ctx, l.URL, end.Lesson, nil)
 	case errors.Is(err, decorum.Dropped):
@@ -247,17 +247,17 @@ const recheck = 5 * time.Second
 
 // awaitRules puts off a URL whose origin is closed, and queues the hop that its
 // robots.txt waits for. pending says that another worker is looking it up.
-func (c *Crawler) awaitRules(ctx context.Context, l storage.Lease, closed *robots.Closed, pending bool) (storage.Ack, error) {
-	until, o := closed.Until, l.URL.Origin()
+func (c *Crawler) awaitRules(ctx context.Context, l storage.Lease, postponed *robots.PostponedError, pending bool) (storage.Ack, error) {
+	until, o := postponed.Until, l.URL.Origin()
 	if pending {
 		until = earlier(until, c.now().Add(recheck))
 	}
-	if !closed.Hop.IsZero() {
-		if err := c.queueHop(ctx, o.RobotsURL(), o, closed); err != nil {
+	if !postponed.Hop.IsZero() {
+		if err := c.queueHop(ctx, o.RobotsURL(), o, postponed); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	return c.putOff(ctx, l, until, closed.Dormant)
+	return c.putOff(ctx, l, until, postponed.Dormant)
 }
 
 // fetch makes the visit.

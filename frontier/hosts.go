@@ -40,7 +40,7 @@ func (f *Frontier) hostLimits() storage.HostLimits {
 	cfg := &f.cfg.Scope.cfg
 	return storage.HostLimits{
 		Hosts: cfg.MaxHosts, PerDomain: cfg.MaxHostsPerDomain,
-		Closed: f.cfg.LowMemory != nil && f.cfg.LowMemory(),
+		RefuseNewHosts: f.cfg.LowMemory != nil && f.cfg.LowMemory(),
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
 		return outOfScope(u, refusalOf(ManyHostsOfDomain, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
 	case storage.HostsFull:
 		return outOfScope(u, refusalOf(ManyHosts, "more than %d hosts", s.cfg.MaxHosts))
-	case storage.HostClosed:
+	case storage.NewHostsRefused:
 		return outOfScope(u, refusalOf(LowMemory, "a new host, while memory is nearly used up"))
 	}
 	return nil

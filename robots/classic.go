@@ -9,8 +9,8 @@ type classic struct {
 }
 
 type original1994Record struct {
-	agents []string
-	closed []literal // paths; the standard has no other rules (COMPAT-01)
+	agents     []string
+	disallowed []literal // paths; the standard has no other rules (COMPAT-01)
 }
 
 // parseClassic reads text as the standard of 1994 asks: blank lines separate
@@ -42,7 +42,7 @@ func parseClassic(text string) classic {
 			ruled = true
 			if l.value != "" {
 				path, _ := newLiteral(l.value) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
-				r.closed = append(r.closed, path)
+				r.disallowed = append(r.disallowed, path)
 			}
 		}
 	}
@@ -60,8 +60,8 @@ func (c *classic) allows(agent, path string) bool {
 	if r == nil {
 		return true
 	}
-	for i := range r.closed {
-		if r.closed[i].at(path) >= 0 {
+	for i := range r.disallowed {
+		if r.disallowed[i].at(path) >= 0 {
 			return false
 		}
 	}

@@ -63,11 +63,11 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	case s.open(now):
 		return g.clearByRules(s, u)
 	case e.inFlight.runs(now):
-		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, e.inFlight.until, "robots.txt is being fetched"))
+		return Clearance{}, refusal(u, decorum.Pending, g.postponedError(s, e.inFlight.until, "robots.txt is being fetched"))
 	case now.Before(s.until) && s.hop != nil:
-		return Clearance{}, refusal(u, decorum.Pending, g.closed(s, g.soon(now, s.until), s.why))
+		return Clearance{}, refusal(u, decorum.Pending, g.postponedError(s, g.soon(now, s.until), s.why))
 	case now.Before(s.until):
-		return Clearance{}, refusal(u, decorum.Unreachable, g.closed(s, s.until, s.why))
+		return Clearance{}, refusal(u, decorum.Unreachable, g.postponedError(s, s.until, s.why))
 	}
 	return g.clearRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
@@ -203,8 +203,8 @@ func (g *Gate) soon(now, until time.Time) time.Time {
 	return until
 }
 
-func (g *Gate) closed(s *originState, until time.Time, why string) *Closed {
-	c := &Closed{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
+func (g *Gate) postponedError(s *originState, until time.Time, why string) *PostponedError {
+	c := &PostponedError{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
 	if s.hop != nil {
 		c.Hop, c.Since = s.hop.url, s.hop.Since
 	}

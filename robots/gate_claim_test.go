@@ -47,9 +47,9 @@ func TestClaims(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	lost := s.wantRobotsFetch(page)
 	_, err := s.want(page, pending)
-	var closed *Closed
-	if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) || closed.Dormant {
-		t.Errorf("closed = %+v", closed)
+	var postponed *PostponedError
+	if !errors.As(err, &postponed) || !postponed.Until.Equal(s.now.Add(2*time.Minute)) || postponed.Dormant {
+		t.Errorf("closed = %+v", postponed)
 	}
 
 	s.now = s.now.Add(2 * time.Minute) // it ran out
@@ -61,7 +61,7 @@ func TestClaims(t *testing.T) {
 	c := s.wantRobotsFetch(page)
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.learn(late, answers(404)(late.URL()))
-		if l.Open || l.Closed == nil || !l.Closed.Until.Equal(s.now.Add(2*time.Minute)) {
+		if l.Open || l.Postponed == nil || !l.Postponed.Until.Equal(s.now.Add(2*time.Minute)) {
 			t.Errorf("lesson for one who came late: %+v", l)
 		}
 	}

@@ -104,10 +104,10 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (line %d, group %s)", v.Rule, v.Line, v.Group)
 }
 
-// Closed says that an origin's pages cannot be visited for now, because its
+// PostponedError says that an origin's pages cannot be visited for now, because its
 // rules are not known: the cause of errors of Kind decorum.Pending, while its
 // robots.txt is being looked up, and decorum.Unreachable, after that failed.
-type Closed struct {
+type PostponedError struct {
 	Until    time.Time // when to ask the Gate again
 	Dormant  bool      // it failed so often that nobody should wait for it
 	Attempts int       // how often it failed in a row
@@ -119,7 +119,7 @@ type Closed struct {
 }
 
 // Error says why, and until when.
-func (c *Closed) Error() string {
+func (c *PostponedError) Error() string {
 	return fmt.Sprintf("%s; closed until %s", c.Why, c.Until.UTC().Format(time.RFC3339))
 }
 
@@ -129,9 +129,9 @@ type Lesson struct {
 	Outcome Outcome
 	// Hop is where the robots.txt was redirected to; zero if the lookup is
 	// over. The caller queues it, and comes back with Gate.CheckHop.
-	Hop    decorum.URL
-	Open   bool    // pages may be visited
-	Closed *Closed // why not; nil if Open
+	Hop       decorum.URL
+	Open      bool            // pages may be visited
+	Postponed *PostponedError // why not; nil if Open
 	// Recheck is how the answer compares with the one before.
 	Recheck Recheck
 }

@@ -39,11 +39,11 @@ func TestChain(t *testing.T) {
 	page := mustURL(t, "http://example.com/b")
 	lesson := s.lookup(page, redirect("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
-		if lesson.Open || lesson.Outcome != Following || lesson.Closed == nil || lesson.Hop.IsZero() {
+		if lesson.Open || lesson.Outcome != Following || lesson.Postponed == nil || lesson.Hop.IsZero() {
 			t.Fatalf("lesson = %+v, want a hop", lesson)
 		}
-		if lesson.Closed.Attempts != 0 {
-			t.Errorf("closed %+v: a hop is no failure", lesson.Closed)
+		if lesson.Postponed.Attempts != 0 {
+			t.Errorf("closed %+v: a hop is no failure", lesson.Postponed)
 		}
 		s.want(page, pending)
 		s.restart()
@@ -108,7 +108,7 @@ func TestHopFails(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	c := s.hop(s.lookup(page, redirect("https://b.test/r.txt")))
 	lesson := s.learn(c, answers(503)(c.URL()))
-	if lesson.Open || lesson.Outcome != DisallowedAll || lesson.Closed.Attempts != 1 {
+	if lesson.Open || lesson.Outcome != DisallowedAll || lesson.Postponed.Attempts != 1 {
 		t.Errorf("lesson = %+v", lesson)
 	}
 	s.want(page, unreachable)
@@ -233,11 +233,11 @@ func TestLostHop(t *testing.T) {
 	for stuck := range 4 {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
 			lesson := s.lookup(page, redirect("https://b.test/r.txt"))
-			if c := lesson.Closed; c.Attempts != stuck || c.Dormant != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
+			if c := lesson.Postponed; c.Attempts != stuck || c.Dormant != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
 				t.Errorf("closed %+v", c)
 			}
 			_, err := s.want(page, pending)
-			var closed *Closed
+			var closed *PostponedError
 			if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) {
 				t.Errorf("Check says %+v: a hop of another Gate may be done soon", closed)
 			}

@@ -33,14 +33,14 @@ func (g *Gate) Usage(u decorum.URL) Signals {
 	return nil
 }
 
-// WhyClosed says why the origin's pages cannot be visited now; nil if they can,
+// PostponedReason says why the origin's pages cannot be visited now; nil if they can,
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
-func (g *Gate) WhyClosed(ctx context.Context, now time.Time, o decorum.Origin) (*Closed, error) {
+func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*PostponedError, error) {
 	s, err := g.lately(ctx, o)
-	if err != nil || !s.closed || !now.Before(s.until) {
+	if err != nil || !s.isPostponed || !now.Before(s.until) {
 		return nil, err
 	}
-	return g.closed(s, s.until, s.why), nil
+	return g.postponedError(s, s.until, s.why), nil
 }
 
 // Known returns what the Gate last learnt of an origin's robots.txt, however

@@ -40,7 +40,7 @@ func TestWhyClosed(t *testing.T) {
 	page := mustURL(t, "https://example.com/")
 	closed := func(want string) {
 		t.Helper()
-		c, err := s.gate.WhyClosed(t.Context(), s.now, page.Origin())
+		c, err := s.gate.PostponedReason(t.Context(), s.now, page.Origin())
 		got := ""
 		if c != nil {
 			got = c.Why

@@ -146,6 +146,6 @@ func (g *Gate) lesson(now time.Time, o decorum.Origin, e *entry, s *originState)
 	if e.inFlight.runs(now) {
 		until, why = e.inFlight.until, "robots.txt is being fetched"
 	}
-	l.Closed = g.closed(s, until, why)
+	l.Postponed = g.postponedError(s, until, why)
 	return l
 }

@@ -11,14 +11,14 @@ import (
 // An originState is what a record means to one Gate: the rules compiled for its
 // agent, the body left behind. But for served it is immutable.
 type originState struct {
-	rules    *Rules // that pages were last judged by; nil if none are known
-	cleaner  *Cleaner
-	file     Snapshot
-	until    time.Time // what is said below holds until then; after it, ask again
-	closed   bool      // pages wait
-	hop      *hop      // that the lookup waits for
-	attempts int
-	why      string // pages wait, if they do
+	rules       *Rules // that pages were last judged by; nil if none are known
+	cleaner     *Cleaner
+	file        Snapshot
+	until       time.Time // what is said below holds until then; after it, ask again
+	isPostponed bool      // pages wait
+	hop         *hop      // that the lookup waits for
+	attempts    int
+	why         string // pages wait, if they do
 
 	// grace is until when rules that were just learnt decide at least until a
 	// page has been cleared by them, however short they hold: where a host must
@@ -32,7 +32,7 @@ const longestGrace = day
 
 // open reports whether the rules decide now. A nil standing is not open.
 func (s *originState) open(now time.Time) bool {
-	return s != nil && !s.closed && (now.Before(s.until) || now.Before(s.grace) && !s.served.Load())
+	return s != nil && !s.isPostponed && (now.Before(s.until) || now.Before(s.grace) && !s.served.Load())
 }
 
 // current returns the origin's standing, and reads the note if memory has none,
@@ -61,7 +61,7 @@ const setBack = time.Hour
 
 // compile works out what a record means. file is the one that it keeps.
 func (g *Gate) compile(r *originRecord, file *File) *originState {
-	s := &originState{attempts: r.Attempts, hop: r.Hop, closed: r.Last == nil, why: "robots.txt is not known"}
+	s := &originState{attempts: r.Attempts, hop: r.Hop, isPostponed: r.Last == nil, why: "robots.txt is not known"}
 	if a := r.Last; a != nil {
 		s.file = Snapshot{SHA256: a.SHA256, Fetched: a.Fetched, Outcome: AllowedAll}
 		s.rules = AllowAll()
@@ -79,7 +79,7 @@ func (g *Gate) compile(r *originRecord, file *File) *originState {
 	}
 	switch {
 	case r.Hop != nil:
-		s.closed, s.until = true, r.Hop.Since.Add(g.cfg.Hop)
+		s.isPostponed, s.until = true, r.Hop.Since.Add(g.cfg.Hop)
 		s.file.Outcome = Following
 		s.why = "robots.txt redirects to " + r.Hop.Target
 	case r.Outage != nil:
@@ -91,7 +91,7 @@ func (g *Gate) compile(r *originRecord, file *File) *originState {
 // suffer applies an outage: pages wait (FETCH-09), until it has lasted so long
 // that the last good copy counts again, or nothing does (FETCH-13, FETCH-14).
 func (s *originState) suffer(o *outage) {
-	s.closed, s.until, s.why = !o.Over, o.Retry, o.Why
+	s.isPostponed, s.until, s.why = !o.Over, o.Retry, o.Why
 	switch {
 	case !o.Over:
 		s.file.Outcome = DisallowedAll

@@ -70,7 +70,7 @@ func TestStatus(t *testing.T) {
 			for ; next <= row.to; next++ {
 				s := newScene(t, GateConfig{})
 				lesson := s.lookup(b, answers(next, someRules))
-				if lesson.Outcome != row.outcome || lesson.Open != (row.b == open) || (lesson.Closed == nil) != lesson.Open {
+				if lesson.Outcome != row.outcome || lesson.Open != (row.b == open) || (lesson.Postponed == nil) != lesson.Open {
 					t.Errorf("status %d: lesson %+v, want outcome %v", next, lesson, row.outcome)
 				}
 				s.want(a, row.a)

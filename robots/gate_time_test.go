@@ -109,15 +109,15 @@ func TestRetries(t *testing.T) {
 			page := mustURL(t, "https://example.com/b")
 			for i, wait := range test.waits {
 				lesson := s.lookup(page, test.answer)
-				want := Closed{Until: s.now.Add(wait), Dormant: i >= 2, Attempts: i + 1}
-				if got := lesson.Closed; !got.Until.Equal(want.Until) || got.Dormant != want.Dormant || got.Attempts != want.Attempts {
+				want := PostponedError{Until: s.now.Add(wait), Dormant: i >= 2, Attempts: i + 1}
+				if got := lesson.Postponed; !got.Until.Equal(want.Until) || got.Dormant != want.Dormant || got.Attempts != want.Attempts {
 					t.Errorf("after failure %d: %+v, want %+v", i+1, got, want)
 				}
 				s.now = s.now.Add(wait - time.Nanosecond)
 				_, err := s.want(page, unreachable)
-				var closed *Closed
-				if !errors.As(err, &closed) || *closed != *lesson.Closed {
-					t.Errorf("Check says %+v, Learn said %+v", closed, lesson.Closed)
+				var closed *PostponedError
+				if !errors.As(err, &closed) || *closed != *lesson.Postponed {
+					t.Errorf("Check says %+v, Learn said %+v", closed, lesson.Postponed)
 				}
 				s.now = s.now.Add(time.Nanosecond)
 				if i%2 == 1 {
@@ -137,7 +137,7 @@ func TestSuccessEndsBackoff(t *testing.T) {
 		s.now = s.now.Add(day)
 	}
 	lesson := s.lookup(page, answers(500))
-	if c := lesson.Closed; c.Attempts != 1 || c.Dormant || !c.Until.Equal(s.now.Add(5*time.Minute)) {
+	if c := lesson.Postponed; c.Attempts != 1 || c.Dormant || !c.Until.Equal(s.now.Add(5*time.Minute)) {
 		t.Errorf("closed %+v, want a first failure", c)
 	}
 }

@@ -151,7 +151,7 @@ func TestSessionClockSetBack(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
 	if l := s.lookup(page, answers(http.StatusOK, cleanRules)); !l.Open {
-		t.Fatalf("closed: %v", l.Closed)
+		t.Fatalf("closed: %v", l.Postponed)
 	}
 	if c, err := s.check(page); err != nil || c.ForRobots() {
 		t.Errorf("asked for again: %v, %v", c.URL(), err)

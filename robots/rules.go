@@ -12,18 +12,18 @@ import (
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	prefixes  prefixes
-	wildcards wildcards
-	all       []rule // in the order of the file, those that lose to an equal too
-	group     string
-	named     []int // the lines of the user-agent values in group
-	signals   [len(signalFields)]statements
-	delay     time.Duration
-	slow      bool // a delay is given
-	pace      pace
-	indexer   *Rules // of the robot without which nothing is indexed; nil: the agent itself
-	closed    bool   // what no rule decides is disallowed
-	verbatim  bool   // CheckRaw compares URLs as they stand
+	prefixes          prefixes
+	wildcards         wildcards
+	all               []rule // in the order of the file, those that lose to an equal too
+	group             string
+	named             []int // the lines of the user-agent values in group
+	signals           [len(signalFields)]statements
+	delay             time.Duration
+	slow              bool // a delay is given
+	pace              pace
+	indexer           *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	disallowByDefault bool   // what no rule decides is disallowed
+	verbatim          bool   // CheckRaw compares URLs as they stand
 }
 
 // A Verdict says whether a URL may be visited, and why.
@@ -42,7 +42,7 @@ type Verdict struct {
 func AllowAll() *Rules { return &Rules{} }
 
 // DisallowAll returns rules that allow nothing but /robots.txt.
-func DisallowAll() *Rules { return &Rules{closed: true} }
+func DisallowAll() *Rules { return &Rules{disallowByDefault: true} }
 
 // Check judges u: the longest rule that matches wins, allow wins a tie
 // (PREC-01, PREC-02), and without one u is allowed. /robots.txt is never
@@ -79,7 +79,7 @@ func (r *Rules) CheckRaw(url string) Verdict {
 // verdict returns the verdict of the rule that wins, nil if none matches.
 func (r *Rules) verdict(best *rule) Verdict {
 	if best == nil {
-		return Verdict{Allowed: !r.closed, Group: r.group}
+		return Verdict{Allowed: !r.disallowByDefault, Group: r.group}
 	}
 	return Verdict{Allowed: best.allow, Rule: best.text, Line: best.line, Group: r.group}
 }

@@ -28,9 +28,9 @@ type HostAdmission struct {
 
 // HostLimits say how many hosts AdmitHosts may count.
 type HostLimits struct {
-	Hosts     int  // of the whole crawl; 0: no limit
-	PerDomain int  // of one domain; 0: no limit
-	Closed    bool // admit no new host for now
+	Hosts          int  // of the whole crawl; 0: no limit
+	PerDomain      int  // of one domain; 0: no limit
+	RefuseNewHosts bool // admit no new host for now
 }
 
 // A HostFate is what became of a host that was offered to AdmitHosts.
@@ -38,11 +38,11 @@ type HostFate uint8
 
 // Fates of hosts.
 const (
-	HostAdmitted HostFate = iota // new: it is counted
-	HostKnown                    // counted before
-	HostClosed                   // new, and HostLimits.Closed
-	DomainFull                   // new, and its domain has HostLimits.PerDomain hosts
-	HostsFull                    // new, and the crawl has HostLimits.Hosts hosts
+	HostAdmitted    HostFate = iota // new: it is counted
+	HostKnown                       // counted before
+	NewHostsRefused                 // new, and HostLimits.RefuseNewHosts
+	DomainFull                      // new, and its domain has HostLimits.PerDomain hosts
+	HostsFull                       // new, and the crawl has HostLimits.Hosts hosts
 )
 
 // A HostCount is how many hosts were counted.
@@ -59,8 +59,8 @@ func (l HostLimits) Fate(c HostCount, always bool) HostFate {
 		return HostKnown
 	case always:
 		return HostAdmitted
-	case l.Closed:
-		return HostClosed
+	case l.RefuseNewHosts:
+		return NewHostsRefused
 	case l.PerDomain > 0 && c.OfDomain >= l.PerDomain:
 		return DomainFull
 	case l.Hosts > 0 && c.Hosts >= l.Hosts:

@@ -55,8 +55,8 @@ func SpoolBytes(n int64) int64 { return n + n/1000 + 2*chunk + working }
 // follow. It cuts a body that the whole memory cannot hold: see Cut.
 func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
 	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yielding{io.LimitReader(r, limit)}, make([]byte, block))
-	if closed := p.writer.Close(); err == nil {
-		err = closed
+	if closeErr := p.writer.Close(); err == nil {
+		err = closeErr
 	}
 	p.writer = nil
 	switch {

@@ -25,11 +25,11 @@ type walker struct {
 	failOpen    bool // takes a robots.txt out of reach for none
 	forgetful   bool // asks for everything twice
 
-	due    map[string]time.Time
-	closed map[string]bool
-	read   map[string]bool // robots.txt
-	seen   map[string]bool
-	queue  []step
+	due               map[string]time.Time
+	robotsUnreachable map[string]bool
+	read              map[string]bool // robots.txt
+	seen              map[string]bool
+	queue             []step
 }
 
 // A step is a URL to ask for.
@@ -42,7 +42,7 @@ type step struct {
 
 func newWalker(w *Web) *walker {
 	return &walker{web: w, rt: w, delay: 300 * time.Millisecond, due: map[string]time.Time{},
-		closed: map[string]bool{}, read: map[string]bool{}, seen: map[string]bool{}}
+		robotsUnreachable: map[string]bool{}, read: map[string]bool{}, seen: map[string]bool{}}
 }
 
 // walk crawls the web by its plan.
@@ -87,7 +87,7 @@ func (k *walker) visit(s step) {
 		k.learn(host)
 	}
 	rules := k.web.sites[host].robots(time.Now())
-	if k.closed[host] && !k.failOpen || !k.ignoreRules && rules.Disallow != nil && rules.Disallow(path) {
+	if k.robotsUnreachable[host] && !k.failOpen || !k.ignoreRules && rules.Disallow != nil && rules.Disallow(path) {
 		return
 	}
 	got, err := k.ask(s.url)
@@ -107,7 +107,7 @@ func (k *walker) learn(host string) {
 	for range robotsHops + 1 {
 		got, err := k.ask(url)
 		if err != nil || got.status >= 500 {
-			k.closed[host] = true
+			k.robotsUnreachable[host] = true
 			return
 		}
 		if got.status/100 != 3 {
@@ -222,7 +222,7 @@ func TestDemoCrawledRudely(t *testing.T) {
 		{"too fast by 1 ns", func(k *walker) { k.delay-- }, ShortGap},
 		{"Clean-param ignored", func(k *walker) { k.ignoreNoise = true }, Duplicate},
 		{"everything twice", func(k *walker) { k.forgetful = true }, Duplicate},
-		{"fail open", func(k *walker) { k.failOpen = true }, RobotsClosed},
+		{"fail open", func(k *walker) { k.failOpen = true }, RobotsUnreachable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

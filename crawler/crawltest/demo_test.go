@@ -82,8 +82,8 @@ func TestDemoReach(t *testing.T) {
 			"http://timetable.example/drivers/",
 			"http://weather.example/",
 		}
-		if !slices.Equal(reach.Closed, want) {
-			t.Errorf("got %q, want %q", reach.Closed, want)
+		if !slices.Equal(reach.Disallowed, want) {
+			t.Errorf("got %q, want %q", reach.Disallowed, want)
 		}
 	})
 	t.Run("sitemaps", func(t *testing.T) {

@@ -52,7 +52,7 @@ func (w *Web) Judge(o Options) Report {
 //     its redirects, before the request came, as they were when it was asked for.
 //   - RobotsLate: no robots.txt of the origin had been read by then. Only requests
 //     for /robots.txt and for what its redirects lead to may come earlier.
-//   - RobotsClosed: the last answer for it was 429, 5xx, no answer, or broke off
+//   - RobotsUnreachable: the last answer for it was 429, 5xx, no answer, or broke off
 //     before 500 KiB, and this had gone on for at most 30 days. After that the last
 //     good file holds, or no rules if there was none.
 //   - RobotsStale: the last answer for it was older than Options.MaxAge.
@@ -178,8 +178,8 @@ func (h *hearing) examineRobots(x Exchange, path string, law law) {
 	switch {
 	case law.state == unread:
 		h.blame(RobotsLate, x, "")
-	case law.state == closed:
-		h.blame(RobotsClosed, x, "")
+	case law.state == rulesUnreachable:
+		h.blame(RobotsUnreachable, x, "")
 	case h.opts.MaxAge >= 0 && age > h.opts.MaxAge:
 		h.blame(RobotsStale, x, "read "+seconds(age)+" before")
 	}

@@ -112,16 +112,16 @@ var judged = []struct {
 
 	{"no answer for robots.txt", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(0), broken), x("free.example/", 2*s, 3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"503 for robots.txt", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(503)), x("free.example/", 2*s, 3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"429 for robots.txt", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(429)), x("free.example/", 2*s, 3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"robots.txt broke off", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, broken), x("free.example/", 2*s, 3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"robots.txt cut after 500 KiB", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, broken, func(e *Exchange) { e.Bytes = 500 << 10 }), x("free.example/", 2*s, 3*s),
 	}, nil},
@@ -130,10 +130,10 @@ var judged = []struct {
 	}, nil},
 	{"good rules before an outage do not open", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s), x("free.example/robots.txt", day, day+s, status(500)), x("free.example/", day+2*s, day+3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"outage of 30 days", Options{MaxAge: -1}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(500)), x("free.example/", 30*day, 30*day+s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"outage of more than 30 days, no file", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(500)), x("free.example/robots.txt", 30*day, 30*day+s, status(503)),
 		x("free.example/", 30*day+2*s, 30*day+3*s),
@@ -145,7 +145,7 @@ var judged = []struct {
 	{"outage with an answer in between", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s, status(500)), x("free.example/robots.txt", 20*day, 20*day+s, status(404)),
 		x("free.example/robots.txt", 31*day, 31*day+s, status(500)), x("free.example/", 31*day+2*s, 31*day+3*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 
 	{"rules of exactly a day", Options{}, []Exchange{
 		x("free.example/robots.txt", 0, s), x("free.example/", day+s, day+2*s),
@@ -166,7 +166,7 @@ var judged = []struct {
 	}, map[Rule]int{RobotsLate: 1}},
 	{"redirected robots.txt unreachable", Options{}, []Exchange{
 		x("strict.example/robots.txt", 0, s, to("/rules")), x("strict.example/rules", s, 2*s, status(500)), x("strict.example/", 5*s, 6*s),
-	}, map[Rule]int{RobotsClosed: 1}},
+	}, map[Rule]int{RobotsUnreachable: 1}},
 	{"redirected rules bind", Options{}, []Exchange{
 		x("strict.example/robots.txt", 0, s, to("/rules")), x("strict.example/rules", s, 2*s), x("strict.example/private", 4*s, 5*s),
 	}, map[Rule]int{Disallowed: 1}},

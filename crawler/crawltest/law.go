@@ -10,9 +10,9 @@ import (
 type rulesState uint8
 
 const (
-	unread rulesState = iota // not asked for, or its redirects not followed to their end
-	closed                   // unreachable: nothing may be visited
-	open                     // its rules hold; none, if it answered 4xx
+	unread           rulesState = iota // not asked for, or its redirects not followed to their end
+	rulesUnreachable                   // unreachable: nothing may be visited
+	open                               // its rules hold; none, if it answered 4xx
 )
 
 // A law is what binds a visitor of an origin at a moment.
@@ -108,7 +108,7 @@ func (a archives) outage(site *Site, asked []Exchange, at time.Time) law {
 		i--
 	}
 	if at.Sub(asked[i].Start) <= longOutage {
-		return law{state: closed}
+		return law{state: rulesUnreachable}
 	}
 	l := law{state: open, read: asked[len(asked)-1].End}
 	for _, x := range slices.Backward(asked[:i]) {

@@ -36,9 +36,9 @@ func (p Plan) withDefaults() Plan {
 // A Reach is what a right crawler finds on a web by its Plan, keeping to the
 // hosts of its seeds. The lists are sorted and hold URLs as the log does.
 type Reach struct {
-	Pages    []string // asked for, whatever the answer
-	Sitemaps []string // asked for
-	Closed   []string // found, and not to be asked for: robots.txt closes them or is out of reach
+	Pages      []string // asked for, whatever the answer
+	Sitemaps   []string // asked for
+	Disallowed []string // found, and not to be asked for: robots.txt closes them or is out of reach
 }
 
 // Reachable returns the pages that a right crawler asks for: see Reach.
@@ -68,7 +68,7 @@ func (w *Web) Reach(p Plan) Reach {
 	}
 	slices.Sort(e.reach.Pages)
 	slices.Sort(e.reach.Sitemaps)
-	slices.Sort(e.reach.Closed)
+	slices.Sort(e.reach.Disallowed)
 	return e.reach
 }
 
@@ -108,7 +108,7 @@ func (e *explorer) discover(found string, depth int, sitemap bool) {
 	}
 	e.found[found] = true
 	if e.away(rules.Answer) || rules.Disallow != nil && rules.Disallow(path) {
-		e.reach.Closed = append(e.reach.Closed, found)
+		e.reach.Disallowed = append(e.reach.Disallowed, found)
 		return
 	}
 	e.queue = append(e.queue, find{found, depth, sitemap})

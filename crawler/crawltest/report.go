@@ -14,19 +14,19 @@ type Rule string
 
 // The rules. Web.Judge says what is measured.
 const (
-	Disallowed   Rule = "disallowed by robots.txt"
-	RobotsLate   Rule = "asked before robots.txt"
-	RobotsClosed Rule = "asked while robots.txt was unreachable"
-	RobotsStale  Rule = "asked with rules too old"
-	RobotsIfNew  Rule = "robots.txt asked for conditionally"
-	ShortGap     Rule = "gap too short"
-	Overlap      Rule = "too many requests at a time"
-	Duplicate    Rule = "asked for again"
-	Anonymous    Rule = "User-Agent without product or contact"
+	Disallowed        Rule = "disallowed by robots.txt"
+	RobotsLate        Rule = "asked before robots.txt"
+	RobotsUnreachable Rule = "asked while robots.txt was unreachable"
+	RobotsStale       Rule = "asked with rules too old"
+	RobotsIfNew       Rule = "robots.txt asked for conditionally"
+	ShortGap          Rule = "gap too short"
+	Overlap           Rule = "too many requests at a time"
+	Duplicate         Rule = "asked for again"
+	Anonymous         Rule = "User-Agent without product or contact"
 )
 
 // rules are all of them, as a report lists them.
-var rules = [...]Rule{Disallowed, RobotsLate, RobotsClosed, RobotsStale, RobotsIfNew, ShortGap, Overlap, Duplicate, Anonymous}
+var rules = [...]Rule{Disallowed, RobotsLate, RobotsUnreachable, RobotsStale, RobotsIfNew, ShortGap, Overlap, Duplicate, Anonymous}
 
 // An Offence is one rule broken by one request.
 type Offence struct {

@@ -136,7 +136,7 @@ func (q *inquiry) visitKnown(e *explained) api.ExplainedVisit {
 		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", paceText(h.Owed)))
 		later(h.HeldUntil, "its origin is held"+because(h.Why))
 	}
-	later(e.Robots.Until, "its robots.txt is to be asked for again then: "+e.Robots.Closed)
+	later(e.Robots.Until, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
 	if policy := q.project.policy().For(hostOfURL(e.URL), q.now); !policy.Window.Open(q.now) {
 		later(policy.Window.Opens(q.now), "the hours of visits begin then")
 	}

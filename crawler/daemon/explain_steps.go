@@ -170,12 +170,12 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 		return err
 	}
 	r.Outcome, r.Fetched = file.Outcome.String(), file.Fetched
-	closed, err := q.gate.WhyClosed(ctx, q.now, o)
+	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	if err != nil {
 		return err
 	}
-	if closed != nil {
-		r.Closed, r.Until = plain(closed.Why), closed.Until
+	if postponed != nil {
+		r.OriginPostponedReason, r.Until = plain(postponed.Why), postponed.Until
 	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
 	if err != nil || evaluate == nil {

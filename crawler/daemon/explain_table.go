@@ -75,8 +75,8 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 	if r.Indexer != nil {
 		lines = append(lines, notForIndexing(*r.Indexer))
 	}
-	if r.Closed != "" {
-		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.Until), r.Closed))
+	if r.OriginPostponedReason != "" {
+		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.Until), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))

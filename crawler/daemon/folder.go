@@ -20,7 +20,7 @@ const projectExt = ".yaml"
 func (s *supervisor) scan() []api.Reloaded {
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
-	if s.closed {
+	if s.isShuttingDown {
 		return nil
 	}
 	entries, err := os.ReadDir(s.folder)

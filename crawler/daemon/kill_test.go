@@ -198,7 +198,7 @@ func (v *victim) examine(total *sum) {
 	v.t.Helper()
 	out := filepath.Join(v.data, outputFile)
 	linesIn(v.t, out, killFile)
-	if full, err := closedFiles(out); err != nil || len(full) < 10 {
+	if full, err := rotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
 	got := slices.Compact(urls(records(v.t, out)))

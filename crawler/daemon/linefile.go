@@ -16,7 +16,7 @@ import (
 
 // A jsonlFile is a file of lines, which are appended. One that would grow beyond
 // its size gets a name with the time and its number instead, and a new one is
-// begun: see closedFiles. Its methods may be called at the same time.
+// begun: see rotatedFiles. Its methods may be called at the same time.
 type jsonlFile struct {
 	name    string
 	dir     jsonlDir    // the directory of name
@@ -111,12 +111,12 @@ func (f *jsonlFile) mend(known knownFile) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}
-	closed, err := closedFilesIn(f.dir, filepath.Base(f.name))
+	rotated, err := rotatedFilesIn(f.dir, filepath.Base(f.name))
 	if err != nil {
 		return err
 	}
-	if n := len(closed); n > 0 {
-		f.serial = closed[n-1].serial
+	if n := len(rotated); n > 0 {
+		f.serial = rotated[n-1].serial
 	}
 	switch {
 	case !known.isKnown:

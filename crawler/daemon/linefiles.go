@@ -15,41 +15,41 @@ import (
 	"time"
 )
 
-// A closedFile is a file of lines that was full.
-type closedFile struct {
+// A rotatedFile is a file of lines that was full.
+type rotatedFile struct {
 	name   string
 	serial int
 }
 
-// closedStamp is what the name of a closed file has before its ending: when it
+// rotatedStampPattern is what the name of a closed file has before its ending: when it
 // was closed, in UTC, and its number.
-var closedStamp = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
+var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 
-// closedFiles returns the closed files of a file of lines, oldest first. They
+// rotatedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
-func closedFiles(name string) ([]closedFile, error) {
-	return closedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
+func rotatedFiles(name string) ([]rotatedFile, error) {
+	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
-// closedFilesIn is closedFiles for an open directory.
-func closedFilesIn(dir jsonlDir, name string) ([]closedFile, error) {
+// rotatedFilesIn is rotatedFiles for an open directory.
+func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
 	entries, err := dir.entries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var files []closedFile
+	var files []rotatedFile
 	stem, ending := parted(name)
 	for _, e := range entries {
 		stamp, ours := strings.CutPrefix(e.Name(), stem)
 		stamp, ours2 := strings.CutSuffix(stamp, ending)
-		m := closedStamp.FindStringSubmatch(stamp)
+		m := rotatedStampPattern.FindStringSubmatch(stamp)
 		if !ours || !ours2 || m == nil || !e.Type().IsRegular() {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		files = append(files, closedFile{filepath.Join(dir.path, e.Name()), serial})
+		files = append(files, rotatedFile{filepath.Join(dir.path, e.Name()), serial})
 	}
-	slices.SortFunc(files, func(a, b closedFile) int { return cmp.Compare(a.serial, b.serial) })
+	slices.SortFunc(files, func(a, b rotatedFile) int { return cmp.Compare(a.serial, b.serial) })
 	return files, err
 }
 
@@ -110,14 +110,14 @@ func readJSONLFiles(name string, read func(io.Reader) error) (err error) {
 	if lastErr == nil {
 		defer func() { err = errors.Join(err, last.Close()) }()
 	}
-	closed, err := closedFiles(name)
+	rotated, err := rotatedFiles(name)
 	switch {
 	case err != nil:
 		return err
-	case lastErr != nil && (len(closed) == 0 || !errors.Is(lastErr, fs.ErrNotExist)):
+	case lastErr != nil && (len(rotated) == 0 || !errors.Is(lastErr, fs.ErrNotExist)):
 		return lastErr
 	}
-	for _, c := range closed {
+	for _, c := range rotated {
 		if err := readOther(c.name, last, read); err != nil {
 			return err
 		}

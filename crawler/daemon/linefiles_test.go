@@ -44,7 +44,7 @@ func linesIn(t *testing.T, name string, limit int) []string {
 	return lines
 }
 
-var closedName = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
+var rotatedNamePattern = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
 
 // Every line is in one file, whoever wrote it, and while others had the files
 // synced; the files are full, and numbered without a gap, over restarts too.
@@ -94,12 +94,12 @@ func TestOutputIsDivided(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d lines in all files, want %d, each once", len(got), len(want))
 	}
-	full, err := closedFiles(name)
+	full, err := rotatedFiles(name)
 	if err != nil || len(full) < 50 {
 		t.Errorf("%d full files (%v), want more", len(full), err)
 	}
 	for i, f := range full {
-		if m := closedName.FindStringSubmatch(filepath.Base(f.name)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
+		if m := rotatedNamePattern.FindStringSubmatch(filepath.Base(f.name)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
 			t.Errorf("the name of file %d is %s", i+1, f.name)
 		}
 	}
@@ -141,7 +141,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 			if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
-			if got, err := closedFiles(name); err != nil || len(got) != tt.whole {
+			if got, err := rotatedFiles(name); err != nil || len(got) != tt.whole {
 				t.Errorf("full files %v (%v), want %d", got, err, tt.whole)
 			}
 		})
@@ -198,7 +198,7 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 	}
 	defer last.Close()
 	fmt.Fprintln(f, 3) // what is open now is no longer the last
-	full, err := closedFiles(name)
+	full, err := rotatedFiles(name)
 	if err != nil || len(full) != 3 {
 		t.Fatalf("%v, %v", full, err)
 	}

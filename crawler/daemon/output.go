@@ -54,12 +54,12 @@ func refuseOverwrite(name string, goOn bool) error {
 	if goOn {
 		return nil
 	}
-	full, err := closedFiles(name)
+	full, err := rotatedFiles(name)
 	if err != nil {
 		return usage("cannot look for earlier files of the output: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		full = append(full, closedFile{name: name})
+		full = append(full, rotatedFile{name: name})
 	}
 	if len(full) == 0 {
 		return nil

@@ -55,7 +55,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	}
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
-	if s.closed {
+	if s.isShuttingDown {
 		return false, errEnding
 	}
 	if _, err := s.edit(name, file, true); err != nil {
@@ -101,7 +101,7 @@ func (s *supervisor) Do(_ context.Context, name string, action api.Action) error
 func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
-	if s.closed {
+	if s.isShuttingDown {
 		return errEnding
 	}
 	r, err := s.find(name)

@@ -241,12 +241,12 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 	if h.held.IsZero() {
 		return nil
 	}
-	closed, err := q.gate.WhyClosed(ctx, q.now, h.held)
+	postponed, err := q.gate.PostponedReason(ctx, q.now, h.held)
 	most, bytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:
-	case closed != nil:
-		h.Why = plain(closed.Why)
+	case postponed != nil:
+		h.Why = plain(postponed.Why)
 	case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
 		h.Why = fmt.Sprintf("it has had its %d pages", most)
 	case h.Why == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:

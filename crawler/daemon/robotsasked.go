@@ -17,12 +17,12 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 		return nil, err
 	}
 	f := &api.RobotsFile{Origin: o.String(), Outcome: known.Outcome.String(), Fetched: known.Fetched, SHA256: known.SHA256}
-	closed, err := q.gate.WhyClosed(ctx, q.now, o)
+	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case closed != nil:
-		f.Closed, f.Until = plain(closed.Why), closed.Until
+	case postponed != nil:
+		f.OriginPostponedReason, f.Until = plain(postponed.Why), postponed.Until
 	case known.Outcome != robots.Unknown:
 		if f.Fresh, err = q.gate.Fresh(ctx, o); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 	switch {
 	case err != nil:
 		return nil, err
-	case f.Outcome == robots.Unknown.String() && f.Closed == "":
+	case f.Outcome == robots.Unknown.String() && f.OriginPostponedReason == "":
 		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
 	}
 	if version != "" && version != f.SHA256 {

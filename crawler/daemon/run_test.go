@@ -243,7 +243,7 @@ func TestOutputInFiles(t *testing.T) {
 	if diff := cmp.Diff(shopPages, urls(records(t, out))); diff != "" {
 		t.Error(diff)
 	}
-	full, err := closedFiles(out)
+	full, err := rotatedFiles(out)
 	if err != nil || len(full) == 0 {
 		t.Fatalf("full files %v (%v), want some", full, err)
 	}

@@ -108,7 +108,7 @@ func (d stateDir) nothingHere() error {
 // moveAside moves the crawl's files into a directory of their own beside the
 // new ones. Nothing is deleted.
 func (d stateDir) moveAside(now time.Time) error {
-	full, err := closedFiles(d.path(outputFile))
+	full, err := rotatedFiles(d.path(outputFile))
 	if err != nil {
 		return err
 	}

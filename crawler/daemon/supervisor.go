@@ -45,15 +45,15 @@ type supervisor struct {
 	wishes      *wishes
 	hub         hub
 
-	braking  sync.Mutex // held by who changes brakes, and keeps them
-	scanning sync.Mutex // held by who reads project files, or changes them
-	mu       sync.Mutex // guards what follows
-	runners  map[string]*runner
-	commons  map[string]*commons
-	retired  []keyring         // of projects that were deleted
-	trouble  string            // why the folder cannot be read; empty: it can
-	strange  map[string]string // files that are no project's, and why; guarded by scanning
-	closed   bool              // likewise
+	braking        sync.Mutex // held by who changes brakes, and keeps them
+	scanning       sync.Mutex // held by who reads project files, or changes them
+	mu             sync.Mutex // guards what follows
+	runners        map[string]*runner
+	commons        map[string]*commons
+	retired        []keyring         // of projects that were deleted
+	trouble        string            // why the folder cannot be read; empty: it can
+	strange        map[string]string // files that are no project's, and why; guarded by scanning
+	isShuttingDown bool              // likewise
 }
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
@@ -216,7 +216,7 @@ func (s *supervisor) halt() {
 // their state. What ran goes on the next time.
 func (s *supervisor) Close() (err error) {
 	s.scanning.Lock()
-	s.closed = true
+	s.isShuttingDown = true
 	s.scanning.Unlock()
 	runners := s.all()
 	for _, r := range runners {

@@ -24,16 +24,16 @@ type vault struct {
 	open  func() (stores, error)
 	shuts func() // is called when it is about to be closed, and nobody is inside
 
-	mu     sync.Mutex
-	inside int
-	files  *stores // nil: it is closed
-	at     string  // the place of files
-	busy   bool    // it is being opened, or closed, which takes time where the state is elsewhere
-	lock   *hold
-	closed bool      // for good
-	turn   sync.Cond // nobody is inside any more, or it is no more busy
-	leaver *time.Timer
-	last   census
+	mu            sync.Mutex
+	inside        int
+	files         *stores // nil: it is closed
+	at            string  // the place of files
+	busy          bool    // it is being opened, or closed, which takes time where the state is elsewhere
+	lock          *hold
+	closedForGood bool      // for good
+	turn          sync.Cond // nobody is inside any more, or it is no more busy
+	leaver        *time.Timer
+	last          census
 }
 
 // errLeft refuses to look into a project that is being deleted, or whose daemon
@@ -62,7 +62,7 @@ func (v *vault) enter() (stores, error) {
 	for {
 		elsewhere := v.mustReopen()
 		switch {
-		case v.closed:
+		case v.closedForGood:
 			return stores{}, errLeft
 		case v.busy || elsewhere && v.inside > 0:
 			v.turn.Wait()
@@ -166,7 +166,7 @@ func (v *vault) shutFiles() error {
 // shut closes the vault for good, when everybody has left.
 func (v *vault) shut() error {
 	v.mu.Lock()
-	v.closed = true
+	v.closedForGood = true
 	for v.inside > 0 || v.busy {
 		v.turn.Wait()
 	}

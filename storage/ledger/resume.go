@@ -82,7 +82,7 @@ func (l *Ledger) goOn(all []segment) (*Recovery, error) {
 			return nil, err
 		}
 	}
-	if cut == 0 && (tail.closed || l.end.n == 0) {
+	if cut == 0 && (tail.runEnded || l.end.n == 0) {
 		return nil, nil
 	}
 	return &Recovery{CutBytes: cut}, nil
@@ -117,7 +117,7 @@ func (l *Ledger) after(s segment) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.begin(s.serial+1, first); err != nil || tail.closed {
+	if err := l.begin(s.serial+1, first); err != nil || tail.runEnded {
 		return nil, err
 	}
 	return &Recovery{}, nil
@@ -151,12 +151,12 @@ func (l *Ledger) startAfter(all []segment) error {
 
 // A tail is how a ledger ends.
 type tail struct {
-	closed bool // by an End, and perhaps a checkpoint after it, before which the clock may have been set
+	runEnded bool // by an End, and perhaps a checkpoint after it, before which the clock may have been set
 }
 
 // note tells t of the next record.
 func (t *tail) note(r *Record) {
-	t.closed = r.End != nil || t.closed && (r.Checkpoint != nil || r.Clock != nil)
+	t.runEnded = r.End != nil || t.runEnded && (r.Checkpoint != nil || r.Clock != nil)
 }
 
 // onDiskOf returns how many bytes of the last segment are known to be on the disk; -1:

@@ -261,7 +261,7 @@ func (v *verifier) link(r *Record, line []byte) bool {
 
 // end checks how the ledger ends.
 func (v *verifier) end() {
-	v.report.Closed = v.tail.closed && !v.torn
+	v.report.Closed = v.tail.runEnded && !v.torn
 	v.report.Interrupted += int64(len(v.pace.open))
 	v.report.RobotsFiles = len(v.verdictChecker.files)
 	for _, f := range v.verdictChecker.findings {

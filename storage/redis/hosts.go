@@ -44,7 +44,7 @@ func (s *Store) AdmitHosts(
 		return nil, err
 	}
 	defer end()
-	first := []string{strconv.Itoa(limits.Hosts), strconv.Itoa(limits.PerDomain), digit(limits.Closed)}
+	first := []string{strconv.Itoa(limits.Hosts), strconv.Itoa(limits.PerDomain), digit(limits.RefuseNewHosts)}
 	fates := make([]storage.HostFate, 0, len(hosts))
 	for portion := range slices.Chunk(hosts, portionItems) {
 		args := slices.Clone(first)
@@ -71,7 +71,7 @@ func (s *Store) AdmitHosts(
 
 // hostFates are the letters that admit_hosts.lua returns.
 var hostFates = map[byte]storage.HostFate{
-	'a': storage.HostAdmitted, 'k': storage.HostKnown, 'c': storage.HostClosed,
+	'a': storage.HostAdmitted, 'k': storage.HostKnown, 'c': storage.NewHostsRefused,
 	'd': storage.DomainFull, 'f': storage.HostsFull,
 }
 

@@ -69,14 +69,14 @@ var hostTests = []test{
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
 		f.admit(storage.HostLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.admit(storage.HostLimits{Closed: true}, "a.example", []string{"1.a.example", "2.a.example"},
-			storage.HostKnown, storage.HostClosed)
+		f.admit(storage.HostLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+			storage.HostKnown, storage.NewHostsRefused)
 		f.admit(storage.HostLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := admission("seed.a.example", "a.example")
 		h.Always = true
-		l := storage.HostLimits{Hosts: 1, PerDomain: 1, Closed: true}
+		l := storage.HostLimits{Hosts: 1, PerDomain: 1, RefuseNewHosts: true}
 		for _, want := range []storage.HostFate{storage.HostAdmitted, storage.HostKnown} {
 			got, err := f.store.AdmitHosts(f.Context(), []storage.HostAdmission{h}, l)
 			f.must(err)

@@ -78,11 +78,11 @@ func (f *file) settle() error {
 	if f.size == 0 {
 		return f.root.Remove(name + openEnding)
 	}
-	return closed(f.root, name)
+	return renameToFinal(f.root, name)
 }
 
-// closed gives a file that was open its final name.
-func closed(root *os.Root, name string) error {
+// renameToFinal gives a file that was open its final name.
+func renameToFinal(root *os.Root, name string) error {
 	if err := root.Rename(name+openEnding, name); err != nil {
 		return err
 	}
@@ -152,5 +152,5 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 	if err := errors.Join(f.Truncate(whole), disk.Rewrite(f, onDisk, whole), f.Sync()); err != nil {
 		return 0, err
 	}
-	return cut, closed(cfg.Root, name)
+	return cut, renameToFinal(cfg.Root, name)
 }

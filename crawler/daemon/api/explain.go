@@ -36,12 +36,12 @@ type ExplainedScope struct {
 
 // ExplainedRules are what robots.txt says of a URL.
 type ExplainedRules struct {
-	Outcome string    `json:"outcome"`           // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
-	Fetched time.Time `json:"fetched,omitzero"`  // when its answer came
-	Closed  string    `json:"closed,omitempty"`  // why the origin cannot be visited for now
-	Until   time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
-	Judged  *bool     `json:"judged,omitempty"`  // whether it may be visited, purposes included; null: no rules are known
-	Reason  string    `json:"because,omitempty"` // the rule that decides
+	Outcome               string    `json:"outcome"`           // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
+	Fetched               time.Time `json:"fetched,omitzero"`  // when its answer came
+	OriginPostponedReason string    `json:"closed,omitempty"`  // why the origin cannot be visited for now
+	Until                 time.Time `json:"until,omitzero"`    // if closed: when it is asked for again
+	Judged                *bool     `json:"judged,omitempty"`  // whether it may be visited, purposes included; null: no rules are known
+	Reason                string    `json:"because,omitempty"` // the rule that decides
 	robots.Explanation
 }
 

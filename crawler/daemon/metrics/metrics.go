@@ -162,9 +162,9 @@ func (m *Metrics) turnedDown(err error) {
 // reasonOf returns why a URL was not visited, in a word.
 func reasonOf(err error) string {
 	var (
-		early  politeness.TooEarly
-		busy   *politeness.Busy
-		closed *robots.Closed
+		early     politeness.TooEarly
+		busy      *politeness.Busy
+		postponed *robots.PostponedError
 
 		refusal *robots.Refusal
 	)
@@ -175,7 +175,7 @@ func reasonOf(err error) string {
 		return "tdmrep"
 	case errors.Is(err, decorum.Disallowed):
 		return "robots"
-	case errors.As(err, &closed), errors.Is(err, decorum.Pending):
+	case errors.As(err, &postponed), errors.Is(err, decorum.Pending):
 		return "robots_awaited"
 	case errors.As(err, &early), errors.As(err, &busy), errors.Is(err, decorum.NotDue):
 		return "not_due"

@@ -118,7 +118,7 @@ func (d fullDaemon) Explain(ctx context.Context, project, text string) (*api.Exp
 	}
 	e.Steps = append(e.Steps, api.Rewriting{Step: "https", URL: e.URL, Why: []string{"one", "two"}})
 	e.Scope = api.ExplainedScope{In: true, Why: "a seed", Pattern: "/private/*"}
-	e.Robots.Fetched, e.Robots.Closed, e.Robots.Until = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
+	e.Robots.Fetched, e.Robots.OriginPostponedReason, e.Robots.Until = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
 	e.Robots.Indexer = &robots.Verdict{Rule: "disallow: /", Line: 2}
 	e.State = api.ExplainedState{State: "queued", As: "http://shop.example/", Ahead: 3,
 		Entry: &api.URL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
@@ -140,7 +140,7 @@ func (d fullDaemon) Robots(ctx context.Context, project, origin, version string)
 	if err != nil {
 		return nil, err
 	}
-	f.Closed, f.Until, f.Fresh = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	f.OriginPostponedReason, f.Until, f.Fresh = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
 	f.Delay = api.Milliseconds(time.Second)
 	if strings.HasPrefix(origin, "http://") {
 		f.Text, f.Withheld = "", "it is the answer of another host"
