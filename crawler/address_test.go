@@ -75,7 +75,7 @@ func over(t *testing.T, w wire, store storage.Store, cfg politeness.LimitsConfig
 
 // measureConcurrency returns the most requests at a time of a log, the least time
 // between an end and the next start, and the end of the last.
-func measureConcurrency(log []crawltest.Exchange) (most int, gap time.Duration, end time.Time) {
+func measureConcurrency(log []crawltest.Exchange) (maxConcurrent int, gap time.Duration, end time.Time) {
 	gap = time.Hour
 	for i, x := range log {
 		going := 1
@@ -87,12 +87,12 @@ func measureConcurrency(log []crawltest.Exchange) (most int, gap time.Duration, 
 				gap = min(gap, rest)
 			}
 		}
-		most = max(most, going)
+		maxConcurrent = max(maxConcurrent, going)
 		if x.End.After(end) {
 			end = x.End
 		}
 	}
-	return most, gap, end
+	return maxConcurrent, gap, end
 }
 
 // TestHostsOfAnAddressShareIt: 500 hosts, in no more time than the address asks
@@ -124,19 +124,19 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 				if len(log) != visits {
 					t.Errorf("%d requests, want %d", len(log), visits)
 				}
-				most, gap, end := measureConcurrency(log)
-				if most != tt.slots || gap < tt.rest {
-					t.Errorf("%d at a time, %v apart", most, gap)
+				maxConcurrent, gap, end := measureConcurrency(log)
+				if maxConcurrent != tt.slots || gap < tt.rest {
+					t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 				}
-				least := visits/time.Duration(tt.slots)*(latency+tt.rest) - tt.rest
-				if took := end.Sub(begin); took > least*102/100 {
-					t.Errorf("took %v, possible were %v", took, least)
+				minTime := visits/time.Duration(tt.slots)*(latency+tt.rest) - tt.rest
+				if took := end.Sub(begin); took > minTime*102/100 {
+					t.Errorf("took %v, possible were %v", took, minTime)
 				}
 				if n := asked.Load(); n > 2*visits+3*hosts/2 {
 					t.Errorf("%d leases for %d visits", n, visits)
 				}
 				judged(t, web, time.Second)
-				t.Logf("%v of %v, %d leases for %d visits", end.Sub(begin), least, asked.Load(), visits)
+				t.Logf("%v of %v, %d leases for %d visits", end.Sub(begin), minTime, asked.Load(), visits)
 			})
 		})
 	}
@@ -176,8 +176,8 @@ func TestAddressesOfManyKinds(t *testing.T) {
 			logs[addr] = append(logs[addr], x)
 		}
 		for addr, log := range logs {
-			if most, gap, _ := measureConcurrency(log); most > 2 || gap < rest {
-				t.Errorf("%v: %d at a time, %v apart", addr, most, gap)
+			if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 2 || gap < rest {
+				t.Errorf("%v: %d at a time, %v apart", addr, maxConcurrent, gap)
 			}
 		}
 		if _, times := visited(web.Log()); len(times) != 80*8 {
@@ -211,11 +211,11 @@ func TestStopEndsTheWaitingInLine(t *testing.T) {
 		if first := log[before].Start.Sub(begin); first != 2*time.Second {
 			t.Errorf("the first request of the second run came after %v, want the rest of the address, 2s", first)
 		}
-		if took, least := time.Since(begin), time.Duration(80-before)*3*time.Second; took > least*102/100 {
-			t.Errorf("took %v, possible were %v", took, least)
+		if took, minTime := time.Since(begin), time.Duration(80-before)*3*time.Second; took > minTime*102/100 {
+			t.Errorf("took %v, possible were %v", took, minTime)
 		}
-		if most, gap, _ := measureConcurrency(log); most > 1 || gap < 2*time.Second {
-			t.Errorf("%d at a time, %v apart", most, gap)
+		if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 1 || gap < 2*time.Second {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 		}
 	})
 }

@@ -52,8 +52,8 @@ func TestRunAgain(t *testing.T) {
 		if got := c.Stats(); got.Pages != hosts*pages || got.Robots != hosts || got.Errors != 0 {
 			t.Errorf("%+v", got)
 		}
-		if most, gap, _ := measureConcurrency(web.Log()); most > 1 || gap < time.Second {
-			t.Errorf("%d at a time, %v apart", most, gap)
+		if maxConcurrent, gap, _ := measureConcurrency(web.Log()); maxConcurrent > 1 || gap < time.Second {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 		}
 		judged(t, web, time.Second)
 	})

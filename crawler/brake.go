@@ -9,10 +9,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// longestBraked is for how long an origin is put off by a brake: then it is asked again
+// maxBrakeHold is for how long an origin is put off by a brake: then it is asked again
 // whether it still is, which costs no request. Who put it off lets it come when the
 // brake is lifted; but of several processes, that one may have died by then.
-const longestBraked = 10 * time.Minute
+const maxBrakeHold = 10 * time.Minute
 
 // slow returns the brake that slows l's host, if one does, and an error if the
 // host may not be visited now because of a brake. The rest that a brake asks for
@@ -53,7 +53,7 @@ func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *pol
 // brakedUntil returns until when an origin is put off: the earliest of these times, of
 // those that are one, or for as long as any is.
 func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
-	until := c.now().Add(longestBraked)
+	until := c.now().Add(maxBrakeHold)
 	for _, t := range times {
 		if !t.IsZero() {
 			until = earlier(until, t)

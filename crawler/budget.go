@@ -64,11 +64,11 @@ func (ms *memos) setFull(l storage.Lease) (again bool) {
 
 // begin notes that the first visit to a page is under way, unless its host has
 // had the most pages it may have; 0 is no limit.
-func (ms *memos) begin(l storage.Lease, most int64) bool {
+func (ms *memos) begin(l storage.Lease, maxPages int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[l.URL.Origin().Host()]
-	if most > 0 && m.Begun+int64(len(m.begun)) >= most {
+	if maxPages > 0 && m.Begun+int64(len(m.begun)) >= maxPages {
 		return false
 	}
 	m.begun[l.Token] = struct{}{}

@@ -117,7 +117,7 @@ func testBytesPerHost(t *testing.T) {
 		}
 		return n
 	}
-	const longest = 11_000 // bytes of a page, rounded up
+	const maxPageBytes = 11_000 // bytes of a page, rounded up
 	for run, limit := range []int64{100_000, 100_000, 200_000} {
 		before := sent()
 		store, err := bolt.Open(file, bolt.Options{})
@@ -135,7 +135,7 @@ func testBytesPerHost(t *testing.T) {
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
-		if n := sent(); run == 1 && n-before > longest || n < limit || n > limit+longest {
+		if n := sent(); run == 1 && n-before > maxPageBytes || n < limit || n > limit+maxPageBytes {
 			t.Errorf("run %d: a.test has sent %d bytes, before %d, and may send %d", run, n, before, limit)
 		}
 		if want := fmt.Sprintf("the host has sent its %d bytes", limit); why != want {
@@ -169,20 +169,20 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 			t.Errorf("%d pages, want 40", n)
 		}
 		last := map[string]time.Time{}
-		var longest time.Duration
+		var maxGap time.Duration
 		for _, x := range web.Log() {
 			if before, again := last[x.URL]; again {
-				longest = max(longest, x.Start.Sub(before))
+				maxGap = max(maxGap, x.Start.Sub(before))
 			}
 			last[x.URL] = x.Start
 		}
 		for url, at := range last {
 			if !strings.HasSuffix(url, "/robots.txt") {
-				longest = max(longest, time.Since(at))
+				maxGap = max(maxGap, time.Since(at))
 			}
 		}
-		if longest > every+3*time.Minute {
-			t.Errorf("a page was not visited again for %v", longest)
+		if maxGap > every+3*time.Minute {
+			t.Errorf("a page was not visited again for %v", maxGap)
 		}
 		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)

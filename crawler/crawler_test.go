@@ -85,21 +85,21 @@ func visited(log []crawltest.Exchange) (urls []string, times map[string]int) {
 	return urls, times
 }
 
-// leastGap returns the least time between the end of one exchange and the
+// minHostGap returns the least time between the end of one exchange and the
 // start of the next, per host.
-func leastGap(log []crawltest.Exchange, host string) time.Duration {
-	least := time.Duration(1<<63 - 1)
+func minHostGap(log []crawltest.Exchange, host string) time.Duration {
+	minGap := time.Duration(1<<63 - 1)
 	var end time.Time
 	for _, x := range log {
 		if !strings.HasPrefix(x.URL, "http://"+host) {
 			continue
 		}
 		if !end.IsZero() {
-			least = min(least, x.Start.Sub(end))
+			minGap = min(minGap, x.Start.Sub(end))
 		}
 		end = x.End
 	}
-	return least
+	return minGap
 }
 
 func TestCrawlDelayIsHeldExactly(t *testing.T) {
@@ -140,7 +140,7 @@ func testCrawlDelay(t *testing.T, workers int) {
 	}
 	log := web.Log()
 	for _, h := range hosts {
-		if gap := leastGap(log, h); gap != delay {
+		if gap := minHostGap(log, h); gap != delay {
 			t.Errorf("least gap on %s is %v, want exactly %v", h, gap, delay)
 		}
 	}
@@ -298,7 +298,7 @@ func TestRobotsRedirect(t *testing.T) {
 			}
 		}
 		for _, host := range []string{"a.test", "b.test", "c.test"} {
-			if gap := leastGap(web.Log(), host); gap < time.Second {
+			if gap := minHostGap(web.Log(), host); gap < time.Second {
 				t.Errorf("least gap on %s is %v, want 1s", host, gap)
 			}
 		}
@@ -493,7 +493,7 @@ func TestSecondCrawlKnowsTheRules(t *testing.T) {
 		if urls, _ := visited(web.Log()); len(urls) != 3 {
 			t.Errorf("requests %v, want robots.txt once and two pages", urls)
 		}
-		if gap := leastGap(web.Log(), "a.test"); gap != 10*time.Second {
+		if gap := minHostGap(web.Log(), "a.test"); gap != 10*time.Second {
 			t.Errorf("least gap %v, want 10s", gap)
 		}
 	})

@@ -31,9 +31,9 @@ func (c *Crawler) bodyKey(v *Visit) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// mostBodies is how many bodies are remembered at least; twice as many at most, in
+// contentSeenSize is how many bodies are remembered at least; twice as many at most, in
 // about 4 MB.
-const mostBodies = 50_000
+const contentSeenSize = 50_000
 
 // bodies remembers which pages had which bodies lately.
 type bodies struct {
@@ -59,6 +59,6 @@ func (b *bodies) known(key uint64, url string) bool {
 	if !known {
 		first = own
 	}
-	b.keep(key, first, mostBodies)
+	b.keep(key, first, contentSeenSize)
 	return first != own
 }

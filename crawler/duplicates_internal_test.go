@@ -6,15 +6,15 @@ import "testing"
 func TestBodiesAreBounded(t *testing.T) {
 	var b bodies
 	body := func(i int) uint64 { return uint64(i) }
-	for i := range 5 * mostBodies {
+	for i := range 5 * contentSeenSize {
 		if b.known(body(i), "first") {
 			t.Fatalf("body %d is new", i)
 		}
-		if n := len(b.now) + len(b.past); n > 2*mostBodies {
+		if n := len(b.now) + len(b.past); n > 2*contentSeenSize {
 			t.Fatalf("%d bodies are remembered", n)
 		}
 	}
-	for i := 4 * mostBodies; i < 5*mostBodies; i++ {
+	for i := 4 * contentSeenSize; i < 5*contentSeenSize; i++ {
 		if b.known(body(i), "first") || !b.known(body(i), "second") {
 			t.Fatalf("body %d was the first page's and is the second's now", i)
 		}

@@ -60,7 +60,7 @@ func ahead(ts []turn) []int {
 // that the frontier's documentation states, and so every small origin ends
 // within what follows from it.
 func TestFairness(t *testing.T) {
-	const small, each, workers, longest = 1000, 10, 16, 500 * time.Millisecond
+	const small, each, workers, maxLatency = 1000, 10, 16, 500 * time.Millisecond
 	big := 100_000
 	if *full {
 		big = 1_000_000
@@ -68,13 +68,13 @@ func TestFairness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chance := rand.New(rand.NewPCG(*seed, 2))
 		page := crawltest.Always(crawltest.HTML("a page"))
-		sites := []crawltest.Site{{Host: "big.test", Others: page, Latency: crawltest.Latency{Base: longest}}}
+		sites := []crawltest.Site{{Host: "big.test", Others: page, Latency: crawltest.Latency{Base: maxLatency}}}
 		patterns := make([]string, small)
 		for i := range patterns {
 			host := fmt.Sprintf("s%d.test", i)
 			patterns[i] = "http://" + host + "/%d"
 			sites = append(sites, crawltest.Site{Host: host, Others: page,
-				Latency: crawltest.Latency{Base: longest * 8 / 10, Jitter: longest * 2 / 10, Seed: chance.Uint64()}})
+				Latency: crawltest.Latency{Base: maxLatency * 8 / 10, Jitter: maxLatency * 2 / 10, Seed: chance.Uint64()}})
 		}
 		web := crawltest.New(sites...)
 		c := newDirect(t, web, memory())
@@ -85,24 +85,24 @@ func TestFairness(t *testing.T) {
 		ended := until(t, c, func(v *crawler.Visit) bool { return v.URL().Origin().Host() != "big.test" && !v.Clearance.ForRobots() }, small*each)
 		judged(t, web, time.Second)
 
-		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * longest }
-		var most time.Duration // waited
-		var fullest float64    // of its bound
+		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * maxLatency }
+		var maxWait time.Duration // waited
+		var fullest float64       // of its bound
 		ts := turns(web.Log(), begin)
 		for i, n := range ahead(ts) {
 			wait := ts[i].start.Sub(ts[i].due)
-			most, fullest = max(most, wait), max(fullest, float64(wait)/float64(bound(n)))
+			maxWait, fullest = max(maxWait, wait), max(fullest, float64(wait)/float64(bound(n)))
 			if wait < 0 || wait > bound(n) {
 				t.Fatalf("%s waited %v with %d hosts ahead of it, want at most %v", ts[i].host, wait, n, bound(n))
 			}
 		}
-		if most < bound(small)/2 {
-			t.Errorf("no host waited for longer than %v: this shows nothing", most)
+		if maxWait < bound(small)/2 {
+			t.Errorf("no host waited for longer than %v: this shows nothing", maxWait)
 		}
-		if all := (each + 1) * (bound(small) + longest + time.Second); ended > all {
+		if all := (each + 1) * (bound(small) + maxLatency + time.Second); ended > all {
 			t.Errorf("the small origins ended after %v, want at most %v", ended, all)
 		}
-		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, most, fullest)
+		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, maxWait, fullest)
 	})
 }
 

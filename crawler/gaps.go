@@ -10,7 +10,7 @@ import (
 // start of the next request, in buckets a quarter of an octave wide: a host of
 // a million visits takes no more room than one of ten.
 type Gaps struct {
-	Least  time.Duration // the shortest; 0 if there was none
+	Min    time.Duration // the shortest; 0 if there was none
 	counts [gapBuckets]uint32
 }
 
@@ -26,8 +26,8 @@ const (
 // add counts a gap.
 func (g *Gaps) add(d time.Duration) {
 	d = max(d, 0)
-	if g.Count() == 0 || d < g.Least {
-		g.Least = d
+	if g.Count() == 0 || d < g.Min {
+		g.Min = d
 	}
 	i := 0
 	if d > gapUnit {
@@ -57,10 +57,10 @@ func (g *Gaps) Median() time.Duration {
 	for i, c := range g.counts {
 		if left -= int64(c); left <= 0 {
 			middle := float64(gapUnit) * math.Exp2((float64(i)+0.5)/gapsAnOctet)
-			return max(g.Least, time.Duration(middle))
+			return max(g.Min, time.Duration(middle))
 		}
 	}
-	return g.Least
+	return g.Min
 }
 
 // appendTo appends the buckets from the first to the last that is not empty.

@@ -27,13 +27,13 @@ type faulty struct {
 	renew func() error
 }
 
-func (f *faulty) Add(ctx context.Context, es []storage.Entry, most int) ([]storage.Fate, error) {
+func (f *faulty) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if f.add != nil {
 		if err := f.add(es); err != nil {
 			return nil, err
 		}
 	}
-	return f.Store.Add(ctx, es, most)
+	return f.Store.Add(ctx, es, maxPerOrigin)
 }
 
 func (f *faulty) Ack(ctx context.Context, acks []storage.Ack) error {
@@ -542,8 +542,8 @@ func TestHopThatArrivesEarly(t *testing.T) {
 // A slowAdd holds up whoever adds a hop.
 type slowAdd struct{ storage.Store }
 
-func (s *slowAdd) Add(ctx context.Context, es []storage.Entry, most int) ([]storage.Fate, error) {
-	fates, err := s.Store.Add(ctx, es, most)
+func (s *slowAdd) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+	fates, err := s.Store.Add(ctx, es, maxPerOrigin)
 	if !es[0].For.IsZero() {
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -124,7 +124,7 @@ type delays struct {
 // pace returns the longest pause that the origins of o's host ask for, by
 // Crawl-delay or Request-rate: they share one server, and so one clock. And it
 // returns when o may be visited next by its Visit-time.
-func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (longest time.Duration, opens time.Time, err error) {
+func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opens time.Time, err error) {
 	own, opens, err := c.Gate.Pace(ctx, o, now)
 	if err != nil {
 		return 0, opens, err
@@ -153,9 +153,9 @@ func (c *Crawler) pace(ctx context.Context, o decorum.Origin, now time.Time) (lo
 		delete(known, o)
 	}
 	for _, d := range known {
-		longest = max(longest, d)
+		maxDelay = max(maxDelay, d)
 	}
-	return longest, opens, nil
+	return maxDelay, opens, nil
 }
 
 // delaysOf returns what is known of a host's origins, which the gate may have
@@ -194,8 +194,8 @@ func (c *Crawler) originsOf(ctx context.Context, host string) ([]decorum.Origin,
 // origins that are on other ports and ask for a pause: one a line.
 const portsNote = "ports"
 
-// mostPorts is how many of them are noted.
-const mostPorts = 1000
+// maxPorts is how many of them are noted.
+const maxPorts = 1000
 
 // ports returns the origins that notePort has noted.
 func (c *Crawler) ports(ctx context.Context, host string) (origins []decorum.Origin, err error) {
@@ -221,7 +221,7 @@ func (c *Crawler) notePort(ctx context.Context, o decorum.Origin) error {
 		return nil
 	}
 	noted, err := c.ports(ctx, o.Host())
-	if err != nil || slices.Contains(noted, o) || len(noted) >= mostPorts {
+	if err != nil || slices.Contains(noted, o) || len(noted) >= maxPorts {
 		return err
 	}
 	var note strings.Builder

@@ -108,8 +108,8 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 			t.Errorf("%s was broken off", x.URL)
 		}
 	}
-	if most := int(time.Since(started)/(10*time.Minute)) + 5; looks.Load() > int64(most) {
-		t.Errorf("looked %d times in vain, want at most %d", looks.Load(), most)
+	if maxRefusals := int(time.Since(started)/(10*time.Minute)) + 5; looks.Load() > int64(maxRefusals) {
+		t.Errorf("looked %d times in vain, want at most %d", looks.Load(), maxRefusals)
 	}
 	judged(t, web, time.Second)
 }

@@ -11,13 +11,13 @@ import (
 const lagTick = 100 * time.Millisecond
 
 // A machine was too busy for a visit if timers were late for lagShare of the visit's
-// time, and for at least lagLeast in total: a shorter lag makes no visit with a
+// time, and for at least minLag in total: a shorter lag makes no visit with a
 // reasonable time limit time out. On 2 idle processors the share is below 0.01; with 8
 // other computing processes it is 0.1, with 64 busy goroutines 0.2, with 500 of them
 // 0.5.
 const (
 	lagShare = 0.1
-	lagLeast = 500 * time.Millisecond
+	minLag   = 500 * time.Millisecond
 	// maxExcused is how many time-outs in a row are not charged to a host because the
 	// machine was too busy. The limit lets a machine that is always busy find dead
 	// hosts, too.
@@ -97,5 +97,5 @@ func (ms *memos) excuse(l storage.Lease) bool {
 
 // late reports whether the machine was too busy during v.
 func (*lagMeter) late(v *Visit) bool {
-	return v.lag >= lagLeast && float64(v.lag) > lagShare*float64(v.End.Sub(v.Start))
+	return v.lag >= minLag && float64(v.lag) > lagShare*float64(v.End.Sub(v.Start))
 }

@@ -140,8 +140,8 @@ func TestLyingLastmod(t *testing.T) {
 			if got.readings < 5 {
 				t.Errorf("the sitemap was read %d times", got.readings)
 			}
-			if most := tt.probe * (3 + got.readings); got.recalled > most || got.recalled < tt.probe*got.readings/2 {
-				t.Errorf("%d pages recalled in %d readings, want %d at most", got.recalled, got.readings, most)
+			if maxRescheduled := tt.probe * (3 + got.readings); got.recalled > maxRescheduled || got.recalled < tt.probe*got.readings/2 {
+				t.Errorf("%d pages recalled in %d readings, want %d at most", got.recalled, got.readings, maxRescheduled)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ func (l *lately[K, V]) find(key K) (v V, known bool) {
 }
 
 // keep remembers v. In now there is room for so many.
-func (l *lately[K, V]) keep(key K, v V, most int) {
-	if _, there := l.now[key]; l.now == nil || len(l.now) >= most && !there {
+func (l *lately[K, V]) keep(key K, v V, size int) {
+	if _, there := l.now[key]; l.now == nil || len(l.now) >= size && !there {
 		l.past, l.now = l.now, map[K]V{}
 	}
 	l.now[key] = v

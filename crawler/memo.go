@@ -43,7 +43,7 @@ func ReadHostMemo(b []byte) HostMemo {
 	}
 	m.Addr = r.addr()
 	m.Spent, m.Declared, m.Configured = r.duration(), r.duration(), r.duration()
-	m.Gaps.Least, m.Shortfall = r.duration(), r.duration()
+	m.Gaps.Min, m.Shortfall = r.duration(), r.duration()
 	r.buckets(&m.Gaps)
 	if len(r.b) > 0 { // it was not always kept
 		m.Withheld = r.count()
@@ -67,7 +67,7 @@ func (m *HostMemo) encode() []byte {
 	}
 	addr := m.Addr.WithZone("").AsSlice()
 	b = append(append(b, byte(len(addr))), addr...)
-	for _, d := range []time.Duration{m.Spent, m.Declared, m.Configured, m.Gaps.Least, m.Shortfall} {
+	for _, d := range []time.Duration{m.Spent, m.Declared, m.Configured, m.Gaps.Min, m.Shortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
 	return binary.AppendUvarint(m.Gaps.appendTo(b), uint64(m.Withheld))

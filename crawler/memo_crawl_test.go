@@ -85,8 +85,8 @@ func TestMemoOfACrawl(t *testing.T) {
 		if want.Failures < 3 || want.Pages < 8 {
 			t.Errorf("%d failures and %d pages in the log: the test has lost its point", want.Failures, want.Pages)
 		}
-		if got.Gaps.Count() != int64(len(log)-1) || got.Gaps.Least != 1*time.Second && got.Gaps.Least != 3*time.Second {
-			t.Errorf("%d gaps, the least %v; want one between each two requests", got.Gaps.Count(), got.Gaps.Least)
+		if got.Gaps.Count() != int64(len(log)-1) || got.Gaps.Min != 1*time.Second && got.Gaps.Min != 3*time.Second {
+			t.Errorf("%d gaps, the least %v; want one between each two requests", got.Gaps.Count(), got.Gaps.Min)
 		}
 		if m := got.Gaps.Median(); m < 3*time.Second || m > 7*time.Second {
 			t.Errorf("median gap %v", m)
@@ -157,8 +157,8 @@ func TestMemoTellsOfAShortfall(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := memoOf(t, store, "http://a.test")
-		if want := 250 * time.Millisecond; got.Shortfall != want || got.Gaps.Least != time.Second-want {
-			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.Shortfall, got.Gaps.Least, want, time.Second-want)
+		if want := 250 * time.Millisecond; got.Shortfall != want || got.Gaps.Min != time.Second-want {
+			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.Shortfall, got.Gaps.Min, want, time.Second-want)
 		}
 	})
 }

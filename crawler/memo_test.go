@@ -19,7 +19,7 @@ func TestHostMemo(t *testing.T) {
 		Last: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
 		Spent: math.MaxInt64, Declared: math.MaxInt64, Configured: math.MaxInt64, Shortfall: math.MaxInt64, Withheld: math.MaxInt64,
 	}
-	full.Gaps.Least = math.MaxInt64
+	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {
 		full.Gaps.counts[i] = math.MaxUint32
 	}
@@ -71,11 +71,11 @@ func FuzzHostMemo(f *testing.F) {
 // The median is compared with that of a sorted list.
 func TestGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, most := range []float64{0.01, 1, 60, 7200} {
+	for _, maxSeconds := range []float64{0.01, 1, 60, 7200} {
 		var g Gaps
 		var all []time.Duration
 		for range 1001 {
-			d := time.Duration((0.001 + r.Float64()*most) * float64(time.Second))
+			d := time.Duration((0.001 + r.Float64()*maxSeconds) * float64(time.Second))
 			g.add(d)
 			all = append(all, d)
 		}
@@ -83,8 +83,8 @@ func TestGaps(t *testing.T) {
 		if got, want := g.Median(), all[500]; math.Abs(float64(got-want)) > 0.1*float64(want) {
 			t.Errorf("median %v, want %v to within 10 %%", got, want)
 		}
-		if g.Least != all[0] || g.Count() != 1001 {
-			t.Errorf("least %v of %d, want %v of 1001", g.Least, g.Count(), all[0])
+		if g.Min != all[0] || g.Count() != 1001 {
+			t.Errorf("least %v of %d, want %v of 1001", g.Min, g.Count(), all[0])
 		}
 	}
 	var g Gaps
@@ -93,8 +93,8 @@ func TestGaps(t *testing.T) {
 	}
 	g.add(math.MaxInt64) // beyond all buckets
 	g.add(-1)
-	if g.Least != 0 || g.Count() != 2 {
-		t.Errorf("least %v of %d, want 0 of 2", g.Least, g.Count())
+	if g.Min != 0 || g.Count() != 2 {
+		t.Errorf("least %v of %d, want 0 of 2", g.Min, g.Count())
 	}
 	g = Gaps{}
 	g.add(time.Second)

@@ -18,9 +18,9 @@ import (
 // is looked at again. That costs no request: the reason may be gone by then.
 const asideFor = time.Minute
 
-// longestShut is for how long a host is left alone at a time that is outside
+// maxWindowWait is for how long a host is left alone at a time that is outside
 // its hours: they may be changed meanwhile, or the clocks.
-const longestShut = 10 * time.Minute
+const maxWindowWait = 10 * time.Minute
 
 // admit asks for a permit: the host must be within its hours, and due, by the
 // store's clock and by the limiter's, which knows of other crawls, and so must its
@@ -39,7 +39,7 @@ func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	}
 	opens = later(opens, policy.Window.Opens(now))
 	if opens.After(now) {
-		return politeness.Permit{}, &robots.PostponedError{Until: earlier(opens, now.Add(longestShut)), Why: "outside the hours of visits"}
+		return politeness.Permit{}, &robots.PostponedError{Until: earlier(opens, now.Add(maxWindowWait)), Why: "outside the hours of visits"}
 	}
 	if err := tooSlow(policy, delay, now); err != nil && !cl.ForRobots() {
 		return politeness.Permit{}, err

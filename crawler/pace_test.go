@@ -73,7 +73,7 @@ func TestOverrides(t *testing.T) {
 		}
 		log := web.Log()
 		for host, want := range map[string]time.Duration{"asks.test": 7 * time.Second, "past.test": 2 * time.Second, "other.test": 2 * time.Second} {
-			if gap := leastGap(log, host); gap != want {
+			if gap := minHostGap(log, host); gap != want {
 				t.Errorf("%s: least gap %v, want %v", host, gap, want)
 			}
 		}

@@ -48,11 +48,11 @@ type quota struct {
 
 // remaining returns how many more of most a host may have, and, if none, whether that
 // was said before.
-func (q *quotas) remaining(host string, most int) (remaining int, warned bool) {
+func (q *quotas) remaining(host string, maxSitemaps int) (remaining int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.of(host)
-	if remaining = max(0, most-h.used); remaining > 0 {
+	if remaining = max(0, maxSitemaps-h.used); remaining > 0 {
 		return remaining, false
 	}
 	warned, h.limitLogged = h.limitLogged, true

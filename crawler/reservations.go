@@ -30,8 +30,8 @@ type Reservation struct {
 	grace time.Time
 }
 
-// longestGrace is how long a file at most holds for which no page comes.
-const longestGrace = 24 * time.Hour
+// maxGrace is how long a file at most holds for which no page comes.
+const maxGrace = 24 * time.Hour
 
 // holds reports whether the file need not be asked for at now.
 func (r *Reservation) holds(now time.Time) bool { return now.Before(r.Until) || now.Before(r.grace) }
@@ -269,11 +269,11 @@ func (c *Crawler) learn(r Reservation, v *Visit) *Reservation {
 		r.Failures++
 		r.Until = v.End.Add(retryReservation << min(r.Failures-1, patience))
 		if r.Failures >= patience {
-			r.Failures, r.Until, r.grace = patience, v.End.Add(c.Settings.ReservationTTL), v.End.Add(longestGrace)
+			r.Failures, r.Until, r.grace = patience, v.End.Add(c.Settings.ReservationTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}
-	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL), grace: v.End.Add(longestGrace)}
+	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL), grace: v.End.Add(maxGrace)}
 	if !v.OK() {
 		return &r
 	}

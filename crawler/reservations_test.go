@@ -126,7 +126,7 @@ func TestReservationsOfASlowHost(t *testing.T) {
 				if got := pathsOf(web); !slices.Equal(got, tt.want) {
 					t.Errorf("asked %q, want %q", got, tt.want)
 				}
-				if gap := leastGap(web.Log(), "a.test"); gap < 90*time.Second {
+				if gap := minHostGap(web.Log(), "a.test"); gap < 90*time.Second {
 					t.Errorf("it rested for %v", gap)
 				}
 			})

@@ -80,8 +80,8 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 		if rest := log[before].Start.Sub(began); rest < 3*time.Second {
 			t.Errorf("the first request came %v after the restart, within the rest of the address", rest)
 		}
-		if most, gap, _ := measureConcurrency(log); most > 1 || gap < 3*time.Second {
-			t.Errorf("%d at a time, %v apart", most, gap)
+		if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 1 || gap < 3*time.Second {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 		}
 		asked := ofHost(log, "h0.test")
 		if len(asked) != 4 {

@@ -44,8 +44,8 @@ const (
 // rest comes on top. Attempts are counted over all classes; the class of the
 // last failure says whether there is another.
 var retries = [Failures]struct {
-	name        string
-	least, most int
+	name                     string
+	minAttempts, maxAttempts int
 }{
 	Throttled:   {"throttled", 10, math.MaxInt},
 	Passing:     {"passing", 1, math.MaxInt},
@@ -64,7 +64,7 @@ func (f Failure) String() string {
 
 // attempts returns how often a page is asked for that fails so.
 func (f Failure) attempts(usual int) int {
-	return min(max(usual, retries[f].least), retries[f].most)
+	return min(max(usual, retries[f].minAttempts), retries[f].maxAttempts)
 }
 
 // failure returns why v has no answer of the page itself, and false if it has.

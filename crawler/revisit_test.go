@@ -410,10 +410,10 @@ func chances(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Time) 
 // that makes as many visits at a fixed interval.
 func TestAdaptiveRevisits(t *testing.T) {
 	kinds := []struct {
-		name        string
-		pages       int
-		mean        time.Duration
-		least, most time.Duration // between visits in the second half
+		name           string
+		pages          int
+		mean           time.Duration
+		minGap, maxGap time.Duration // between visits in the second half
 	}{
 		{"hourly", 2, time.Hour, time.Hour, 12 * time.Hour},
 		{"daily", 8, day, 14 * time.Hour, 40 * time.Hour},
@@ -459,8 +459,8 @@ func TestAdaptiveRevisits(t *testing.T) {
 	}
 	fresh, visits, between := run(adaptive)
 	for _, k := range kinds {
-		if got := between[k.name]; got < k.least || got > k.most {
-			t.Errorf("%s: %v between visits, want %v to %v", k.name, got, k.least, k.most)
+		if got := between[k.name]; got < k.minGap || got > k.maxGap {
+			t.Errorf("%s: %v between visits, want %v to %v", k.name, got, k.minGap, k.maxGap)
 		}
 		t.Logf("%s: %v between visits", k.name, between[k.name].Round(time.Minute))
 	}

@@ -79,12 +79,12 @@ type crowd struct {
 }
 
 // A span is the bounds of something that is left to chance.
-type span struct{ least, most time.Duration }
+type span struct{ min, max time.Duration }
 
-func (s span) pick(chance *rand.Rand) time.Duration { return between(chance, s.least, s.most) }
+func (s span) pick(chance *rand.Rand) time.Duration { return between(chance, s.min, s.max) }
 
-func between(chance *rand.Rand, least, most time.Duration) time.Duration {
-	return least + time.Duration(chance.Int64N(int64(most-least)))
+func between(chance *rand.Rand, lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(chance.Int64N(int64(hi-lo)))
 }
 
 // newCrowd returns a crowd of hosts with so many requests each, robots.txt
@@ -121,17 +121,17 @@ func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration, de
 	return c
 }
 
-// least returns the time that no polite crawl with so many workers can beat:
+// minTime returns the time that no polite crawl with so many workers can beat:
 // no host ends before its own chain, and no worker makes two visits at a time.
-func (c *crowd) least(workers int) time.Duration {
-	return max(c.longest(), c.work/time.Duration(workers))
+func (c *crowd) minTime(workers int) time.Duration {
+	return max(c.maxHostTime(), c.work/time.Duration(workers))
 }
 
-func (c *crowd) longest() (longest time.Duration) {
+func (c *crowd) maxHostTime() (maxTime time.Duration) {
 	for _, chain := range c.chains {
-		longest = max(longest, chain)
+		maxTime = max(maxTime, chain)
 	}
-	return longest
+	return maxTime
 }
 
 // TestCrowd: at the size of a real crawl nobody is hurried, and hardly any time
@@ -163,7 +163,7 @@ func TestCrowd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const minDelay = time.Second
 				crowd := newCrowd(rand.New(rand.NewPCG(*seed, 1)), hosts, 20, minDelay, span{0, 5 * time.Second}, span{time.Millisecond, 3 * time.Second})
-				busy := float64(crowd.work) / float64(crowd.longest())
+				busy := float64(crowd.work) / float64(crowd.maxHostTime())
 				crawl := newDirect(t, crowd.web, memory(), crowd.seeds...)
 				crawl.Settings.Workers = max(1, int(tt.workers*busy))
 				ratio := crowd.crawl(t, crawl, minDelay)
@@ -187,10 +187,10 @@ func (c *crowd) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Durati
 		t.Errorf("%d requests, want %d; the judge says:\n%v", r.Requests, c.requests, r)
 	}
 	workers := crawl.Settings.Workers
-	least := c.least(workers)
-	ratio = float64(r.Time) / float64(least)
+	minTime := c.minTime(workers)
+	ratio = float64(r.Time) / float64(minTime)
 	t.Logf("seed %d: %d hosts, %d workers: %d requests in %v, at least %v: ratio %.5f, %d offences",
-		*seed, len(r.Hosts), workers, r.Requests, r.Time, least, ratio, len(r.Offences))
+		*seed, len(r.Hosts), workers, r.Requests, r.Time, minTime, ratio, len(r.Offences))
 	return ratio
 }
 

@@ -147,8 +147,8 @@ func checkSharedLog(t *testing.T, log []crawltest.Exchange, home func(string) ne
 		}
 	}
 	for addr, visits := range byAddress {
-		if most, _, _ := measureConcurrency(visits); most > 4 {
-			t.Errorf("%v: %d visits at a time", addr, most)
+		if maxConcurrent, _, _ := measureConcurrency(visits); maxConcurrent > 4 {
+			t.Errorf("%v: %d visits at a time", addr, maxConcurrent)
 		}
 	}
 }

@@ -107,11 +107,11 @@ func TestCrawlsShareAHost(t *testing.T) {
 				t.Errorf("%s has made %d visits at half time, and %d in all, want %d", name, n, len(log), pages)
 			}
 		}
-		least := time.Duration(len(all)) * (latency + time.Second)
-		if took := time.Since(begin); took > least*102/100 {
-			t.Errorf("took %v for %d visits, possible were %v", took, len(all), least)
+		minTime := time.Duration(len(all)) * (latency + time.Second)
+		if took := time.Since(begin); took > minTime*102/100 {
+			t.Errorf("took %v for %d visits, possible were %v", took, len(all), minTime)
 		}
-		t.Logf("%d visits, %d leases, %v of %v", len(all), asked.Load(), time.Since(begin), least)
+		t.Logf("%d visits, %d leases, %v of %v", len(all), asked.Load(), time.Since(begin), minTime)
 	})
 }
 
@@ -171,11 +171,11 @@ func TestCrawlsShareAnAddress(t *testing.T) {
 		during := slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool {
 			return x.Start.Equal(begin) || x.End.After(ended) // one of the two came first
 		})
-		if most, gap, _ := measureConcurrency(during); most > 2 || gap < rest {
-			t.Errorf("%d at a time, %v apart", most, gap)
+		if maxConcurrent, gap, _ := measureConcurrency(during); maxConcurrent > 2 || gap < rest {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 		}
-		if least := time.Duration(len(during)) * (latency + rest) / 2; ended.Sub(begin) > least*105/100 {
-			t.Errorf("%d visits took %v, possible were %v", len(during), ended.Sub(begin), least)
+		if minTime := time.Duration(len(during)) * (latency + rest) / 2; ended.Sub(begin) > minTime*105/100 {
+			t.Errorf("%d visits took %v, possible were %v", len(during), ended.Sub(begin), minTime)
 		}
 		if len(log) != 2*hosts*3 {
 			t.Errorf("%d requests, want %d", len(log), 2*hosts*3)

@@ -158,11 +158,11 @@ func (r *sitemapReader) vouched(o decorum.Origin) bool {
 	return names
 }
 
-// mostFlaws is how many flaws of a sitemap are told one by one.
-const mostFlaws = 5
+// maxFlaws is how many flaws of a sitemap are told one by one.
+const maxFlaws = 5
 
 func (r *sitemapReader) flaw(f sitemap.Flaw) {
-	if len(r.flaws) < mostFlaws {
+	if len(r.flaws) < maxFlaws {
 		r.flaws = append(r.flaws, f)
 	} else {
 		r.more++

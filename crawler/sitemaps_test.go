@@ -99,7 +99,7 @@ func TestSitemapBody(t *testing.T) {
 		urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
 	}
 	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapOf("urlset", urls...), "packed": packed(t, urls...)} {
-		for _, tt := range []struct{ limit, page, least, most int }{
+		for _, tt := range []struct{ limit, page, minPages, maxPages int }{
 			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40}, {math.MaxInt, 1000, 300, 300},
 		} {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestSitemapBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				run(t, c)
-				if pages := len(web.Log()) - 3; pages < tt.least || pages > tt.most { // robots.txt, the seed and the sitemap
-					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.least, tt.most)
+				if pages := len(web.Log()) - 3; pages < tt.minPages || pages > tt.maxPages { // robots.txt, the seed and the sitemap
+					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.minPages, tt.maxPages)
 				}
 			})
 		}

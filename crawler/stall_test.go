@@ -62,15 +62,15 @@ func TestStalledStorePausesTheCrawl(t *testing.T) {
 				t.Errorf("%s was visited %d times, want once", url, times[url])
 			}
 		}
-		if paused := longestGap(web.Log()); paused < outage {
+		if paused := maxGap(web.Log()); paused < outage {
 			t.Errorf("the longest pause was %v, want at least %v", paused, outage)
 		}
 		judged(t, web, time.Second)
 	})
 }
 
-// longestGap returns the longest time in which nothing was requested.
-func longestGap(log []crawltest.Exchange) (longest time.Duration) {
+// maxGap returns the longest time in which nothing was requested.
+func maxGap(log []crawltest.Exchange) (longest time.Duration) {
 	for i := range log[1:] {
 		longest = max(longest, log[i+1].Start.Sub(log[i].End))
 	}

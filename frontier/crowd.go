@@ -41,8 +41,8 @@ func (f *Frontier) addCrowd(ctx context.Context, entries []storage.Entry) (added
 // sift refuses those of the entries that are one too many of their pattern, and
 // returns the others. Mostly no pattern is near its limit.
 func (f *Frontier) sift(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
-	c := crowd{frontier: f, most: f.cfg.Scope.cfg.MaxURLsPerPattern, size: len(entries)}
-	if f.patterns.highest()+c.size <= c.most {
+	c := crowd{frontier: f, maxURLs: f.cfg.Scope.cfg.MaxURLsPerPattern, size: len(entries)}
+	if f.patterns.highest()+c.size <= c.maxURLs {
 		return entries, nil
 	}
 	in := entries[:0]
@@ -53,7 +53,7 @@ func (f *Frontier) sift(ctx context.Context, entries []storage.Entry) ([]storage
 		}
 		if full {
 			pattern, _ := Pattern(e.URL.Path())
-			f.refuse(e, outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", c.most, pattern)))
+			f.refuse(e, outOfScope(e.URL, refusalOf(FullOfPattern, "more than %d URLs as %s", c.maxURLs, pattern)))
 			continue
 		}
 		in = append(in, e)
@@ -74,7 +74,7 @@ func kindOf(e *storage.Entry) uint64 {
 // patterns.
 type crowd struct {
 	frontier *Frontier
-	most     int // URLs of a pattern
+	maxURLs  int // URLs of a pattern
 	size     int // entries of the call
 	passed   map[uint64]int
 	offered  map[decorum.URL]bool
@@ -87,7 +87,7 @@ func (c *crowd) full(ctx context.Context, e *storage.Entry) (bool, error) {
 	if kind == 0 {
 		return false, nil
 	}
-	capacity := c.most - c.frontier.patterns.counted(kind)
+	capacity := c.maxURLs - c.frontier.patterns.counted(kind)
 	if capacity >= c.size {
 		return false, nil // whatever of the call is new
 	}

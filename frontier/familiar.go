@@ -80,8 +80,8 @@ func (s *shelf) put(hash uint64) {
 // unless the store has lost it.
 type familiar struct{ hashCache }
 
-// mostFamiliar is how many URLs are remembered.
-const mostFamiliar = 1 << 17
+// maxRecentURLs is how many URLs are remembered.
+const maxRecentURLs = 1 << 17
 
 // meet remembers the entries that the store has, to judge by what became of them. They
 // are clean, but for the crawl's own errands.

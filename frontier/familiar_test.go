@@ -72,7 +72,7 @@ func TestKnowsNoMore(t *testing.T) {
 // TestFrontierIsSmall: as long as nothing is offered, a Frontier takes hardly any memory.
 // A daemon makes one to answer a question, and keeps one of each project.
 func TestFrontierIsSmall(t *testing.T) {
-	const many, most = 100, 16 << 10 // bytes of each
+	const many, maxBytes = 100, 16 << 10 // bytes of each
 	var before, after runtime.MemStats
 	store := storage.NewMemory(storage.Config{})
 	runtime.ReadMemStats(&before)
@@ -80,8 +80,8 @@ func TestFrontierIsSmall(t *testing.T) {
 		frontier.New(store, frontier.Config{})
 	}
 	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / many; each > most {
-		t.Errorf("a Frontier takes %d bytes, want at most %d", each, most)
+	if each := (after.TotalAlloc - before.TotalAlloc) / many; each > maxBytes {
+		t.Errorf("a Frontier takes %d bytes, want at most %d", each, maxBytes)
 	}
 }
 

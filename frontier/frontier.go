@@ -95,7 +95,7 @@ func New(store storage.Store, cfg Config) *Frontier {
 		failed = f.Failed()
 	}
 	return &Frontier{store: store, cfg: cfg, failed: failed,
-		familiar: familiar{newHashCache(mostFamiliar)}, admitted: newHashCache(mostAdmitted),
+		familiar: familiar{newHashCache(maxRecentURLs)}, admitted: newHashCache(maxRecentHosts),
 		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }

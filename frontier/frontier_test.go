@@ -327,7 +327,7 @@ func TestBudgetAtTheEnd(t *testing.T) {
 // TestLongest: nobody waits for longer than that, whatever is left.
 func TestLongest(t *testing.T) {
 	for _, tt := range []struct {
-		longest time.Duration
+		maxWait time.Duration
 		wait    bool
 		want    error
 	}{
@@ -337,7 +337,7 @@ func TestLongest(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxWait: tt.longest, Wait: tt.wait})
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxWait: tt.maxWait, Wait: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

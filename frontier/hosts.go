@@ -26,9 +26,9 @@ func RegistrableDomain(host string) string {
 	return host
 }
 
-// mostAdmitted is how many recently admitted hosts are remembered. For another host the
+// maxRecentHosts is how many recently admitted hosts are remembered. For another host the
 // store is asked.
-const mostAdmitted = 1 << 15
+const maxRecentHosts = 1 << 15
 
 // admission returns a host and its domain, as the store counts them.
 func admission(host string) storage.HostAdmission {

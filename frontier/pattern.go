@@ -100,16 +100,16 @@ func appendFolded(to []byte, token string) []byte {
 	return to
 }
 
-// mostPatterns is how many patterns are counted at a time, of all hosts: about
+// maxPatterns is how many patterns are counted at a time, of all hosts: about
 // 4 MiB. When there are more, those with the fewest URLs are forgotten, half of
 // all or more.
-const mostPatterns = 100_000
+const maxPatterns = 100_000
 
 // patterns count URLs by host and pattern.
 type patterns struct {
-	mu     sync.Mutex
-	counts map[uint64]int // by patternKey
-	most   int            // the highest of the counts
+	mu           sync.Mutex
+	counts       map[uint64]int // by patternKey
+	largestCount int            // the highest of the counts
 }
 
 // hashSeed is that of patternKey: a site cannot know which of its patterns share
@@ -142,7 +142,7 @@ func (p *patterns) counted(key uint64) int {
 func (p *patterns) highest() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.most
+	return p.largestCount
 }
 
 // count counts a URL, unless its kind is none.
@@ -156,8 +156,8 @@ func (p *patterns) count(key uint64) {
 		p.counts = map[uint64]int{}
 	}
 	p.counts[key]++
-	p.most = max(p.most, p.counts[key])
-	if len(p.counts) > mostPatterns {
+	p.largestCount = max(p.largestCount, p.counts[key])
+	if len(p.counts) > maxPatterns {
 		p.forget()
 	}
 }

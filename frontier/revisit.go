@@ -150,8 +150,8 @@ func (r Revisit) rest(p storage.Page, elapsed time.Duration) time.Duration {
 		return r.bound(time.Duration(middle))
 	}
 	mean := p.Span / time.Duration(p.Visits)
-	most := stride * float64(max(mean, elapsed))
-	return r.bound(time.Duration(min(most, math.Sqrt(float64(mean)/changes(p)*middle))))
+	maxDelay := stride * float64(max(mean, elapsed))
+	return r.bound(time.Duration(min(maxDelay, math.Sqrt(float64(mean)/changes(p)*middle))))
 }
 
 // changes estimates how many times a page changes between two visits, on

@@ -18,9 +18,9 @@ const secureNote = "https"
 // URL on http that is found from then on is queued as its twin on https.
 const secureAfter = 3
 
-// mostSecured is how many origins are remembered in memory; the rest is read
+// maxCachedOrigins is how many origins are remembered in memory; the rest is read
 // from the store again.
-const mostSecured = 10_000
+const maxCachedOrigins = 10_000
 
 // secured is what is known of http origins.
 type secured struct {
@@ -124,7 +124,7 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 	if err != nil {
 		return 0, err
 	}
-	if f.secured.rows == nil || len(f.secured.rows) >= mostSecured {
+	if f.secured.rows == nil || len(f.secured.rows) >= maxCachedOrigins {
 		f.secured.rows = map[decorum.Origin]byte{}
 	}
 	n := byte(0)

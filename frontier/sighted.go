@@ -25,8 +25,8 @@ const (
 // Bounds of what is counted: what is beyond counts for no host, and longer
 // examples are cut.
 const (
-	mostSighted    = 2000
-	longestExample = 300
+	maxRefusalCounts = 2000
+	maxExampleLength = 300
 )
 
 // A Sighted counts sightings of URLs that were not queued as they were found, of
@@ -100,11 +100,11 @@ func add(to *map[sightedKey]*Sighted, s Sighted) {
 		*to = map[sightedKey]*Sighted{}
 	}
 	key := sightedKey{s.Host, s.Reason}
-	if (*to)[key] == nil && len(*to) >= mostSighted {
+	if (*to)[key] == nil && len(*to) >= maxRefusalCounts {
 		key.host, s.Host = "", ""
 	}
 	if (*to)[key] == nil {
-		s.Example = s.Example[:min(len(s.Example), longestExample)]
+		s.Example = s.Example[:min(len(s.Example), maxExampleLength)]
 		(*to)[key] = &s
 		return
 	}

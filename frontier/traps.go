@@ -41,13 +41,13 @@ func appendSegments(to []string, path string) []string {
 }
 
 // digitsInRow reports whether s has so many digits in a row.
-func digitsInRow(s string, most int) bool {
+func digitsInRow(s string, n int) bool {
 	row := 0
 	for i := range len(s) {
 		if row++; !isDigit(s[i]) {
 			row = 0
 		}
-		if row == most {
+		if row == n {
 			return true
 		}
 	}
@@ -85,25 +85,25 @@ const (
 	namedYear          // the URL says so in words
 )
 
-// longestLoop is how many segments that follow each other are looked for again
+// maxRepeatLength is how many segments that follow each other are looked for again
 // behind themselves.
-const longestLoop = 8
+const maxRepeatLength = 8
 
-// repeats reports whether up to longestLoop segments stand more than most times
+// repeats reports whether up to maxRepeatLength segments stand more than most times
 // in a row, as relative links of a page that is at every path make them:
 // /a/b/a/b/a/b is a/b three times. Empty segments are passed over. A segment that
 // comes back elsewhere, as in /en/guide/en/, is no repetition.
-func repeats(segments []string, most int) bool {
+func repeats(segments []string, maxRepeats int) bool {
 	if slices.Contains(segments, "") {
 		segments = slices.DeleteFunc(slices.Clone(segments), func(s string) bool { return s == "" })
 	}
-	for loop := 1; loop <= longestLoop && loop*most < len(segments); loop++ {
+	for loop := 1; loop <= maxRepeatLength && loop*maxRepeats < len(segments); loop++ {
 		same := 0 // segments in a row that are what stood a loop before
 		for i := loop; i < len(segments); i++ {
 			if same++; segments[i] != segments[i-loop] {
 				same = 0
 			}
-			if same >= loop*most {
+			if same >= loop*maxRepeats {
 				return true
 			}
 		}

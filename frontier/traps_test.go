@@ -76,12 +76,12 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %s", tt.path, err, frontier.ReasonOf(err), tt.reason)
 		}
 	}
-	for most, cfg := range map[int]frontier.ScopeConfig{10: {}, 1: small} {
+	for maxRedirects, cfg := range map[int]frontier.ScopeConfig{10: {}, 1: small} {
 		for _, source := range []storage.Source{storage.Redirect, storage.Robots} {
 			s := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})
-			e := storage.Entry{URL: mustURL(t, "http://a.test/"), Source: source, Redirects: most}
+			e := storage.Entry{URL: mustURL(t, "http://a.test/"), Source: source, Redirects: maxRedirects}
 			if err := s.Check(e); err != nil {
-				t.Errorf("%d redirects: %v", most, err)
+				t.Errorf("%d redirects: %v", maxRedirects, err)
 			}
 			e.Redirects++
 			if err := s.Check(e); frontier.ReasonOf(err) != frontier.ManyRedirects {
@@ -128,11 +128,11 @@ func TestRepeats(t *testing.T) {
 		{"/a/a?a/a/a/a", 2},
 	} {
 		u := storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)}
-		for most := 1; most <= 5; most++ {
-			cfg := frontier.ScopeConfig{Within: frontier.Any, MaxRepeat: most}
+		for maxRepeats := 1; maxRepeats <= 5; maxRepeats++ {
+			cfg := frontier.ScopeConfig{Within: frontier.Any, MaxRepeat: maxRepeats}
 			err := frontier.NewScope(cfg, nil).Check(u)
-			if refused := err != nil && frontier.ReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > most) || refused != (err != nil) {
-				t.Errorf("%s with MaxRepeat %d: %v, want it to count as %d times", tt.path, most, err, tt.times)
+			if refused := err != nil && frontier.ReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
+				t.Errorf("%s with MaxRepeat %d: %v, want it to count as %d times", tt.path, maxRepeats, err, tt.times)
 			}
 		}
 	}

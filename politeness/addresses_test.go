@@ -246,8 +246,8 @@ func TestLongLine(t *testing.T) {
 	if asked > 2*hosts+slots {
 		t.Errorf("asked %d times for %d visits", asked, hosts)
 	}
-	if least := hosts / slots * (300*time.Millisecond + rest); ended > least+rest {
-		t.Errorf("took %v, possible were %v", ended, least)
+	if minTime := hosts / slots * (300*time.Millisecond + rest); ended > minTime+rest {
+		t.Errorf("took %v, possible were %v", ended, minTime)
 	}
 }
 

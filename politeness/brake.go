@@ -24,8 +24,8 @@ type Brake struct {
 	Until  time.Time     // it holds before; zero: for good
 }
 
-// longestBrake bounds Brake.Delay: who wants a longer rest wants a stop.
-const longestBrake = 365 * 24 * time.Hour
+// maxBrakeDelay bounds Brake.Delay: who wants a longer rest wants a stop.
+const maxBrakeDelay = 365 * 24 * time.Hour
 
 // Validate reports a brake that makes no sense: one for what is no host, or one
 // that neither stops nor slows, or does both.
@@ -38,8 +38,8 @@ func (b Brake) Validate() error {
 		return fmt.Errorf("brake: %q is not a host as URLs spell it", b.Host)
 	case b.Domain && isAddress(b.Host):
 		return fmt.Errorf("brake of %s: an address has no subdomains", b.Host)
-	case b.Delay < 0 || b.Delay > longestBrake:
-		return fmt.Errorf("brake of %s: the delay must be from 0 to %v", b.Host, longestBrake)
+	case b.Delay < 0 || b.Delay > maxBrakeDelay:
+		return fmt.Errorf("brake of %s: the delay must be from 0 to %v", b.Host, maxBrakeDelay)
 	case b.Stop == (b.Delay > 0):
 		return fmt.Errorf("brake of %s: it must either stop or have a delay", b.Host)
 	}

@@ -279,5 +279,5 @@ func untilToken(lim *rate.Limiter, now time.Time) time.Duration {
 		return 0
 	}
 	wait := math.Ceil(missing / float64(lim.Limit()) * float64(time.Second))
-	return time.Duration(min(wait, float64(longestRest)))
+	return time.Duration(min(wait, float64(maxDelay)))
 }

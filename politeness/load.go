@@ -10,11 +10,11 @@ import (
 // many answered visits as it allows, as the window of a TCP connection does (RFC 5681).
 // It has no clock of its own. Its methods may be called concurrently.
 type Load struct {
-	mu       sync.Mutex // guards the fields below
-	inFlight int        // visits that have a permit
-	limit    float64    // 0: no limit
-	most     int        // visits in flight when the limit was first set: a limit this high is removed
-	cut      time.Time  // when the limit was last halved
+	mu           sync.Mutex // guards the fields below
+	inFlight     int        // visits that have a permit
+	limit        float64    // 0: no limit
+	initialLimit int        // visits in flight when the limit was first set: a limit this high is removed
+	cut          time.Time  // when the limit was last halved
 }
 
 // loadPoll is how long to wait when the limit permits no visit.
@@ -30,8 +30,8 @@ func (l *Load) Overloaded(now, start time.Time) {
 		return
 	}
 	if l.limit == 0 {
-		l.most = max(l.inFlight, 1)
-		l.limit = float64(l.most)
+		l.initialLimit = max(l.inFlight, 1)
+		l.limit = float64(l.initialLimit)
 	}
 	l.limit = max(1, min(l.limit, float64(l.inFlight))/2)
 	l.cut = now
@@ -44,7 +44,7 @@ func (l *Load) Answered() {
 	if l.limit == 0 {
 		return
 	}
-	if l.limit += 1 / l.limit; l.limit >= float64(l.most) {
+	if l.limit += 1 / l.limit; l.limit >= float64(l.initialLimit) {
 		l.limit = 0
 	}
 }

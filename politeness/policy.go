@@ -121,13 +121,13 @@ func (p Policy) Next(v Visit) Rest {
 		rest.Slots = 1
 	}
 	rest.Gap = max(0, p.Delay, v.CrawlDelay, p.adaptive(v),
-		min(v.RetryAfter, longestRest), p.backoff(v.Host, rest.Strikes))
+		min(v.RetryAfter, maxDelay), p.backoff(v.Host, rest.Strikes))
 	rest.Due = v.End.Add(rest.Gap)
 	return rest
 }
 
-// longestRest bounds what a host can ask for, so that nobody's sums overflow.
-const longestRest = 365 * 24 * time.Hour
+// maxDelay bounds what a host can ask for, so that nobody's sums overflow.
+const maxDelay = 365 * 24 * time.Hour
 
 // adaptive returns the rest that a slow answer asks for.
 func (p Policy) adaptive(v Visit) time.Duration {

@@ -161,16 +161,16 @@ func TestJitterIsOfItsSeed(t *testing.T) {
 		t.Error("chance is not the same for the same")
 	}
 	seen := map[time.Duration]bool{}
-	least, most := time.Hour, time.Duration(0)
+	minDelay, maxDelay := time.Hour, time.Duration(0)
 	for seed := range uint64(10) {
 		for _, host := range []string{"a.test", "b.test"} {
 			for strikes := range 5 {
 				d := gap(seed, host, strikes) >> strikes
-				seen[d], least, most = true, min(least, d), max(most, d)
+				seen[d], minDelay, maxDelay = true, min(minDelay, d), max(maxDelay, d)
 			}
 		}
 	}
-	if len(seen) < 95 || least < 5*sec || least > 5100*time.Millisecond || most > 6250*time.Millisecond || most < 6150*time.Millisecond {
-		t.Errorf("%d of 100 are different, from %v to %v", len(seen), least, most)
+	if len(seen) < 95 || minDelay < 5*sec || minDelay > 5100*time.Millisecond || maxDelay > 6250*time.Millisecond || maxDelay < 6150*time.Millisecond {
+		t.Errorf("%d of 100 are different, from %v to %v", len(seen), minDelay, maxDelay)
 	}
 }

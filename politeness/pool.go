@@ -10,9 +10,9 @@ import (
 // a crawl that could come again, and does not, still has a say.
 const patience = 10 * time.Second
 
-// longestGuess bounds for how long who waits is told to stay away, in case
+// maxWaitEstimate bounds for how long who waits is told to stay away, in case
 // nobody calls: a crash could leave it waiting.
-const longestGuess = 10 * time.Minute
+const maxWaitEstimate = 10 * time.Minute
 
 // A pool is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
@@ -264,7 +264,7 @@ func (p *pool) drop(crawl *Limits, now time.Time) {
 func (p *pool) guess(now time.Time, w waiter) time.Time {
 	ahead := 1 + max(0, p.places[w]-p.first)/p.slots
 	each := cmp.Or(p.visit, time.Second) + p.gap
-	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(longestGuess)))
+	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
 	return latest(now, p.free()).Add(wait)
 }
 

@@ -17,10 +17,10 @@ func ParseRetryAfter(value string, now time.Time) time.Duration {
 		return 0
 	}
 	if strings.Trim(value, "0123456789") == "" {
-		const most = int64(1<<63-1) / int64(time.Second)
+		const maxSeconds = int64(1<<63-1) / int64(time.Second)
 		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n > most {
-			n = most // too large a number is still a wish to be left alone
+		if err != nil || n > maxSeconds {
+			n = maxSeconds // too large a number is still a wish to be left alone
 		}
 		return time.Duration(n) * time.Second
 	}

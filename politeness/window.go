@@ -120,9 +120,9 @@ func (w Window) Opens(t time.Time) time.Time {
 
 // untilNext returns how long after the given second of a day a range begins.
 func (w Window) untilNext(now int) time.Duration {
-	least := dayLength
+	minSeconds := dayLength
 	for _, r := range w.ranges {
-		least = min(least, (r.from-now+dayLength-1)%dayLength+1)
+		minSeconds = min(minSeconds, (r.from-now+dayLength-1)%dayLength+1)
 	}
-	return time.Duration(least) * time.Second
+	return time.Duration(minSeconds) * time.Second
 }

@@ -24,12 +24,12 @@ type cleanPlace struct {
 }
 
 const (
-	// longestClean is how many characters a Clean-param value may have
+	// maxCleanParamChars is how many characters a Clean-param value may have
 	// (CLEAN-14).
-	longestClean = 500
-	// mostClean is how many such lines of a file are heeded. It bounds the work
+	maxCleanParamChars = 500
+	// maxCleanParamLines is how many such lines of a file are heeded. It bounds the work
 	// that a file can make of every URL; what is not taken off does no harm.
-	mostClean = 1024
+	maxCleanParamLines = 1024
 	// maxCleanWild is how many lines may have wildcards: matching such a line may read
 	// the whole path.
 	maxCleanWild = 128
@@ -52,7 +52,7 @@ func (f *File) Cleaner() *Cleaner {
 func (f *File) cleaner() (c *Cleaner, heeded []line) {
 	c = &Cleaner{lines: make(map[string]*cleanLines)}
 	for _, l := range f.lines {
-		if l.field == cleanParam && len(c.places) < mostClean {
+		if l.field == cleanParam && len(c.places) < maxCleanParamLines {
 			c.add(l.value)
 			if len(c.places) > len(heeded) {
 				heeded = append(heeded, l)
@@ -65,7 +65,7 @@ func (f *File) cleaner() (c *Cleaner, heeded []line) {
 // add heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
 // incorrect. Nothing of the file's text is kept.
 func (c *Cleaner) add(value string) {
-	if utf8.RuneCountInString(value) > longestClean {
+	if utf8.RuneCountInString(value) > maxCleanParamChars {
 		return
 	}
 	words := strings.FieldsFunc(strings.Clone(value), func(r rune) bool { return strings.ContainsRune(blank, r) })
@@ -144,10 +144,10 @@ func (c *Cleaner) Clean(u decorum.URL) decorum.URL {
 }
 
 // A cleanParamLineSet is a set of Clean-param lines.
-type cleanParamLineSet [mostClean / 64]uint64
+type cleanParamLineSet [maxCleanParamLines / 64]uint64
 
 // fewLines is the longest list of lines: it has as many as a cleanParamLineSet has words.
-const fewLines = mostClean / 64
+const fewLines = maxCleanParamLines / 64
 
 // cleanLines are the lines that name a parameter: a list while it is short, then a set.
 // A file that names a parameter in every line therefore makes no URL costlier.

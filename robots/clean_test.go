@@ -70,12 +70,12 @@ func TestCleanAllocates(t *testing.T) {
 // TestCleanLimits pins how many lines count, and how many wildcards a line may have.
 func TestCleanLimits(t *testing.T) {
 	var b strings.Builder
-	for i := range 10 * mostClean {
+	for i := range 10 * maxCleanParamLines {
 		fmt.Fprintf(&b, "Clean-param: w%d /*a*b%d\nClean-param: p%d /p\n", i, i, i)
 	}
 	c := Parse([]byte(b.String()), Google).Cleaner()
-	if len(c.places) != mostClean || c.wild != maxCleanWild {
-		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.places), c.wild, mostClean, maxCleanWild)
+	if len(c.places) != maxCleanParamLines || c.wild != maxCleanWild {
+		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.places), c.wild, maxCleanParamLines, maxCleanWild)
 	}
 	for stars, heeded := range map[int]bool{maxCleanWildcards: true, maxCleanWildcards + 1: false} {
 		line := "s " + strings.Repeat("*a", stars) + "*"
@@ -97,7 +97,7 @@ func TestCleanHostile(t *testing.T) {
 		c := Parse([]byte(h.file), Google).Cleaner()
 		u := mustURL(t, "https://example.com"+h.path)
 		literals, numbers := cleanWork(c, u)
-		if most := mostClean + maxCleanWild*maxCleanWildcards; literals > most || strings.Contains(h.name, "other names") && literals > 0 {
+		if most := maxCleanParamLines + maxCleanWild*maxCleanWildcards; literals > most || strings.Contains(h.name, "other names") && literals > 0 {
 			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, most)
 		}
 		if most := fewLines * (1 + strings.Count(h.path, "&")); numbers > most {

@@ -106,7 +106,7 @@ func DiffAgents(old, new *File) (tokens []string, left int) {
 		seen[t] = true
 		return again
 	})
-	compared := min(len(tokens), mostAgents)
+	compared := min(len(tokens), maxComparedAgents)
 	return tokens[:compared], len(tokens) - compared
 }
 

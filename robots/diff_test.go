@@ -122,7 +122,7 @@ func TestDiffIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, "User-agent: a%s\nDisallow: /%d\n", strings.Repeat("b", i), i)
 	}
 	c := Diff(Parse([]byte(b.String()), Google), Parse(nil, Google))
-	if len(c.Agents) > mostAgents || c.Left != 201 {
-		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.Left, mostAgents)
+	if len(c.Agents) > maxComparedAgents || c.Left != 201 {
+		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.Left, maxComparedAgents)
 	}
 }

@@ -29,11 +29,11 @@ type failure struct {
 
 // wait returns how long to wait after the failure, one of so many in a row.
 func (f *failure) wait(failures int) time.Duration {
-	return max(f.backoff.after(failures), min(f.wish, longestWish))
+	return max(f.backoff.after(failures), min(f.wish, maxRetryAfter))
 }
 
-// longestWish bounds what a Retry-After can ask for.
-const longestWish = day
+// maxRetryAfter bounds what a Retry-After can ask for.
+const maxRetryAfter = day
 
 // read says what a response means, in the order of the FETCH requirements.
 // What is not known to mean anything else is a failure.
@@ -122,8 +122,8 @@ func failedDownload(err error) string {
 
 // short bounds what a server can make us keep.
 func short(s string) string {
-	const most = 512
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+	const maxBytes = 512
+	return strings.ToValidUTF8(s[:min(len(s), maxBytes)], "")
 }
 
 // life returns how long an answer with that header holds.
@@ -174,8 +174,8 @@ func wholeSeconds(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > int64(longestDelay/time.Second) {
-		return longestDelay, true
+	if err != nil || n > int64(maxDelay/time.Second) {
+		return maxDelay, true
 	}
 	return time.Duration(n) * time.Second, true
 }

@@ -33,8 +33,8 @@ func TestMaxAge(t *testing.T) {
 		{"max-age=1.5", none},
 		{"max-age=٣", none},
 		{"x-max-age=60", none},
-		{"max-age=99999999999999999999", longestDelay},
-		{"max-age=9223372036854775807", longestDelay},
+		{"max-age=99999999999999999999", maxDelay},
+		{"max-age=9223372036854775807", maxDelay},
 		{",,=,max-age=60,", time.Minute},
 	} {
 		got, ok := maxAge(strings.Split(test.headers, "|"))
@@ -62,7 +62,7 @@ func TestRetryAfter(t *testing.T) {
 		"Sun Mar  1 12:10:00 2026":        10 * time.Minute,
 		"Sun, 01 Mar 2026 11:00:00 GMT":   0,
 		"Sun, 01 Mar 2026 12:10:00 +0100": 0,
-		"18446744073709551616":            longestDelay,
+		"18446744073709551616":            maxDelay,
 	} {
 		if got := retryAfter(value, now); got != want {
 			t.Errorf("retryAfter(%q) = %v, want %v", value, got, want)
@@ -93,7 +93,7 @@ func FuzzGateHeaders(f *testing.F) {
 		if d := cfg.life(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
 			t.Errorf("Cache-Control %q: holds for %v", cacheControl, d)
 		}
-		if d := serverError(now, res, cfg.Retry503).wait(1); d < cfg.Retry503.First || d > longestWish {
+		if d := serverError(now, res, cfg.Retry503).wait(1); d < cfg.Retry503.First || d > maxRetryAfter {
 			t.Errorf("Retry-After %q: wait %v", retry, d)
 		}
 	})

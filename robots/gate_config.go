@@ -101,8 +101,8 @@ func (c GateConfig) Validate() error {
 		return fmt.Errorf("robots gate: the yandex dialect needs to know when the session began")
 	case c.MinTTL > c.MaxTTL:
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
-	case c.MaxHops < leastHops:
-		return fmt.Errorf("robots gate: MaxHops must be at least %d", leastHops)
+	case c.MaxHops < minRedirects:
+		return fmt.Errorf("robots gate: MaxHops must be at least %d", minRedirects)
 	case c.Patience < 0, c.Origins < 0:
 		return fmt.Errorf("robots gate: Patience and Origins must not be negative")
 	case c.Retry503.First > c.Retry503.Max, c.Retry.First > c.Retry.Max:
@@ -111,13 +111,13 @@ func (c GateConfig) Validate() error {
 	return nil
 }
 
-// leastHops is how many redirects must be followed (FETCH-02).
-const leastHops = 5
+// minRedirects is how many redirects must be followed (FETCH-02).
+const minRedirects = 5
 
 func (c GateConfig) withDefaults() GateConfig {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)
-	c.MaxHops = cmp.Or(c.MaxHops, leastHops)
+	c.MaxHops = cmp.Or(c.MaxHops, minRedirects)
 	c.Retry503.First = cmp.Or(c.Retry503.First, time.Minute)
 	c.Retry503.Max = cmp.Or(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
 	c.Retry.First = cmp.Or(c.Retry.First, 5*time.Minute)

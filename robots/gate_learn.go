@@ -115,7 +115,7 @@ func (g *Gate) learn(ctx context.Context, now time.Time, c Clearance, e *entry, 
 		return Lesson{}, err
 	}
 	s := g.compile(&r, g.parse(&r))
-	s.grace = now.Add(longestGrace)
+	s.grace = now.Add(maxGrace)
 	e.state.Store(s)
 	e.inFlight = fetchInFlight{}
 	lesson := g.lesson(now, c.origin, e, s)

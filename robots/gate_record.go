@@ -110,14 +110,14 @@ func (r *originRecord) follow(now time.Time, to decorum.URL, count int) {
 	r.Asked = now
 }
 
-// longestSilence is how long nobody may have asked for an outage to be still
+// maxOutageGap is how long nobody may have asked for an outage to be still
 // called continuous: two failures far apart do not make a month (FETCH-15).
-const longestSilence = 7 * day
+const maxOutageGap = 7 * day
 
 // fail ends the lookup with a server error, to be made again after wait.
 func (r *originRecord) fail(now time.Time, why string, wait, limit time.Duration) {
 	since := now
-	if r.Outage != nil && now.Sub(r.Asked) <= longestSilence {
+	if r.Outage != nil && now.Sub(r.Asked) <= maxOutageGap {
 		since = r.Outage.Since
 	}
 	r.Outage = &outage{Since: since, Retry: now.Add(wait), Why: why, Over: now.Sub(since) > limit}

@@ -27,8 +27,8 @@ type originState struct {
 	served atomic.Bool // a page has been cleared
 }
 
-// longestGrace is no longer than rules hold for whom nothing else is said.
-const longestGrace = day
+// maxGrace is no longer than rules hold for whom nothing else is said.
+const maxGrace = day
 
 // open reports whether the rules decide now. A nil standing is not open.
 func (s *originState) open(now time.Time) bool {

@@ -117,8 +117,8 @@ func validPath(path string) bool {
 	return path != "" && (path[0] == '/' || path[0] == '*')
 }
 
-// longestDelay bounds what a file can ask for, so that nobody's sums overflow.
-const longestDelay = 365 * 24 * time.Hour
+// maxDelay bounds what a file can ask for, so that nobody's sums overflow.
+const maxDelay = 365 * 24 * time.Hour
 
 // parseDelay reads a number of seconds, with a point or without (DELAY-02,
 // DELAY-11).
@@ -130,8 +130,8 @@ func parseDelay(s string) (time.Duration, bool) {
 	if err != nil && !math.IsInf(seconds, 1) {
 		return 0, false
 	}
-	if seconds >= longestDelay.Seconds() {
-		return longestDelay, true
+	if seconds >= maxDelay.Seconds() {
+		return maxDelay, true
 	}
 	return time.Duration(math.Round(seconds * float64(time.Second))), true
 }

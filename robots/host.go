@@ -54,15 +54,15 @@ func parseMirror(value string) (string, bool) {
 
 // Limits of host names (RFC 1035, section 2.3.4), in octets.
 const (
-	longestName  = 253
-	longestLabel = 63
+	maxHostnameBytes  = 253
+	maxHostLabelBytes = 63
 )
 
 // validName reports whether name is one of RFC 952, whose labels may begin with
 // a digit as well (HOST-09, HOST-14).
 func validName(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > longestLabel || label[0] == '-' || label[len(label)-1] == '-' {
+		if label == "" || len(label) > maxHostLabelBytes || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}
 		for i := range len(label) {
@@ -71,5 +71,5 @@ func validName(name string) bool {
 			}
 		}
 	}
-	return len(name) <= longestName
+	return len(name) <= maxHostnameBytes
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestHost(t *testing.T) {
-	label := strings.Repeat("a", longestLabel)
+	label := strings.Repeat("a", maxHostLabelBytes)
 	long := strings.Join([]string{label, label, label, label[:61]}, ".") // as long as may be
 	for _, test := range []struct {
 		name, value, want string // no want: the line is incorrect

@@ -73,15 +73,15 @@ func (l *linter) read() {
 // yandex reports whether the file is looked at as Yandex reads it.
 func (l *linter) yandex() bool { return l.o.Dialect == Yandex }
 
-// mostAlike is how many findings of one requirement are told one by one.
-const mostAlike = 100
+// maxFindingsPerRequirement is how many findings of one requirement are told one by one.
+const maxFindingsPerRequirement = 100
 
 // say adds a finding. Of many that are alike the last stands for the rest.
 func (l *linter) say(line int, s Severity, requirement, message, effect, advice string) {
 	switch n := l.said[requirement]; {
-	case n > mostAlike:
+	case n > maxFindingsPerRequirement:
 		return
-	case n == mostAlike:
+	case n == maxFindingsPerRequirement:
 		message, effect, advice = "more of this kind from here on", "as above", "see those above"
 	}
 	l.said[requirement]++

@@ -172,10 +172,10 @@ func (l *linter) lintSignal(s *source) {
 
 // clip shortens s to what fits in a message, without what a terminal would act on.
 func clip(s string) string {
-	const most = 60
+	const maxBytes = 60
 	end := ""
-	if len(s) > most {
-		s, end = s[:most], "…"
+	if len(s) > maxBytes {
+		s, end = s[:maxBytes], "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || unicode.IsControl(r) {

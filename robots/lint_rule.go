@@ -8,8 +8,8 @@ import (
 
 // Bounds of how many rules are compared with each other.
 const (
-	mostAgents = 100
-	mostRules  = 5000
+	maxComparedAgents = 100
+	maxComparedRules  = 5000
 )
 
 // lintRules compiles the file as crawlers do, for each agent that it names, and
@@ -19,18 +19,18 @@ func (l *linter) lintRules(body []byte) {
 	file := l.o.Parse(body)
 	r := ruleLint{old: parseClassic(l.text), lines: l.lines, dead: make(map[int]Finding), alive: make(map[int]bool)}
 	judged := make(map[string]bool) // sets of rules
-	rest := mostRules
+	rest := maxComparedRules
 	tokens := file.Agents()
-	for _, token := range tokens[:min(len(tokens), mostAgents)] {
+	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
 		rules := file.For(Named(token))
 		key := fmt.Sprint(ruleLineNumbers(rules.all))
 		if judged[key] {
 			continue
 		}
 		judged[key] = true
-		most := min(len(rules.all), rest)
-		rest -= most
-		for i := range rules.all[:most] {
+		count := min(len(rules.all), rest)
+		rest -= count
+		for i := range rules.all[:count] {
 			r.lintRule(token, rules, &rules.all[i])
 		}
 	}

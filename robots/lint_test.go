@@ -216,7 +216,7 @@ func FuzzLint(f *testing.F) {
 
 // TestLintIsBounded: of many findings that are alike the first stand for all.
 func TestLintIsBounded(t *testing.T) {
-	if n := len(Lint([]byte(strings.Repeat("nonsense\n", 10_000)), Options{})); n > 2*mostAlike {
+	if n := len(Lint([]byte(strings.Repeat("nonsense\n", 10_000)), Options{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
 	}
 }

@@ -60,16 +60,16 @@ func (r *Rules) Opens(t time.Time) time.Time {
 	if len(r.pace.visits) == 0 {
 		return t
 	}
-	least := minutesOfDay
+	minWait := minutesOfDay
 	utc := t.UTC()
 	now := utc.Hour()*60 + utc.Minute()
 	for _, d := range r.pace.visits {
 		if d.has(t) {
 			return t
 		}
-		least = min(least, (d.from-now+minutesOfDay)%minutesOfDay)
+		minWait = min(minWait, (d.from-now+minutesOfDay)%minutesOfDay)
 	}
-	return t.Truncate(time.Minute).Add(time.Duration(least) * time.Minute)
+	return t.Truncate(time.Minute).Add(time.Duration(minWait) * time.Minute)
 }
 
 // PaceLines returns the Request-rate and Visit-time lines that bind the agent,
@@ -128,12 +128,12 @@ func (f *File) paceFor(a Agent, best rank) pace {
 	return p
 }
 
-// mostHours is how many different hours of one kind are kept. Of further rates
+// maxTimeRanges is how many different hours of one kind are kept. Of further rates
 // the pause is kept for the whole day; of further visits nothing is.
-const mostHours = 32
+const maxTimeRanges = 32
 
 func (p *pace) addRate(r requestRate) {
-	if len(p.rates) >= mostHours {
+	if len(p.rates) >= maxTimeRanges {
 		r.during = daytime{}
 	}
 	for i := range p.rates {
@@ -151,7 +151,7 @@ func (p *pace) addVisit(d daytime) {
 			return
 		}
 	}
-	if len(p.visits) < mostHours {
+	if len(p.visits) < maxTimeRanges {
 		p.visits = append(p.visits, d)
 	}
 }
@@ -172,8 +172,8 @@ func parseRate(s string) (requestRate, bool) {
 		}
 	}
 	m, ok := wholeNumber(span)
-	r := requestRate{pause: longestDelay}
-	if pause := m / n * float64(unit); pause < float64(longestDelay) {
+	r := requestRate{pause: maxDelay}
+	if pause := m / n * float64(unit); pause < float64(maxDelay) {
 		r.pause = time.Duration(math.Ceil(pause))
 	}
 	if timed && ok {

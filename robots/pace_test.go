@@ -123,7 +123,7 @@ func TestPaceIsBounded(t *testing.T) {
 		b.WriteString("request-rate: 1/" + clock(i) + " " + clock(i) + "-" + clock(i+1) + "\nvisit-time: " + clock(i) + "-" + clock(i+1) + "\n")
 	}
 	rules := Parse([]byte(b.String()), Google).For(Agent{})
-	if n := len(rules.PaceLines()); n > 2*mostHours+1 {
+	if n := len(rules.PaceLines()); n > 2*maxTimeRanges+1 {
 		t.Errorf("%d lines are kept", n)
 	}
 	if got, want := rules.Pause(hour(20, 0, 0)), 1639*time.Second; got != want {
@@ -150,7 +150,7 @@ func FuzzPace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, unix int64) {
 		rules := Parse([]byte("user-agent: *\n"+body), Google).For(Agent{})
 		at := time.Unix(unix%(1<<36), 5)
-		if p := rules.Pause(at); p < 0 || p > longestDelay {
+		if p := rules.Pause(at); p < 0 || p > maxDelay {
 			t.Errorf("pause %v", p)
 		}
 		opens := rules.Opens(at)

@@ -11,9 +11,9 @@ import (
 // dozen are known.
 const maxCategories = 64
 
-// longestCategory is how long the name of a category may be, in bytes, as keys
+// maxCategoryBytes is how long the name of a category may be, in bytes, as keys
 // of a dictionary may (RFC 9651, section 3.2).
-const longestCategory = 64
+const maxCategoryBytes = 64
 
 // HeaderSignals returns what the header of an answer asks of the use of its
 // content by Content-Usage, Content-Signal and tdm-reservation. Each field line
@@ -42,7 +42,7 @@ func HeaderSignals(h http.Header) Signals {
 func wishes(list string, as Signal) Signals {
 	var all Signals
 	for name, value := range members(list) {
-		if name == "" || len(name) > longestCategory {
+		if name == "" || len(name) > maxCategoryBytes {
 			continue
 		}
 		all = slices.DeleteFunc(all, func(o Signal) bool { return o.Category == name })

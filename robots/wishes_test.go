@@ -39,7 +39,7 @@ func TestHeaderSignals(t *testing.T) {
 			[]string{"content-usage x unset", "content-usage train-ai disallow", "content-usage search allow"}},
 		{"a list that never ends", http.Header{"Content-Usage": {`x=(a, train-ai=n`}}, []string{"content-usage x unset", "content-usage train-ai disallow"}},
 		{"no values", http.Header{"Content-Usage": {",,=,;, =n,", ""}}, nil},
-		{"a long name", http.Header{"Content-Usage": {strings.Repeat("a", longestCategory+1) + "=n"}}, nil},
+		{"a long name", http.Header{"Content-Usage": {strings.Repeat("a", maxCategoryBytes+1) + "=n"}}, nil},
 		{"reserved", http.Header{"Tdm-Reservation": {" 1 "}, "Tdm-Policy": {"https://a.example/p.json"}}, []string{"tdm-reservation tdm disallow https://a.example/p.json"}},
 		{"not reserved", http.Header{"Tdm-Reservation": {"0"}}, []string{"tdm-reservation tdm allow"}},
 		{"the stricter of two", http.Header{"Tdm-Reservation": {"0", "1"}}, []string{"tdm-reservation tdm disallow"}},

@@ -104,7 +104,7 @@ func (m *Memory) origin(o decorum.Origin) *memoryOrigin {
 }
 
 // Add implements Store.
-func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, error) {
+func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]Fate, error) {
 	if err := CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -117,15 +117,15 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, most int) ([]Fate, er
 	}
 	fates := make([]Fate, len(entries))
 	for i, e := range entries {
-		fates[i] = m.add(e, most)
+		fates[i] = m.add(e, maxPerOrigin)
 	}
 	return fates, nil
 }
 
-func (m *Memory) add(e Entry, most int) Fate {
+func (m *Memory) add(e Entry, maxPerOrigin int) Fate {
 	o := m.origin(e.URL.Origin())
 	if e.For.IsZero() {
-		if _, seen := m.seen[keyOf(&e)]; !seen && most > 0 && o.seen >= most {
+		if _, seen := m.seen[keyOf(&e)]; !seen && maxPerOrigin > 0 && o.seen >= maxPerOrigin {
 			return Over
 		}
 		if !m.see(o, keyOf(&e)) {

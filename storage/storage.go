@@ -70,7 +70,7 @@ type Store interface {
 	// their origin (0: no limit). Different Requests to a URL count as several. It
 	// returns what became of each, or an error and nothing. Entries with For set
 	// (robots.txt hops) pass by seen set and limit.
-	Add(ctx context.Context, entries []Entry, most int) ([]Fate, error)
+	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]Fate, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its

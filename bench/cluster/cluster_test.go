@@ -56,18 +56,18 @@ func TestLayouts(t *testing.T) {
 func TestOrders(t *testing.T) {
 	const hosts = 1000
 	for _, o := range orders {
-		most := 0
+		maxPerHost := 0
 		urls, of := map[string]bool{}, map[string]int{}
 		for n := range 2 {
 			clear(of)
 			for _, e := range o.page(n, hosts) {
 				urls[e.URL.String()] = true
 				of[e.URL.Origin().Host()]++
-				most = max(most, of[e.URL.Origin().Host()])
+				maxPerHost = max(maxPerHost, of[e.URL.Origin().Host()])
 			}
 		}
-		if want := map[string]int{"scattered": 1, "paged": links * 4 / 5}[o.name]; most < want || most > want+1 || len(urls) != 2*links {
-			t.Errorf("%s: %d URLs of two pages, at most %d of a host, want %d", o.name, len(urls), most, want)
+		if want := map[string]int{"scattered": 1, "paged": links * 4 / 5}[o.name]; maxPerHost < want || maxPerHost > want+1 || len(urls) != 2*links {
+			t.Errorf("%s: %d URLs of two pages, at most %d of a host, want %d", o.name, len(urls), maxPerHost, want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	seenChecks = 2_000_000
-	leasesMost = 1_000_000
+	maxLeases  = 1_000_000
 	inHand     = 64 // leases of a call, one for each worker that waits
 
 	killedAfter = 100_000 // new URLs that nobody flushes
@@ -219,10 +219,10 @@ func (w *worker) parallel(f func() error) error {
 // lease takes the hosts in turn and acks one by one, as workers do, and makes
 // that durable.
 func (w *worker) lease() error {
-	most := min(leasesMost, w.URLs/2)
+	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
 	begin := time.Now()
-	for taken := 0; taken < most; {
+	for taken := 0; taken < total; {
 		now = now.Add(time.Millisecond)
 		leases, _, err := w.store.Lease(w.ctx, now, time.Hour, inHand)
 		if err != nil {
@@ -242,18 +242,18 @@ func (w *worker) lease() error {
 	if err := w.store.Flush(w.ctx); err != nil {
 		return err
 	}
-	figure(leaseRate, rate(most, time.Since(begin)))
+	figure(leaseRate, rate(total, time.Since(begin)))
 	return nil
 }
 
 // watchHeap samples the bytes of the heap that objects take up, dead ones that
 // are not swept yet included; peak returns the most there were.
 func watchHeap() (peak func() uint64) {
-	var most atomic.Uint64
+	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() {
 		metrics.Read(sample)
-		most.Store(max(most.Load(), sample[0].Value.Uint64()))
+		maxBytes.Store(max(maxBytes.Load(), sample[0].Value.Uint64()))
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -273,6 +273,6 @@ func watchHeap() (peak func() uint64) {
 		close(stop)
 		<-stopped
 		read()
-		return most.Load()
+		return maxBytes.Load()
 	}
 }

@@ -178,7 +178,7 @@ func (c *crawl) serve(number int) error {
 		}
 	}
 	for len(p.waitingWorkers) > 0 {
-		part := p.longestDue(c.now)
+		part := p.longestDuePartition(c.now)
 		if part < 0 {
 			break
 		}
@@ -220,8 +220,8 @@ func (c *crawl) refresh(p *process) error {
 	return nil
 }
 
-// longestDue returns the partition whose first host is due longest, -1 if none is.
-func (p *process) longestDue(now int64) int {
+// longestDuePartition returns the partition whose first host is due longest, -1 if none is.
+func (p *process) longestDuePartition(now int64) int {
 	longest := -1
 	for part, at := range p.turns {
 		if at <= now && (longest < 0 || at < p.turns[longest]) {
@@ -241,10 +241,10 @@ func (p *process) first() int64 {
 }
 
 // lease calls lease.lua: for most leases, or only to ask what there is.
-func (c *crawl) lease(p *process, part, most int) ([]storage.Lease, error) {
-	leases, err := c.look(p, part, most)
+func (c *crawl) lease(p *process, part, maxLeases int) ([]storage.Lease, error) {
+	leases, err := c.look(p, part, maxLeases)
 	switch {
-	case most == 0:
+	case maxLeases == 0:
 		c.result.load(part).ask++
 	case len(leases) == 0:
 		c.result.load(part).vain++
@@ -258,8 +258,8 @@ func (c *crawl) lease(p *process, part, most int) ([]storage.Lease, error) {
 }
 
 // look takes leases of a partition, and keeps what it says of its next.
-func (c *crawl) look(p *process, part, most int) ([]storage.Lease, error) {
-	leases, next, err := c.parts[part].Lease(context.Background(), moment(c.now), time.Hour, most)
+func (c *crawl) look(p *process, part, maxLeases int) ([]storage.Lease, error) {
+	leases, next, err := c.parts[part].Lease(context.Background(), moment(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
 		c.changes[part]++
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	windows   = 30               // into which a run is cut; of each the median counts
-	mostSlope = 0.02             // of the mean in slopeOver: what grows by less is flat
-	slopeOver = 10 * time.Minute // also the least time of a run that is judged
+	windows      = 30               // into which a run is cut; of each the median counts
+	maxFlatSlope = 0.02             // of the mean in slopeOver: what grows by less is flat
+	slopeOver    = 10 * time.Minute // also the least time of a run that is judged
 )
 
 // A trend says whether a figure grows, once it has settled: in the last two thirds
@@ -22,7 +22,7 @@ type trend struct {
 	Slope       float64 // of the last two thirds: growth in slopeOver, as part of their mean
 }
 
-func (t trend) flat() bool { return t.Slope < mostSlope }
+func (t trend) flat() bool { return t.Slope < maxFlatSlope }
 
 // trendOf works out the trend of a figure that was taken at even intervals over a
 // run. The medians of windows are what is fitted: a pause for a moment, or the heap

@@ -175,8 +175,8 @@ func TestAnnouncedBytes(t *testing.T) {
 	m.Open(&s, "url")
 	sent := 0
 	r := readerFunc(func(b []byte) (int, error) {
-		if used, most := m.Usage().Bytes, int64(max(presize, 5*sent)); used > most {
-			t.Errorf("%d bytes are in use after %d were sent, want at most %d", used, sent, most)
+		if used, maxUsed := m.Usage().Bytes, int64(max(presize, 5*sent)); used > maxUsed {
+			t.Errorf("%d bytes are in use after %d were sent, want at most %d", used, sent, maxUsed)
 		}
 		n := min(len(b), 1000)
 		if sent += n; sent > mib {

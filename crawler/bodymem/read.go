@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// least is the smallest capacity of a buffer made by this package.
-	least = 4 << 10
+	// minBufferSize is the smallest capacity of a buffer made by this package.
+	minBufferSize = 4 << 10
 	// presize is how many bytes are reserved at most for the length that a server
 	// announces, before they come: a server that announces a long body and sends it
 	// slowly must not keep the memory from others.
@@ -84,7 +84,7 @@ func (b *buffer) grow() error {
 		b.reserved += more
 		return b.share.Reserve(b.ctx, more)
 	}
-	next := max(2*full, least)
+	next := max(2*full, minBufferSize)
 	if b.size > full {
 		next = min(b.size, max(presize, ahead*full))
 	}

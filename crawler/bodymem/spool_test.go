@@ -131,8 +131,8 @@ func TestSpoolBytes(t *testing.T) {
 		if _, err := p.Fill(io.LimitReader(random, n), n); err != nil {
 			t.Fatal(err)
 		}
-		if most := SpoolBytes(n); p.Held() > most || p.Held() < most-3*chunk {
-			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.Held(), most)
+		if maxBytes := SpoolBytes(n); p.Held() > maxBytes || p.Held() < maxBytes-3*chunk {
+			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.Held(), maxBytes)
 		}
 		s.Close()
 	}

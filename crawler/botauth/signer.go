@@ -16,8 +16,8 @@ import (
 // How long a signature may be valid. The profile recommends a day at most.
 const (
 	DefaultValid = 5 * time.Minute
-	LeastValid   = 10 * time.Second
-	MostValid    = 24 * time.Hour
+	MinLifetime  = 10 * time.Second
+	MaxLifetime  = 24 * time.Hour
 )
 
 // The headers of a signed request.
@@ -59,16 +59,16 @@ func (s *Signer) WithForm(f AgentForm) (*Signer, error) {
 }
 
 // NewSigner returns a Signer with a key that a site finds in the directory at an
-// origin: see ParseOrigin. Its signatures are valid for so long, from LeastValid to
-// MostValid; 0: DefaultValid.
+// origin: see ParseOrigin. Its signatures are valid for so long, from MinLifetime to
+// MaxLifetime; 0: DefaultValid.
 func NewSigner(k *Key, directory string, valid time.Duration) (*Signer, error) {
 	origin, err := ParseOrigin(directory)
 	if err != nil {
 		return nil, err
 	}
 	valid = cmp.Or(valid, DefaultValid)
-	if valid < LeastValid || valid > MostValid {
-		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v", valid, LeastValid, MostValid)
+	if valid < MinLifetime || valid > MaxLifetime {
+		return nil, fmt.Errorf("a signature cannot be valid for %v: expected %v to %v", valid, MinLifetime, MaxLifetime)
 	}
 	return &Signer{key: k, agent: `"` + origin + `"`, valid: valid, form: Dictionary}, nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// mostAwaiting is how many pages are remembered, at most, that were asked for and
+// maxUnsentRequests is how many pages are remembered, at most, that were asked for and
 // turned away. Of those beyond OnRequest is told again.
-const mostAwaiting = 1 << 14
+const maxUnsentRequests = 1 << 14
 
 // awaiting are the pages that OnRequest has been told of and that were turned away
 // before anything was sent: the address of their host was busy, say. They come
@@ -42,7 +42,7 @@ func (a *awaiting) put(t crawler.Ticket, page *colly.Request) {
 		a.pages = map[awaited]*colly.Request{}
 	}
 	for k := range a.pages {
-		if len(a.pages) < mostAwaiting {
+		if len(a.pages) < maxUnsentRequests {
 			break
 		}
 		delete(a.pages, k)

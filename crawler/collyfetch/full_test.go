@@ -24,12 +24,12 @@ type fullStore struct {
 	full atomic.Bool
 }
 
-func (s *fullStore) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
+func (s *fullStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if s.full.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return s.Memory.Add(ctx, entries, most)
+	return s.Memory.Add(ctx, entries, maxPerOrigin)
 }
 
 // TestFullDiskHoldsNobody: a crawl can be halted though a callback waits for the disk to

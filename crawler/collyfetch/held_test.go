@@ -24,7 +24,7 @@ func TestLinksHeldAreBounded(t *testing.T) {
 
 func linksHeldAreBounded(t *testing.T, visit way) {
 	synctest.Test(t, func(t *testing.T) {
-		const links, each, most = 1000, 30_000, 4 << 20
+		const links, each, maxBytes = 1000, 30_000, 4 << 20
 		var page strings.Builder
 		for i := range links {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
@@ -46,8 +46,8 @@ func linksHeldAreBounded(t *testing.T, visit way) {
 		})
 		must(t, c.Visit("http://a.test/"))
 		_ = crawl.Run(t.Context()) // ErrPages
-		if held > most {
-			t.Errorf("%d bytes of contexts were held, want %d at most", held, most)
+		if held > maxBytes {
+			t.Errorf("%d bytes of contexts were held, want %d at most", held, maxBytes)
 		}
 		counts, err := crawl.Frontier.Counts(t.Context())
 		must(t, err)

@@ -21,8 +21,8 @@ var (
 
 // requestOf returns how r asks for its URL, nil if by GET. A body has at most so
 // many bytes.
-func requestOf(r *colly.Request, most int64) (*storage.Request, error) {
-	body, err := bodyOf(r, most)
+func requestOf(r *colly.Request, maxBytes int64) (*storage.Request, error) {
+	body, err := bodyOf(r, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func requestOf(r *colly.Request, most int64) (*storage.Request, error) {
 }
 
 // bodyOf reads the body of r, from its beginning if it knows how.
-func bodyOf(r *colly.Request, most int64) ([]byte, error) {
+func bodyOf(r *colly.Request, maxBytes int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
@@ -50,12 +50,12 @@ func bodyOf(r *colly.Request, most int64) ([]byte, error) {
 			return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
 		}
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("the body of the request cannot be read: %w", err)
 	}
-	if int64(len(body)) > most {
-		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Config.MaxRequestBody", most)
+	if int64(len(body)) > maxBytes {
+		return nil, fmt.Errorf("the body of the request is longer than %d bytes: see Config.MaxRequestBody", maxBytes)
 	}
 	return body, nil
 }

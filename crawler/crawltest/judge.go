@@ -129,12 +129,12 @@ type hearing struct {
 
 // hear judges the requests of one host, in the order in which they came.
 func (c *court) hear(host string, log []Exchange) {
-	h := &hearing{court: c, site: c.web.sites[host], host: HostReport{Host: host, LeastGap: -1},
+	h := &hearing{court: c, site: c.web.sites[host], host: HostReport{Host: host, MinGap: -1},
 		origins: map[string]bool{}, seen: map[string]Exchange{}}
 	for _, x := range log {
 		h.examine(x)
 	}
-	h.host.LeastGap = max(h.host.LeastGap, 0)
+	h.host.MinGap = max(h.host.MinGap, 0)
 	c.report.Distinct += len(h.seen)
 	c.report.Hosts = append(c.report.Hosts, h.host)
 }

@@ -57,8 +57,8 @@ func (h *hearing) examinePace(x Exchange, isRobotsFetch bool) {
 	}
 	if !p.ended.End.IsZero() {
 		gap := max(0, x.Start.Sub(p.ended.End))
-		if h.host.LeastGap < 0 || gap < h.host.LeastGap {
-			h.host.LeastGap = gap
+		if h.host.MinGap < 0 || gap < h.host.MinGap {
+			h.host.MinGap = gap
 		}
 		switch {
 		case gap == 0 && len(p.going)+2 <= allowed: // it may as well have come while that answer went on

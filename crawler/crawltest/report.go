@@ -40,7 +40,7 @@ type HostReport struct {
 	Host     string
 	Requests int
 	Pages    int           // requests other than for robots.txt and its redirects
-	LeastGap time.Duration // shortest rest between two requests; 0 if there were not two
+	MinGap   time.Duration // shortest rest between two requests; 0 if there were not two
 	Owed     time.Duration // longest rest that was owed before a request
 	Offences int           // rules broken by these requests
 }
@@ -105,11 +105,11 @@ func (r Report) writeHosts(b *strings.Builder) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "requests\tpages\tleast gap\towed\toffences\t  host")
 	for _, h := range hosts {
-		least := "-"
+		minGap := "-"
 		if h.Requests > 1 {
-			least = seconds(h.LeastGap)
+			minGap = seconds(h.MinGap)
 		}
-		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.Pages, least, seconds(h.Owed), h.Offences, h.Host)
+		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.Pages, minGap, seconds(h.Owed), h.Offences, h.Host)
 	}
 	tw.Flush() // a strings.Builder refuses nothing
 	if more := len(r.Hosts) - len(hosts); more > 0 {

@@ -109,7 +109,7 @@ func (w *Web) begin(r *http.Request, scheme string, wire bool) (*entry, delivery
 		req.Method = http.MethodGet
 	}
 	if r.Body != nil { // what breaks off is answered as far as it came
-		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, mostBody))
+		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, maxRequestBodyBytes))
 	}
 	e := w.log.begin(Exchange{
 		Method: req.Method, BodySHA256: digest(req.Body), URL: scheme + "://" + hostport + req.Path,
@@ -120,8 +120,8 @@ func (w *Web) begin(r *http.Request, scheme string, wire bool) (*entry, delivery
 	return e, newDelivery(req, site.answer(req), site.latency())
 }
 
-// mostBody is how much of the body of a request is read.
-const mostBody = 32 << 20
+// maxRequestBodyBytes is how much of the body of a request is read.
+const maxRequestBodyBytes = 32 << 20
 
 // digest returns the SHA-256 of a body in hex, empty if there is none.
 func digest(body []byte) string {

@@ -17,10 +17,10 @@ import (
 )
 
 // The sizes that files of output may be limited to.
-const leastFile, mostFile = 1 << 10, 1 << 40
+const minOutputFileSize, maxOutputFileSize = 1 << 10, 1 << 40
 
-// leastRate is one request a day, in requests a second: with less a crawl does not end.
-const leastRate = 1.0 / 86400
+// minRequestRate is one request a day, in requests a second: with less a crawl does not end.
+const minRequestRate = 1.0 / 86400
 
 var (
 	projectName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
@@ -52,14 +52,14 @@ func checkAgent(p *Project) *fault {
 	}
 	for _, f := range []struct {
 		field, value string
-		most         int
+		maxBytes     int
 	}{
 		{"agent.product", p.Agent.Product, collyfetch.MaxProduct},
 		{"agent.version", p.Agent.Version, collyfetch.MaxProduct},
 		{"agent.contact", p.Agent.Contact, collyfetch.MaxContact},
 	} {
-		if len(f.value) > f.most {
-			return faulty(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.most)
+		if len(f.value) > f.maxBytes {
+			return faulty(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
 		}
 	}
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
@@ -197,14 +197,14 @@ func checkNumbers(p *Project) *fault {
 		{"fetch.max_sitemap_body", float64(p.Fetch.MaxSitemapBody), 1, 1 << 40},
 		{"fetch.max_request_body", float64(p.Fetch.MaxRequestBody), 1, storage.MaxBody},
 		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
-		{"output.warc_max_size", float64(p.Output.WARCMaxSize), leastFile, mostFile},
-		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), leastFile, mostFile},
+		{"output.warc_max_size", float64(p.Output.WARCMaxSize), minOutputFileSize, maxOutputFileSize},
+		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
 		}
 	}
-	if r := p.Limits.RequestsPerSecond; r > 0 && r < leastRate {
+	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
 		return faulty("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	for _, f := range []struct {
@@ -225,14 +225,14 @@ func checkNumbers(p *Project) *fault {
 }
 
 // The times that a page may rest.
-const shortestRest, longestRest = time.Second, 3650 * day
+const shortestRest, maxRevisitInterval = time.Second, 3650 * day
 
 func checkRevisit(p *Project) *fault {
 	for _, f := range []struct {
 		field string
 		value Duration
 	}{{"revisit.every", p.Revisit.Every}, {"revisit.min", p.Revisit.Min}, {"revisit.max", p.Revisit.Max}} {
-		if d := time.Duration(f.value); d < shortestRest || d > longestRest {
+		if d := time.Duration(f.value); d < shortestRest || d > maxRevisitInterval {
 			return faulty(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
@@ -253,8 +253,8 @@ func checkOutput(p *Project) *fault {
 	case size == 0:
 	case p.Output.JSONL == "-":
 		return faulty("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
-	case size < leastFile || size > mostFile:
-		return faulty("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, leastFile, mostFile)
+	case size < minOutputFileSize || size > maxOutputFileSize:
+		return faulty("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
 	if !p.Output.Ledger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
 		field := "output.ledger_key"

@@ -13,7 +13,7 @@ import (
 // paced returns the project of a file with the given politeness.
 func paced(t *testing.T, politeness string) Project {
 	t.Helper()
-	p, err := ReadProject(write(t, "p.yaml", least+"politeness:"+politeness))
+	p, err := ReadProject(write(t, "p.yaml", minimalProject+"politeness:"+politeness))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +84,11 @@ func TestPolicyOfAHost(t *testing.T) {
 	if err := policy.Validate(); err != nil {
 		t.Error(err)
 	}
-	if got := longestWait(policy); got != 24*time.Hour {
+	if got := maxPolitenessDelay(policy); got != 24*time.Hour {
 		t.Errorf("the crawl waits for %v at most, want a day", got)
 	}
 	*policy.Hosts["slow.example"].Delay *= 2
-	if got := longestWait(policy); got != 48*time.Hour {
+	if got := maxPolitenessDelay(policy); got != 48*time.Hour {
 		t.Errorf("the crawl waits for %v at most, want the two days of its slowest host", got)
 	}
 	if o := policy.Hosts["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {

@@ -101,7 +101,7 @@ func callInto(t *testing.T, stdout *os.File, args ...string) (code int, said str
 
 func TestExitCodes(t *testing.T) {
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
-	project := write(t, "p.yaml", least+"limits: {workers: none}\n")
+	project := write(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -160,7 +160,7 @@ func TestExitCodes(t *testing.T) {
 		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
 		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
 		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", write(t, "h.yaml", least+"handler: books\n")}, ExitUsage,
+		{"handler of the plain command", []string{"crawl", data, "-c", write(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := start{flags: addProjectFlags(fs), config: write(t, "p.yaml", least+`
+	s := start{flags: addProjectFlags(fs), config: write(t, "p.yaml", minimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}

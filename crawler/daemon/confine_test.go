@@ -124,7 +124,7 @@ func TestAPIProjectsAreHeld(t *testing.T) {
 		{"fetch: {proxy: 'http://10.0.0.1:3128'}", "fetch.proxy", "--api-private-networks"},
 		{redisAt + "}}", "store.redis.addresses", "--api-private-networks"},
 	} {
-		_, err := f.PutProject(t.Context(), "p", []byte(least+tt.text+"\n"))
+		_, err := f.PutProject(t.Context(), "p", []byte(minimalProject+tt.text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), tt.field+": ") || !strings.Contains(err.Error(), tt.flag) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v\nwant an error that names %s and %s", tt.text, err, tt.field, tt.flag)
 		}
@@ -133,7 +133,7 @@ func TestAPIProjectsAreHeld(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "p", []byte(signed)); err == nil || !strings.Contains(err.Error(), "agent.signature.keys[0]: ") {
 		t.Errorf("a key elsewhere: %v", err)
 	}
-	own := least + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
+	own := minimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
 	f.put("own", own)
 	if got := f.reload("own"); got.Change != "new" {
 		t.Errorf("put into the folder by hand: %+v", got)
@@ -151,7 +151,7 @@ func TestSeedErrorsHideText(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		project := least + "seed_files: [" + name + "]\n"
+		project := minimalProject + "seed_files: [" + name + "]\n"
 		_, err := f.PutProject(t.Context(), "p", []byte(project))
 		f.put("p", project)
 		fileError := f.reload("p").Error

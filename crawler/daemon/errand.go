@@ -184,7 +184,7 @@ func (e *politeFetcher) rest(ctx context.Context, o decorum.Origin, visit polite
 // wait waits until a host is due. Nobody sits through more than the longest
 // Crawl-delay that a crawl waits for.
 func (e *politeFetcher) wait(ctx context.Context, host string, due time.Time) error {
-	if longest := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > longest {
+	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}
 	return sleep(ctx, time.Until(due)) // there is one visit at a time here, so nobody else is kept waiting

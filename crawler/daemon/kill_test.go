@@ -131,7 +131,7 @@ type victim struct {
 
 // killed runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
-func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error) {
+func killed(t *testing.T, chance *rand.Rand, maxKills int, total *sum) (int, error) {
 	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data"),
 		project: write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killFile, 8*killFile))}
 	server, err := v.web.Start("")
@@ -140,7 +140,7 @@ func killed(t *testing.T, chance *rand.Rand, atMost int, total *sum) (int, error
 	}
 	v.addr = server.Addr
 	for ended := false; !ended && err == nil; {
-		ended, err = v.run(len(v.kills) < atMost)
+		ended, err = v.run(len(v.kills) < maxKills)
 	}
 	if err := errors.Join(err, server.Close()); err != nil {
 		return len(v.kills), err

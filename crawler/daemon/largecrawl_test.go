@@ -129,7 +129,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
 	}
 	step("frontier stats")
-	s, err := k.survey(t.Context(), "", 0, mostHeldHosts)
+	s, err := k.survey(t.Context(), "", 0, maxHostsInMemory)
 	if err != nil || s.totals.Count != *largeHosts {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
@@ -138,7 +138,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Error(err)
 	}
 	// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.
-	const whole = 2 * mostHeldHosts * 2048
+	const whole = 2 * maxHostsInMemory * 2048
 	if more := step("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
 		t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// longestLine is far more bytes than any line of output has.
-const longestLine = 64 << 20
+// maxLineBytes is far more bytes than any line of output has.
+const maxLineBytes = 64 << 20
 
 // mendLines says what to do about a damaged file of lines.
 const mendLines = "restore it from a backup, or move it away to begin another (the visits in it are not made again)"
@@ -78,7 +78,7 @@ func wholeLines(r io.Reader, is func(line []byte) bool) (end wholeLineExtent, er
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			if long = append(long, line...); len(long) > longestLine {
+			if long = append(long, line...); len(long) > maxLineBytes {
 				return end, nil
 			}
 			continue

@@ -169,7 +169,7 @@ func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (f
 		if rules != nil {
 			paces = append(paces, rules)
 		}
-		if most := f.project.Scope.MaxPagesPerHost; most > 0 {
+		if maxPages := f.project.Scope.MaxPagesPerHost; maxPages > 0 {
 			allowed := min(remaining, o.Pages)
 			out.Left, remaining, o.Pages = out.Left+o.Pages-allowed, remaining-allowed, allowed
 		}

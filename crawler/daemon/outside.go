@@ -28,8 +28,8 @@ var limitFields = map[frontier.Reason]string{
 	frontier.LowMemory:         "",
 }
 
-// mostWarned is how many warnings of limits, and of seeds, a run gives.
-const mostWarned = 100
+// maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
+const maxLimitWarnings = 100
 
 // outside counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
@@ -40,7 +40,7 @@ type outside struct {
 	seeds     atomic.Int64 // of count
 
 	mu     sync.Mutex
-	warned map[hostLimit]bool // at most mostWarned
+	warned map[hostLimit]bool // at most maxLimitWarnings
 }
 
 // A hostLimit is a limit that a host or a domain has reached.
@@ -59,7 +59,7 @@ func (o *outside) refuse(e storage.Entry, err error) {
 	field, limit := limitFields[frontier.ReasonOf(err)]
 	switch {
 	case e.Source == storage.Seed:
-		if o.seeds.Add(1) <= mostWarned {
+		if o.seeds.Add(1) <= maxLimitWarnings {
 			o.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
 		}
 	case limit:
@@ -86,7 +86,7 @@ func (o *outside) reach(e storage.Entry, err error, field string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// The limit of the crawl has one warning, so that many hosts cannot hide it.
-	if o.warned[at] || len(o.warned) >= mostWarned && named != "" {
+	if o.warned[at] || len(o.warned) >= maxLimitWarnings && named != "" {
 		return
 	}
 	if o.warned == nil {
@@ -102,7 +102,7 @@ func (o *outside) reach(e storage.Entry, err error, field string) {
 		attrs = append(attrs, "field", field)
 	}
 	o.log.Warn(who+" reached a limit; what is beyond is refused, and counted in decorum report", attrs...)
-	if len(o.warned) == mostWarned && named != "" {
+	if len(o.warned) == maxLimitWarnings && named != "" {
 		o.log.Warn("further hosts that reach limits are named by decorum report only")
 	}
 }

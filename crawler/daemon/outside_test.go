@@ -48,7 +48,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 			t.Errorf("%s is no surprise: %s", wanted, got)
 		}
 	}
-	if long := refusedBy(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > longestShown+300 {
+	if long := refusedBy(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > maxShownURLBytes+300 {
 		t.Errorf("logged %d bytes", len(long))
 	}
 	if n := o.count.Load(); n != 10 {
@@ -65,7 +65,7 @@ func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
 		t.Errorf("logged %s", log)
 	}
-	for i := range 2 * mostWarned {
+	for i := range 2 * maxLimitWarnings {
 		refusedBy(t, &o, frontier.FullHost, fmt.Sprintf("http://h%d.test/", i))
 	}
 	log = refusedBy(t, &o, frontier.ManyHosts, "http://b.test/", "http://c.test/")
@@ -79,11 +79,11 @@ func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 func TestWarningsOfLimitsAreBounded(t *testing.T) {
 	var o outside
 	var urls []string
-	for i := range 3 * mostWarned {
+	for i := range 3 * maxLimitWarnings {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
 	}
 	log := refusedBy(t, &o, frontier.FullOfPattern, urls...)
-	if n := strings.Count(log, "\n"); n != mostWarned+1 || !strings.Contains(log, "by decorum report only") || len(o.warned) != mostWarned {
+	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") || len(o.warned) != maxLimitWarnings {
 		t.Errorf("%d lines, %d remembered", n, len(o.warned))
 	}
 }
@@ -92,10 +92,10 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	var log strings.Builder
 	o := outside{log: slog.New(slog.NewTextHandler(&log, nil))}
-	for range 3 * mostWarned {
+	for range 3 * maxLimitWarnings {
 		o.refuse(storage.Entry{Source: storage.Seed}, errors.New("elsewhere"))
 	}
-	if n := strings.Count(log.String(), "\n"); n != mostWarned || o.count.Load() != 3*mostWarned {
+	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.count.Load() != 3*maxLimitWarnings {
 		t.Errorf("%d lines, %d counted", n, o.count.Load())
 	}
 }

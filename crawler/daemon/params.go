@@ -17,7 +17,7 @@ import (
 
 // A paramSurvey looks through the output of a crawl for parameters that do not
 // change what a page is. It reads the output twice, line by line; memory is
-// bounded by subsets and mostPlaces, about 40 MB in all.
+// bounded by subsets and maxParamPlaces, about 40 MB in all.
 type paramSurvey struct {
 	only string // host; empty: all
 
@@ -27,7 +27,7 @@ type paramSurvey struct {
 	places   map[paramKey]*paramPlace
 	hosts    map[string]*duplicates
 	pages    int
-	skipped  int // parameters of places beyond mostPlaces
+	skipped  int // parameters of places beyond maxParamPlaces
 }
 
 // A whole is a page as it was at its last visit.
@@ -47,9 +47,9 @@ type paramKey struct{ host, parameter, directory string }
 
 // Bounds of a survey.
 const (
-	mostSampled  = 100_000 // keys in each subset
-	mostPlaces   = 20_000  // places, and hosts
-	longestShown = 300     // bytes of a URL that is shown
+	maxSampledKeys   = 100_000 // keys in each subset
+	maxParamPlaces   = 20_000  // places, and hosts
+	maxShownURLBytes = 300     // bytes of a URL that is shown
 )
 
 // A paramPlace is the evidence on a parameter in one place. A pair is two pages
@@ -133,7 +133,7 @@ func (s *paramSurvey) note(u decorum.URL, p outputPage, hash uint64) {
 	s.pages++
 	host := u.Origin().Host()
 	if s.hosts[host] == nil {
-		if len(s.hosts) >= mostPlaces {
+		if len(s.hosts) >= maxParamPlaces {
 			return
 		}
 		s.hosts[host] = &duplicates{Host: host}
@@ -229,7 +229,7 @@ func (s *paramSurvey) place(u decorum.URL, parameter string) *paramPlace {
 	path, _, _ := strings.Cut(u.Path(), "?")
 	key := paramKey{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.places[key] == nil {
-		if len(s.places) >= mostPlaces {
+		if len(s.places) >= maxParamPlaces {
 			s.skipped++
 			return nil
 		}
@@ -239,7 +239,7 @@ func (s *paramSurvey) place(u decorum.URL, parameter string) *paramPlace {
 }
 
 // shown returns as much of a URL as is shown.
-func shown(u string) string { return u[:min(len(u), longestShown)] }
+func shown(u string) string { return u[:min(len(u), maxShownURLBytes)] }
 
 // withoutParam returns the URL page?query without the parameters of a name.
 func withoutParam(page, query, name string) string {

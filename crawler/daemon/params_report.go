@@ -31,14 +31,14 @@ type suggestion struct {
 // How strong the evidence must be for a line: so many pairs or canonical links,
 // and so many times more of them for it than against it.
 const (
-	leastEvidence = 3
-	mostDoubt     = 50
+	minEvidence      = 3
+	minEvidenceRatio = 50
 )
 
 // speaks reports whether the evidence speaks for taking the parameter off.
 func (at *paramPlace) speaks() bool {
 	good, bad := at.Agree+at.Drops, at.Disagree+at.Keeps
-	return good >= leastEvidence && good >= mostDoubt*bad
+	return good >= minEvidence && good >= minEvidenceRatio*bad
 }
 
 func (at *paramPlace) merge(more *paramPlace) {

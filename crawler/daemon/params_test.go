@@ -100,7 +100,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	}
 	name := write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
 		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
-		strings.Repeat("y", longestQuestion+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
+		strings.Repeat("y", maxBatchLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
 	s, err := surveyParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pages = mostSampled
+	const pages = maxSampledKeys
 	w := bufio.NewWriter(f)
 	for i := range pages {
 		fmt.Fprintf(w, `{"url":"http://a.test/p?id=%d","status":200,"bytes":1,"sha256":"%x"}`+"\n", i, i)

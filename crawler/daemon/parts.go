@@ -60,9 +60,9 @@ func (p *Project) policy() politeness.Policy {
 	return policy
 }
 
-// longestWait returns for how long a crawl waits for the next URL: as long as its
+// maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
 // own policy makes a host rest, or a host may ask for.
-func longestWait(p politeness.Policy) time.Duration {
+func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	p = p.WithDefaults()
 	longest := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
 	for _, o := range p.Hosts {
@@ -149,10 +149,10 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	if err != nil {
 		return robots.GateConfig{}, err
 	}
-	longest := time.Duration(p.Robots.MaxTTL)
+	maxTTL := time.Duration(p.Robots.MaxTTL)
 	cfg := robots.GateConfig{
 		Agent: agent, UserAgent: p.asker(), Dialect: dialect, NoExtensions: !p.Robots.Extensions,
-		MinTTL: min(time.Minute, longest), MaxTTL: longest, Purposes: p.Robots.Purpose,
+		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purpose,
 	}
 	if dialect == robots.Yandex {
 		cfg.Session = time.Now() // a run of the crawl is a session

@@ -70,8 +70,8 @@ func FuzzProgramSize(f *testing.F) {
 		if err != nil {
 			return
 		}
-		most := programSize(tree)
-		if most > 1<<24 {
+		maxSize := programSize(tree)
+		if maxSize > 1<<24 {
 			return
 		}
 		program, err := syntax.Compile(tree.Simplify())
@@ -82,8 +82,8 @@ func FuzzProgramSize(f *testing.F) {
 		for _, i := range program.Inst {
 			size += instructionSize + runeSize*len(i.Rune)
 		}
-		if size > most {
-			t.Errorf("%q: the program has %d bytes, and %d were computed", pattern, size, most)
+		if size > maxSize {
+			t.Errorf("%q: the program has %d bytes, and %d were computed", pattern, size, maxSize)
 		}
 	})
 }

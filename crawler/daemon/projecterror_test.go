@@ -24,16 +24,16 @@ func TestProjectErrorsHideValues(t *testing.T) {
 		"robots: {meta: geheim}\n", "politeness: {delay: geheim}\n", "fetch: {max_body: geheim}\n", "seeds: geheim\n",
 		"seeds: {geheim: geheim}\n", "store: geheim\n", "fetch: {headers: [geheim]}\n", "project: {geheim: geheim}\n",
 		"politeness: {hosts: {a.example: {expires: geheim}}}\n", "politeness: {hosts: {a.example: geheim}}\n",
-		least + "project: Geheim geheim\n", least + "agent: {product: 'geheim 1'}\n", "agent: {product: 'geheim`\" 1'}\n",
-		least + "scope: {within: geheim}\n", least + "scope: {exclude: ['geheim(']}\n", least + "scope: {exclude: ['`(geheim`']}\n",
-		least + "scope: {exclude: ['\"geheim(`x\"']}\n", least + "scope: {params: {drop: ['geheim&']}}\n", least + "robots: {dialect: geheim}\n",
-		least + "robots: {purpose: [geheim]}\n", least + "revisit: {mode: geheim}\n", least + "fetch: {content_types: [geheim]}\n",
-		least + "fetch: {connect_to: ['geheim']}\n", least + "fetch: {connect_to: ['a:geheim:b:80']}\n",
-		least + "fetch: {headers: {X-Key: \"geheim\\n\"}}\n", least + "fetch: {proxy: 'geheim://me:geheim@geheim'}\n",
-		least + "fetch: {proxy: 'http://me:geheim@p.example:geheim'}\n", least + "politeness: {window: {hours: geheim}}\n",
-		least + "politeness: {window: {hours: 22:00-06:00, zone: geheim}}\n", least + "store: {redis: {addresses: [geheim]}}\n",
-		least + "store: {redis: {addresses: ['127.0.0.1:1'], prefix: 'geheim{'}}\n", least + "store: {redis: {addresses: ['127.0.0.1:1'], durability: geheim}}\n",
-		least + "agent: {signature: {keys: [k], directory: geheim}}\n",
+		minimalProject + "project: Geheim geheim\n", minimalProject + "agent: {product: 'geheim 1'}\n", "agent: {product: 'geheim`\" 1'}\n",
+		minimalProject + "scope: {within: geheim}\n", minimalProject + "scope: {exclude: ['geheim(']}\n", minimalProject + "scope: {exclude: ['`(geheim`']}\n",
+		minimalProject + "scope: {exclude: ['\"geheim(`x\"']}\n", minimalProject + "scope: {params: {drop: ['geheim&']}}\n", minimalProject + "robots: {dialect: geheim}\n",
+		minimalProject + "robots: {purpose: [geheim]}\n", minimalProject + "revisit: {mode: geheim}\n", minimalProject + "fetch: {content_types: [geheim]}\n",
+		minimalProject + "fetch: {connect_to: ['geheim']}\n", minimalProject + "fetch: {connect_to: ['a:geheim:b:80']}\n",
+		minimalProject + "fetch: {headers: {X-Key: \"geheim\\n\"}}\n", minimalProject + "fetch: {proxy: 'geheim://me:geheim@geheim'}\n",
+		minimalProject + "fetch: {proxy: 'http://me:geheim@p.example:geheim'}\n", minimalProject + "politeness: {window: {hours: geheim}}\n",
+		minimalProject + "politeness: {window: {hours: 22:00-06:00, zone: geheim}}\n", minimalProject + "store: {redis: {addresses: [geheim]}}\n",
+		minimalProject + "store: {redis: {addresses: ['127.0.0.1:1'], prefix: 'geheim{'}}\n", minimalProject + "store: {redis: {addresses: ['127.0.0.1:1'], durability: geheim}}\n",
+		minimalProject + "agent: {signature: {keys: [k], directory: geheim}}\n",
 		"agent: {contact: geheim}\nseeds: [https://a.example/]\n", "agent: {contact: mailto:a@b.example}\nseeds: [geheim]\n",
 	} {
 		_, err := ReadProject(write(t, "p.yaml", text))
@@ -61,8 +61,8 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	f := farmOf(t)
 	var log bytes.Buffer
 	f.log = slog.NewTextHandler(&log, nil)
-	f.put("header", least+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
-	f.put("proxy", least+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
+	f.put("header", minimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
+	f.put("proxy", minimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
 	f.put("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
 	elsewhere := write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
 	if err := os.Symlink(elsewhere, filepath.Join(f.folderName(), "link"+projectExt)); err != nil {

@@ -57,8 +57,8 @@ func (s *supervisor) Report(ctx context.Context, name string, want api.ReportQue
 
 // Limits of a page of hosts.
 const (
-	usualHosts = 50
-	mostHosts  = 1000
+	usualHosts      = 50
+	maxHostsPerPage = 1000
 )
 
 // Hosts returns a page of the hosts of a project.
@@ -98,8 +98,8 @@ func checkHostQuery(want api.HostQuery) error {
 		return api.Invalid("state: %q is no state of a host", want.State)
 	case want.Offset < 0:
 		return api.Invalid("offset: %d is less than 0", want.Offset)
-	case want.Limit < 0 || want.Limit > mostHosts:
-		return api.Invalid("limit: %d is not from 1 to %d", want.Limit, mostHosts)
+	case want.Limit < 0 || want.Limit > maxHostsPerPage:
+		return api.Invalid("limit: %d is not from 1 to %d", want.Limit, maxHostsPerPage)
 	}
 	return nil
 }
@@ -121,8 +121,8 @@ func (s *supervisor) detail(ctx context.Context, q *inquiry, h surveyed) (api.Ho
 	return h.Host, nil
 }
 
-// mostFiles is of how many origins of a host the robots.txt files are told.
-const mostFiles = 100
+// maxRobotsFiles is of how many origins of a host the robots.txt files are told.
+const maxRobotsFiles = 100
 
 // Host returns all that is known of a host of a project.
 func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
@@ -155,7 +155,7 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 			return err
 		}
 		d.Visits = slices.DeleteFunc(visits, func(v api.LiveVisit) bool { return v.Host != asked })
-		for _, o := range origins[:min(len(origins), mostFiles)] {
+		for _, o := range origins[:min(len(origins), maxRobotsFiles)] {
 			f, err := q.robotsFile(ctx, o)
 			if err != nil {
 				return err

@@ -36,9 +36,9 @@ func defaultRedis() Redis {
 	return Redis{Prefix: "decorum", Partitions: 64, Durability: string(redis.Replica), Lease: Duration(30 * time.Second)}
 }
 
-// leastLease bounds how often leases are renewed, three times as often as they
+// minLease bounds how often leases are renewed, three times as often as they
 // would run out.
-const leastLease = time.Second
+const minLease = time.Second
 
 // leaseTTL returns how long a URL stays in hand; 0 means the frontier's default.
 func (s *Store) leaseTTL() time.Duration {
@@ -77,8 +77,8 @@ func checkRedis(p *Project) *fault {
 		return faulty("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
 		return faulty("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
-	case r.Lease < Duration(leastLease) || r.Lease > Duration(day):
-		return faulty("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), leastLease)
+	case r.Lease < Duration(minLease) || r.Lease > Duration(day):
+		return faulty("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
 	case r.CAFile != "" && !r.TLS:
 		return faulty("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.isUsed() && p.Name == "":

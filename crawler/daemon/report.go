@@ -117,7 +117,7 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 		if err := k.withScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		s, err := k.survey(ctx, host, q.limit, mostHeldHosts)
+		s, err := k.survey(ctx, host, q.limit, maxHostsInMemory)
 		if err != nil {
 			return err
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// mostHeldHosts is how many hosts a report keeps in memory, of about 1 KiB each. It
+// maxHostsInMemory is how many hosts a report keeps in memory, of about 1 KiB each. It
 // reads those beyond again when it writes them.
-const mostHeldHosts = 4096
+const maxHostsInMemory = 4096
 
 // A survey is a report whose hosts are not in memory. The totals lack Hosts.
 type survey struct {
@@ -29,7 +29,7 @@ type rankedHost struct {
 	more   *hostDetails // nil if the host has one origin
 }
 
-// hostDetails is what a few of the hosts beyond mostHeldHosts need in addition.
+// hostDetails is what a few of the hosts beyond maxHostsInMemory need in addition.
 type hostDetails struct {
 	origins []decorum.Origin // all of them
 	host    *surveyed        // nil if it is read again

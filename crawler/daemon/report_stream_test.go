@@ -94,8 +94,8 @@ func heldHosts(t *testing.T, q *inquiry, also func(*storage.OriginInfo)) map[str
 func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	t.Helper()
 	var parked []decorum.Origin
-	longest := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
-	r := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: longest}
+	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
+	r := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: maxDelay}
 	hosts := heldHosts(t, q, func(o *storage.OriginInfo) {
 		r.Origins++
 		if o.Parked > 0 {

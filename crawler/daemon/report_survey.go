@@ -58,7 +58,7 @@ type surveyed struct {
 // report asks the stores for the report, of one host if it is named. The hosts come in
 // the order of what matters, at most limit of them unless it is 0.
 func (q *inquiry) report(ctx context.Context, only string, limit int) (*api.Report, error) {
-	s, err := q.survey(ctx, only, limit, mostHeldHosts)
+	s, err := q.survey(ctx, only, limit, maxHostsInMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
 	return surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
 		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: api.Milliseconds(h.Gap),
 		Declared: api.Milliseconds(m.Declared), Configured: api.Milliseconds(m.Configured),
-		Least: api.Milliseconds(m.Gaps.Least), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
+		MinObservedDelay: api.Milliseconds(m.Gaps.Min), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
 		Shortfall:  api.Milliseconds(m.Shortfall),
 		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
 		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent), Withheld: m.Withheld},
@@ -226,11 +226,11 @@ func stateOf(o *storage.OriginInfo, now time.Time) string {
 
 // mind sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
-func (h *surveyed) mind(longest Duration) {
-	if h.Queued == 0 || time.Duration(h.Declared) <= time.Duration(longest) {
+func (h *surveyed) mind(maxDelay Duration) {
+	if h.Queued == 0 || time.Duration(h.Declared) <= time.Duration(maxDelay) {
 		return
 	}
-	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.Declared), longest)
+	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.Declared), maxDelay)
 	if h.State != stateSetAside {
 		h.State, h.HeldUntil = stateSetAside, h.DueAt
 	}
@@ -242,13 +242,13 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 		return nil
 	}
 	postponed, err := q.gate.PostponedReason(ctx, q.now, h.held)
-	most, bytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
+	maxPages, bytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:
 	case postponed != nil:
 		h.Why = plain(postponed.Why)
-	case h.Why == "" && h.State == stateSetAside && most > 0 && h.begun >= most:
-		h.Why = fmt.Sprintf("it has had its %d pages", most)
+	case h.Why == "" && h.State == stateSetAside && maxPages > 0 && h.begun >= maxPages:
+		h.Why = fmt.Sprintf("it has had its %d pages", maxPages)
 	case h.Why == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
 		h.Why = fmt.Sprintf("it has sent its %d bytes", bytes)
 	}

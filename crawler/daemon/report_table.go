@@ -68,7 +68,7 @@ func (p *sheet) hosts(ctx context.Context, s *survey, holds *sheet) (err error) 
 	p.table(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
 		err = s.each(ctx, func(h *api.Host) error {
-			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.Least), paceText(h.Median), paceText(h.Shortfall),
+			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.MinObservedDelay), paceText(h.Median), paceText(h.Shortfall),
 				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
 				holds.writeLine("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
@@ -176,7 +176,7 @@ func writeHost(w io.Writer, s *api.Report, limit int) error {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
 		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", paceText(h.Declared), paceText(h.Configured), paceText(h.Owed)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", paceText(h.Least), paceText(h.Median), h.Gaps, shortText(h.Shortfall)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", paceText(h.MinObservedDelay), paceText(h.Median), h.Gaps, shortText(h.Shortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.Strikes))
 		for _, r := range tallyRows(&h.Tally) {
 			row("  "+r[0], r[1])

@@ -69,14 +69,14 @@ func TestReport(t *testing.T) {
 		h := h.(map[string]any)
 		hosts[h["host"].(string)] = h
 	}
-	var spent, requests, least float64 = 0, 0, 1e9
+	var spent, requests, minDelay float64 = 0, 0, 1e9
 	var end time.Time
 	for _, x := range v.web.Log() {
 		if !strings.HasPrefix(x.URL, "http://shop.example/") {
 			continue
 		}
 		if gap := x.Start.Sub(end).Seconds() * 1000; !end.IsZero() {
-			least = min(least, gap)
+			minDelay = min(minDelay, gap)
 		}
 		requests, end = requests+1, x.End
 		spent += x.End.Sub(x.Start).Seconds()
@@ -84,8 +84,8 @@ func TestReport(t *testing.T) {
 	h := hosts["shop.example"]
 	number := func(field string) float64 { return h[field].(float64) }
 	// What the clock decides is compared with what the server saw.
-	if n := number("least_gap_ms"); n < 20 || n > least+10 {
-		t.Errorf("least gap %v ms, the server saw %v", n, least)
+	if n := number("least_gap_ms"); n < 20 || n > minDelay+10 {
+		t.Errorf("least gap %v ms, the server saw %v", n, minDelay)
 	}
 	if n := number("median_gap_ms"); n < number("least_gap_ms") || n > 500 {
 		t.Errorf("median gap %v ms", n)

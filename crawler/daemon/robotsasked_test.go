@@ -32,7 +32,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.reload("p")
 	f.becomes("p", api.Done)
 	// A project that cannot reach private networks knows the same robots.txt files.
-	f.put("public", least)
+	f.put("public", minimalProject)
 	f.reload("public")
 	keys := []api.Key{api.NewKey("reader", api.Read, "reader"), api.NewKey("operator", api.Operate, "operator")}
 	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), auditFile), api.AuditConfig{})

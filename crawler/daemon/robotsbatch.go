@@ -46,11 +46,11 @@ answers not written, 2 wrong usage.`
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
 
-// longestQuestion is how many bytes a line may have: a robots.txt of more than
+// maxBatchLineBytes is how many bytes a line may have: a robots.txt of more than
 // 2 MiB fits in it however its bytes are escaped.
-const longestQuestion = 16 << 20
+const maxBatchLineBytes = 16 << 20
 
-var errLongQuestion = fmt.Errorf("the line is longer than %d bytes", longestQuestion)
+var errLongQuestion = fmt.Errorf("the line is longer than %d bytes", maxBatchLineBytes)
 
 func (a *app) robotsBatchCommand() *cobra.Command {
 	var dialect, agent string
@@ -129,7 +129,7 @@ func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(buf)+len(part) > longestQuestion {
+		if len(buf)+len(part) > maxBatchLineBytes {
 			long, part = true, nil
 		}
 		buf = append(buf, part...)

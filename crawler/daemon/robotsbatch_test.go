@@ -117,7 +117,7 @@ func TestAnswerAllAnswersAtOnce(t *testing.T) {
 func TestReadLine(t *testing.T) {
 	longAlone(t)
 	t.Parallel()
-	long := longestQuestion - len(`{"robots":""}`+"\n")
+	long := maxBatchLineBytes - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {
 		size int
 		ok   bool

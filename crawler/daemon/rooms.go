@@ -107,7 +107,7 @@ func (g ground) open(p Project, roots []decorum.URL, budget frontier.Budget) (*c
 	}
 	r.frontier = frontier.New(g.files.frontier, frontier.Config{
 		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
-		Now: g.now, Wait: g.waits, MaxWait: longestWait(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
+		Now: g.now, Wait: g.waits, MaxWait: maxPolitenessDelay(g.policy(p)), Discovered: g.discovered, Refused: r.outside.refuse,
 		LowMemory: g.low.Low,
 	})
 	return r, nil

@@ -19,7 +19,7 @@ type roster struct {
 	at     time.Time
 	fresh  time.Time // until when it may be shown
 	hosts  []listedHost
-	whole  []*surveyed                // the first of hosts, at most mostHeldHosts
+	whole  []*surveyed                // the first of hosts, at most maxHostsInMemory
 	others map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
 	states map[string]int
 
@@ -57,7 +57,7 @@ func (q *inquiry) roster(ctx context.Context) (*roster, error) {
 func (r *roster) add(h *surveyed) {
 	r.states[h.State]++
 	switch {
-	case len(r.hosts) < mostHeldHosts:
+	case len(r.hosts) < maxHostsInMemory:
 		r.whole = append(r.whole, h)
 	case len(h.others) > 0:
 		r.others[int32(len(r.hosts))] = append([]decorum.Origin{h.first}, h.others...)
@@ -69,7 +69,7 @@ func (r *roster) add(h *surveyed) {
 }
 
 // page returns the hosts that the query selects, and how many there are of them on all
-// pages. Hosts beyond the first mostHeldHosts are read again: what is said of them is
+// pages. Hosts beyond the first maxHostsInMemory are read again: what is said of them is
 // newer than their order.
 func (r *roster) page(ctx context.Context, q *inquiry, want api.HostQuery) (page []*surveyed, total int, err error) {
 	order, err := r.order(ctx, q, want.Sort)

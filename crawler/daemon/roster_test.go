@@ -154,18 +154,18 @@ func BenchmarkHosts(b *testing.B) {
 // Hosts that a roster reads again are those that it sorted, with all of their origins,
 // in every order and in both directions.
 func TestRosterReadsHosts(t *testing.T) {
-	const hosts = mostHeldHosts + 500
+	const hosts = maxHostsInMemory + 500
 	q := manyHosts(t, hosts)
 	want := heldHosts(t, q, func(*storage.OriginInfo) {})
 	r, err := q.roster(t.Context())
-	if err != nil || len(r.hosts) != hosts || len(r.whole) != mostHeldHosts || len(r.others) == 0 {
+	if err != nil || len(r.hosts) != hosts || len(r.whole) != maxHostsInMemory || len(r.others) == 0 {
 		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.whole), len(r.others), err)
 	}
 	for sort := range hostOrders {
 		for _, down := range []bool{false, true} {
 			seen := map[string]bool{}
-			for offset := 0; offset < hosts; offset += mostHosts {
-				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Down: down, Offset: offset, Limit: mostHosts})
+			for offset := 0; offset < hosts; offset += maxHostsPerPage {
+				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Down: down, Offset: offset, Limit: maxHostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}
@@ -181,7 +181,7 @@ func TestRosterReadsHosts(t *testing.T) {
 			}
 		}
 	}
-	page, total, err := r.page(t.Context(), q, api.HostQuery{Search: "h45", State: stateDue, Limit: mostHosts})
+	page, total, err := r.page(t.Context(), q, api.HostQuery{Search: "h45", State: stateDue, Limit: maxHostsPerPage})
 	if err != nil || len(page) == 0 || len(page) != total {
 		t.Errorf("the search finds %d of %d hosts: %v", len(page), total, err)
 	}

@@ -11,10 +11,10 @@ import (
 // for longer, so that who asks all the time costs the crawls a tenth of the
 // machine at most.
 const (
-	rosterAge    = time.Second
-	rosterShare  = 10
-	rosterLinger = 10 * time.Second
-	mostRosters  = 4
+	rosterAge          = time.Second
+	rosterShare        = 10
+	rosterLinger       = 10 * time.Second
+	maxCachedHostLists = 4
 )
 
 // Rosters are those that somebody has just asked for. They are made one at a time.
@@ -69,7 +69,7 @@ func (rs *rosters) find(project string) *roster {
 func (rs *rosters) keep(project string, r *roster) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for len(rs.lists) >= mostRosters && rs.lists[project] == nil {
+	for len(rs.lists) >= maxCachedHostLists && rs.lists[project] == nil {
 		oldest := ""
 		for name, k := range rs.lists {
 			if oldest == "" || k.at.Before(rs.lists[oldest].at) {

@@ -48,14 +48,14 @@ func TestRosters(t *testing.T) {
 		time.Sleep(time.Second)
 		ask("a", 0)
 		want(1)
-		for i := range 2 * mostRosters {
+		for i := range 2 * maxCachedHostLists {
 			ask(fmt.Sprint(i), 0)
 		}
 		rs.mu.Lock()
 		n := len(rs.lists)
 		rs.mu.Unlock()
-		if n != mostRosters {
-			t.Errorf("%d are kept, want %d", n, mostRosters)
+		if n != maxCachedHostLists {
+			t.Errorf("%d are kept, want %d", n, maxCachedHostLists)
 		}
 		time.Sleep(2 * rosterLinger)
 		synctest.Wait()

@@ -44,8 +44,8 @@ func checkSigning(p *Project) *fault {
 			return faulty(item("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
-	if d := time.Duration(s.Valid); d < botauth.LeastValid || d > botauth.MostValid {
-		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.LeastValid), Duration(botauth.MostValid))
+	if d := time.Duration(s.Valid); d < botauth.MinLifetime || d > botauth.MaxLifetime {
+		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
 	if f := botauth.AgentForm(s.AgentForm); f != botauth.Dictionary && f != botauth.String {
 		return faulty("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.AgentForm, botauth.Dictionary, botauth.String)
@@ -97,8 +97,8 @@ func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
 	return signer.WithForm(botauth.AgentForm(s.AgentForm))
 }
 
-// mostKey bounds the file of a key. One of Ed25519 has some 120 bytes.
-const mostKey = 64 << 10
+// maxKeyFileBytes bounds the file of a key. One of Ed25519 has some 120 bytes.
+const maxKeyFileBytes = 64 << 10
 
 // readKey reads a private key within c, from a file that no other user may read.
 func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
@@ -114,12 +114,12 @@ func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) 
 	switch {
 	case err != nil:
 		return k, err
-	case !info.Mode().IsRegular() || info.Size() > mostKey:
+	case !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes:
 		return k, fmt.Errorf("%s is not the file of a key", name)
 	case readableByOthers(info):
 		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, mostKey))
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
 	if err != nil {
 		return k, err
 	}

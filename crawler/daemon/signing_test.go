@@ -58,7 +58,7 @@ func TestIdentityCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, "identity", "directory", file("bot.pem")).want(t, ExitUsage, "others may read the key in")
-	call(t, "crawl", "--data", file("data"), "-c", write(t, "p.yaml", least[:len("agent: {contact: \"mailto:bot@example.com\"")]+
+	call(t, "crawl", "--data", file("data"), "-c", write(t, "p.yaml", minimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
 		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
 		want(t, ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {

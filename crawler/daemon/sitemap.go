@@ -125,9 +125,9 @@ func (q sitemapQuery) place(name string) (decorum.URL, error) {
 	return u, nil
 }
 
-// longestSitemap is how many bytes of a sitemap are read, decompressed: as
+// maxSitemapBytes is how many bytes of a sitemap are read, decompressed: as
 // many as sitemaps.org allows.
-const longestSitemap = 50 << 20
+const maxSitemapBytes = 50 << 20
 
 // newPoliteFetcher returns the errand that fetches sitemaps.
 func (q sitemapQuery) newPoliteFetcher() (*politeFetcher, error) {
@@ -136,7 +136,7 @@ func (q sitemapQuery) newPoliteFetcher() (*politeFetcher, error) {
 	}
 	d := q.draft()
 	d.Fetch.ContentTypes = nil
-	d.Fetch.MaxBody = longestSitemap + 1 // shows that there is more
+	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
 	if err := applyFlags(d, q.flags); err != nil {
 		return nil, err
 	}

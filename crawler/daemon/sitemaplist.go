@@ -19,10 +19,10 @@ import (
 
 // Bounds of a listing.
 const (
-	mostSitemaps     = 10_000 // that are read
-	sitemapLevels    = 3      // of indexes
-	sitemapRedirects = 5      // to one sitemap
-	mostFlaws        = 20     // of one sitemap that are told
+	maxSitemaps           = 10_000 // that are read
+	sitemapLevels         = 3      // of indexes
+	sitemapRedirects      = 5      // to one sitemap
+	maxPrintedEntryErrors = 20     // of one sitemap that are told
 )
 
 // A listing prints what sitemaps list.
@@ -90,8 +90,8 @@ func (l *listing) queue(f found) {
 	case len(f.via) > sitemapRedirects:
 		l.complain(f.name().String(), fmt.Errorf("more than %d redirects", sitemapRedirects))
 		return
-	case len(l.seen) == mostSitemaps:
-		l.complain(f.url.String(), fmt.Errorf("not followed: it is beyond the first %d sitemaps", mostSitemaps))
+	case len(l.seen) == maxSitemaps:
+		l.complain(f.url.String(), fmt.Errorf("not followed: it is beyond the first %d sitemaps", maxSitemaps))
 		return
 	}
 	l.seen[f.url] = true
@@ -148,9 +148,9 @@ func (l *listing) read(r io.Reader, name string, f found) error {
 	var flaws []sitemap.Flaw
 	more := 0
 	err := sitemap.Read(r, f.url, sitemap.Options{
-		Bytes: longestSitemap, Strict: l.ask.strict, Vouched: l.vouched(f.name()),
+		Bytes: maxSitemapBytes, Strict: l.ask.strict, Vouched: l.vouched(f.name()),
 		Flaw: func(flaw sitemap.Flaw) {
-			if len(flaws) < mostFlaws {
+			if len(flaws) < maxPrintedEntryErrors {
 				flaws = append(flaws, flaw)
 			} else {
 				more++

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// longestSmall is how many bytes a file may have that holds a key, a token, a
+// maxSmallFileBytes is how many bytes a file may have that holds a key, a token, a
 // password or certificates.
-const longestSmall = 1 << 20
+const maxSmallFileBytes = 1 << 20
 
 // readSmall reads a small file within c. A file named by mistake may be much longer,
 // and a device has no end.
@@ -17,9 +17,9 @@ func readSmall(c *confinement, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, longestSmall+1))
-	if err == nil && len(text) > longestSmall {
-		err = fmt.Errorf("%s is longer than %d bytes", name, longestSmall)
+	text, err := io.ReadAll(io.LimitReader(f, maxSmallFileBytes+1))
+	if err == nil && len(text) > maxSmallFileBytes {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxSmallFileBytes)
 	}
 	return text, err
 }

@@ -8,8 +8,8 @@ import (
 // TestSmallFiles: of a file that cannot be what is meant no more is read than it takes
 // to see that.
 func TestSmallFiles(t *testing.T) {
-	fits, long := write(t, "fits", strings.Repeat("x", longestSmall)), write(t, "long", strings.Repeat("x", longestSmall+1))
-	if text, err := readSmall(nil, fits); err != nil || len(text) != longestSmall {
+	fits, long := write(t, "fits", strings.Repeat("x", maxSmallFileBytes)), write(t, "long", strings.Repeat("x", maxSmallFileBytes+1))
+	if text, err := readSmall(nil, fits); err != nil || len(text) != maxSmallFileBytes {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	call(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")

@@ -28,7 +28,7 @@ func (s *subset[V]) put(key uint64, v V) {
 		return
 	}
 	s.values[key] = v
-	for len(s.values) > mostSampled {
+	for len(s.values) > maxSampledKeys {
 		s.mask = s.mask<<1 | 1
 		for k := range s.values {
 			if k&s.mask != 0 {

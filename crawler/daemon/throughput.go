@@ -73,13 +73,13 @@ type ring struct {
 	next int // the oldest, once it is full
 }
 
-func (r *ring) add(s api.Sample, most int) {
-	if len(r.buf) < most {
+func (r *ring) add(s api.Sample, capacity int) {
+	if len(r.buf) < capacity {
 		r.buf = append(r.buf, s)
 		return
 	}
 	r.buf[r.next] = s
-	r.next = (r.next + 1) % most
+	r.next = (r.next + 1) % capacity
 }
 
 // samples returns a copy, the oldest first.

@@ -39,7 +39,7 @@ func TestTokensFile(t *testing.T) {
 		{"a:\n  " + strings.Repeat("- [\n", 200_000), "values and marks"},
 		{"- " + strings.Repeat("[", 40), "tokens.yaml:1:34: lists and mappings are nested more than 32 deep"},
 		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
-		{strings.Repeat("#\n", longestSmall), "is longer than"},
+		{strings.Repeat("#\n", maxSmallFileBytes), "is longer than"},
 	} {
 		keys, err := readTokens(write(t, "tokens.yaml", tt.text), ours)
 		if err != nil && len(detailOf(err)) > 1000 {

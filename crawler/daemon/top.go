@@ -268,19 +268,19 @@ func (v view) writeChosen(s *sheet, now time.Time) {
 func sparkline(samples []api.Sample) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	samples = samples[max(0, len(samples)-topSamples):]
-	most := 0.0
+	peak := 0.0
 	for _, s := range samples {
-		most = max(most, s.Pages)
+		peak = max(peak, s.Pages)
 	}
-	if most == 0 {
+	if peak == 0 {
 		return "0"
 	}
 	var line strings.Builder
 	for _, s := range samples {
-		i := int(s.Pages / most * 7)
+		i := int(s.Pages / peak * 7)
 		line.WriteRune([]rune(bars)[min(max(i, 0), 7)])
 	}
-	return fmt.Sprintf("%s  (most: %.1f)", line.String(), most)
+	return fmt.Sprintf("%s  (most: %.1f)", line.String(), peak)
 }
 
 // printable leaves out of a text what would play with a terminal.

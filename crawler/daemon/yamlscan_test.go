@@ -83,8 +83,8 @@ func TestCostlyProjects(t *testing.T) {
 			case err == nil, n == 100_000 && !strings.Contains(err.Error(), tt.says):
 				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.says)
 			}
-			if most := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > most {
-				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name, len(text), cost>>20, most>>20)
+			if maxBytes := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
+				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name, len(text), cost>>20, maxBytes>>20)
 			}
 			if err != nil && len(err.Error()) > 2000 {
 				t.Errorf("%s: the error has %d bytes", tt.name, len(err.Error()))
@@ -121,8 +121,8 @@ func TestLargeProjects(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s, %d bytes: %.300v", name, len(text), err)
 		}
-		if most := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > most {
-			t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", name, len(text), cost>>20, most>>20)
+		if maxBytes := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
+			t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", name, len(text), cost>>20, maxBytes>>20)
 		}
 	}
 }
@@ -169,8 +169,8 @@ func FuzzYAMLLimits(f *testing.F) {
 			t.Errorf("%d tokens, and %d marks were counted: %q", len(tokens), s.marks, text)
 		}
 		cost := allocated(func() { _, _ = parseDraft("p.yaml", []byte(text)) })
-		if most := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > most {
-			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, most>>20, text)
+		if maxBytes := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
+			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, maxBytes>>20, text)
 		}
 	})
 }

@@ -98,8 +98,8 @@ const (
 // Bounds of the URLs of a page, added up: a long base would make a link of many
 // bytes of each that is written with two.
 const (
-	usualURL  = 512     // bytes of each link that is taken
-	leastRoom = 1 << 20 // bytes that there are in any case
+	usualURL         = 512     // bytes of each link that is taken
+	minTotalURLBytes = 1 << 20 // bytes that there are in any case
 )
 
 // Scan reads one page; see Scanner.Scan.
@@ -143,6 +143,6 @@ func (s *Scanner) page(home decorum.URL) *page {
 	if p.limit <= 0 {
 		p.limit = DefaultMaxLinks
 	}
-	p.most = max(p.limit*usualURL, leastRoom)
+	p.maxURLBytes = max(p.limit*usualURL, minTotalURLBytes)
 	return p
 }

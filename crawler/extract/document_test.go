@@ -125,8 +125,8 @@ func TestLongBase(t *testing.T) {
 	for _, l := range doc.Links {
 		size += len(l.URL.String())
 	}
-	if most := max(wanted*usualURL, leastRoom); !doc.More || size > most || size < most-maxRef {
-		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.More, most)
+	if maxBytes := max(wanted*usualURL, minTotalURLBytes); !doc.More || size > maxBytes || size < maxBytes-maxRef {
+		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.More, maxBytes)
 	}
 	short := (&Scanner{MaxLinks: 2}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {

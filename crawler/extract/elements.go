@@ -41,11 +41,11 @@ var names = [...]string{
 	textarea: "textarea", title: "title", xmp: "xmp",
 }
 
-const longestName = len("plaintext")
+const maxElementName = len("plaintext")
 
 // letters holds, for every length, with which letters names of it begin: one
 // bit each. Most tags of a page are told apart from those that matter by it.
-var letters = func() (table [longestName + 1]uint32) {
+var letters = func() (table [maxElementName + 1]uint32) {
 	for _, name := range names[unknown+1:] {
 		table[len(name)] |= 1 << (name[0] & 31)
 	}
@@ -54,7 +54,7 @@ var letters = func() (table [longestName + 1]uint32) {
 
 // elementOf returns the element of that name, which is not empty.
 func elementOf(name []byte) element {
-	if len(name) > longestName || letters[len(name)]&(1<<(name[0]&31)) == 0 {
+	if len(name) > maxElementName || letters[len(name)]&(1<<(name[0]&31)) == 0 {
 		return unknown
 	}
 	for e, known := range names {

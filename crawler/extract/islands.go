@@ -52,7 +52,7 @@ func (p *page) root(e element) {
 // whether the element is a foreign one, if the tag is a start tag.
 func (p *page) cross(name []byte, end bool) (foreign bool) {
 	top := p.islands[len(p.islands)-1]
-	var buffer [longestIsland]byte
+	var buffer [maxForeignName]byte
 	if len(name) > len(buffer) {
 		return !top.point
 	}
@@ -102,7 +102,7 @@ func (p *page) breakOut() {
 	p.leave(n)
 }
 
-const longestIsland = len("foreignobject")
+const maxForeignName = len("foreignobject")
 
 // Elements in which HTML goes on. annotation-xml would be one more, with some
 // encodings; the HTML in it breaks out of math as a rule, which comes to the same.

@@ -12,14 +12,14 @@ import (
 // A page is one page while it is being read.
 type page struct {
 	tokens
-	scanner *Scanner
-	doc     Document
-	home    decorum.URL // the page's own
-	base    decorum.URL // what links are relative to
-	limit   int         // links
-	most    int         // bytes of their URLs
-	size    int         // bytes of those that there are
-	xhtml   bool
+	scanner     *Scanner
+	doc         Document
+	home        decorum.URL // the page's own
+	base        decorum.URL // what links are relative to
+	limit       int         // links
+	maxURLBytes int         // bytes of their URLs
+	size        int         // bytes of those that there are
+	xhtml       bool
 
 	attrs   attributes // of the current tag
 	islands []island   // of svg and math that are open
@@ -182,7 +182,7 @@ func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
 		return u, true
 	}
 	size := p.size + len(u.String())
-	if len(s.links) == p.limit || size > p.most {
+	if len(s.links) == p.limit || size > p.maxURLBytes {
 		p.doc.More = true
 		return u, true
 	}

@@ -203,8 +203,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// mostWords is how many bytes are told of what a server says.
-const mostWords = 200
+// maxErrorBytes is how many bytes are told of what a server says.
+const maxErrorBytes = 200
 
 // A printableError error is why a visit failed, in words that are fit to be printed: they
 // may be the server's.
@@ -216,7 +216,7 @@ func (t printableError) Error() string {
 	if reply := new(textproto.Error); errors.As(t.err, &reply) {
 		words, by = reply.Error(), "the server says "
 	}
-	words = strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
+	words = strings.ToValidUTF8(words[:min(len(words), maxErrorBytes)], "")
 	return by + strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

@@ -62,7 +62,7 @@ func (s *Store) all() []*storage.Memory {
 }
 
 // Add implements storage.Store.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	fates := make([]storage.Fate, len(entries))
 	for i, e := range entries {
 		if s.awaited(&e) {
@@ -70,7 +70,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 			continue
 		}
 		m, _ := s.of(e.URL.Origin().Host())
-		fate, err := m.Add(ctx, []storage.Entry{e}, most)
+		fate, err := m.Add(ctx, []storage.Entry{e}, maxPerOrigin)
 		if err != nil {
 			return nil, err
 		}
@@ -84,9 +84,9 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // Lease hands out URLs of the host whose turn it is. If there is none, it returns an
 // error that says when there will be.
-func (s *Store) Lease(ctx context.Context, now time.Time, _ time.Duration, most int) ([]storage.Lease, storage.Next, error) {
+func (s *Store) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Next, error) {
 	m, i := s.of(s.turn)
-	leases, next, err := m.Lease(ctx, now, forever, min(most, 1))
+	leases, next, err := m.Lease(ctx, now, forever, min(maxLeases, 1))
 	for j := range leases {
 		leases[j].Token = leases[j].Token<<tokenBits | uint64(i)
 		leases[j].Expires = time.Now().Add(forever) // by the clock of the machine

@@ -185,10 +185,10 @@ func (j *jsonReader) next() (json.Token, error) {
 	return t, nil
 }
 
-// mostBreaks is how many ends of lines are remembered that have been read, and not
+// maxLineEnds is how many ends of lines are remembered that have been read, and not
 // reached. Where there are more, of a file of hardly anything but empty lines, the
 // number of a line is told too high.
-const mostBreaks = 1 << 16
+const maxLineEnds = 1 << 16
 
 // lines is an input that is read ahead of what has been made of it.
 type lines struct {
@@ -203,7 +203,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	n, err := l.in.r.Read(p)
 	for i, c := range p[:n] {
 		if c == '\n' {
-			if len(l.breaks) == mostBreaks {
+			if len(l.breaks) == maxLineEnds {
 				l.in.line++
 				l.breaks = l.breaks[1:]
 			}

@@ -79,8 +79,8 @@ func TestJSONLinesAreBounded(t *testing.T) {
 	if _, err := io.Copy(io.Discard, l); err != nil {
 		t.Fatal(err)
 	}
-	if cap(l.breaks) > 4*mostBreaks {
-		t.Errorf("%d ends of lines are remembered, want about %d at most", cap(l.breaks), mostBreaks)
+	if cap(l.breaks) > 4*maxLineEnds {
+		t.Errorf("%d ends of lines are remembered, want about %d at most", cap(l.breaks), maxLineEnds)
 	}
 	if l.reach(n); l.in.line != n+1 {
 		t.Errorf("line %d at the end, want %d", l.in.line, n+1)

@@ -66,7 +66,7 @@ func (r *repeater) Read(p []byte) (int, error) {
 // TestLargestSitemap pins what the largest sitemap that sitemaps.org allows, of
 // 50,000 URLs in 50 MiB, takes of the heap.
 func TestLargestSitemap(t *testing.T) {
-	const most = 32 << 20
+	const maxHeap = 32 << 20
 	for name, wrap := range map[string]func(*testing.T, io.Reader) io.Reader{
 		"plain": func(_ *testing.T, r io.Reader) io.Reader { return r }, "gzip": packed,
 	} {
@@ -88,8 +88,8 @@ func TestLargestSitemap(t *testing.T) {
 				t.Fatalf("%d entries of %d bytes, %v", n, file.written, err)
 			}
 			t.Logf("%.1f MiB of heap at most, %.1f MiB before", float64(peak)/(1<<20), float64(before)/(1<<20))
-			if peak > most {
-				t.Errorf("%d bytes of heap, more than %d", peak, most)
+			if peak > maxHeap {
+				t.Errorf("%d bytes of heap, more than %d", peak, maxHeap)
 			}
 		})
 	}

@@ -244,7 +244,7 @@ func TestBounded(t *testing.T) {
 // what is held is for crawls that have no time for it.
 func TestFoldsBesideALittleWork(t *testing.T) {
 	const limit = 4000
-	held := func(flushSize, hosts int) (most int) {
+	held := func(flushSize, hosts int) (maxSeen int) {
 		s := openStill(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushSize: flushSize, Held: limit, noSync: true})
 		for i := 0; i < limit; i += 20 {
 			var entries []storage.Entry
@@ -253,18 +253,18 @@ func TestFoldsBesideALittleWork(t *testing.T) {
 			}
 			add(t, s, entries...)
 			s.commit()
-			most = max(most, s.held)
+			maxSeen = max(maxSeen, s.held)
 		}
-		return most
+		return maxSeen
 	}
-	if most := held(0, 20); most > limit/4 {
-		t.Errorf("%d changes are held while little else is to be written, want an eighth of %d", most, limit)
+	if maxSeen := held(0, 20); maxSeen > limit/4 {
+		t.Errorf("%d changes are held while little else is to be written, want an eighth of %d", maxSeen, limit)
 	}
-	if most := held(20, 20); most < limit/2 {
-		t.Errorf("%d changes are held while much is to be written, want more than half of %d", most, limit)
+	if maxSeen := held(20, 20); maxSeen < limit/2 {
+		t.Errorf("%d changes are held while much is to be written, want more than half of %d", maxSeen, limit)
 	}
-	if most := held(0, limit); most < limit/2 {
-		t.Errorf("%d changes are held of which each has a page for itself, want more than half of %d", most, limit)
+	if maxSeen := held(0, limit); maxSeen < limit/2 {
+		t.Errorf("%d changes are held of which each has a page for itself, want more than half of %d", maxSeen, limit)
 	}
 }
 

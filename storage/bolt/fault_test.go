@@ -92,13 +92,13 @@ func TestFoldOfALargeOrigin(t *testing.T) {
 	for i := range urls {
 		add(t, s, entry(t, "https://h.example/%d", i), entry(t, "https://small.example/%d", i%3))
 	}
-	most := 0
+	maxInBatch := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		prints := 0
 		for _, f := range s.writing.folds {
 			prints += f.seen.len()
 		}
-		most = max(most, prints)
+		maxInBatch = max(maxInBatch, prints)
 		return s.db.Update(write)
 	})
 	want := dump(t, s)
@@ -122,8 +122,8 @@ func TestFoldOfALargeOrigin(t *testing.T) {
 			must(t, again.db.Close())
 		}
 	}
-	if most > 2*pages {
-		t.Errorf("%d fingerprints in one transaction, want %d at most", most, 2*pages)
+	if maxInBatch > 2*pages {
+		t.Errorf("%d fingerprints in one transaction, want %d at most", maxInBatch, 2*pages)
 	}
 	must(t, s.db.Close())
 }

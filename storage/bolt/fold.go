@@ -20,9 +20,9 @@ const foldPages = 2000
 // middle, where one origin ends and the next begins.
 const fillPercent = 0.75
 
-// logMost bounds the log, in changes for each that may be held: changes that
+// maxLogFactor bounds the log, in changes for each that may be held: changes that
 // undo each other are held once, and are all in the log.
-const logMost = 4
+const maxLogFactor = 4
 
 // logging is the state of the log in the file.
 type logging struct {
@@ -65,8 +65,8 @@ type hostFold struct {
 
 // presses reports whether so much is held that it should be folded now.
 func (s *Store) presses() bool {
-	most := s.heldMost()
-	return s.held >= most*3/4 || s.logged >= logMost*most*3/4
+	maxChanges := s.maxBufferedChanges()
+	return s.held >= maxChanges*3/4 || s.logged >= maxLogFactor*maxChanges*3/4
 }
 
 // eases reports whether there is time to fold beside so many changes that are to be
@@ -74,7 +74,7 @@ func (s *Store) presses() bool {
 // that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
 func (s *Store) eases(unsaved int) bool {
 	const several = 4
-	worth := s.held >= max(s.heldMost()/8, several*len(s.dirty))
+	worth := s.held >= max(s.maxBufferedChanges()/8, several*len(s.dirty))
 	return unsaved < s.opts.FlushSize/8 && (worth || len(s.pass) > 0)
 }
 

@@ -88,5 +88,5 @@ func (s *Store) idleSince(h *host, number uint32) (since int64, ok bool) {
 	return 0, false
 }
 
-// hostsMost is how many hosts that could be idle stay in memory.
-func (s *Store) hostsMost() int { return s.opts.Share.of(s.opts.Hosts) }
+// maxHostsInMemory is how many hosts that could be idle stay in memory.
+func (s *Store) maxHostsInMemory() int { return s.opts.Share.of(s.opts.Hosts) }

@@ -90,7 +90,7 @@ func TestIdleHostsKeepTheirTurns(t *testing.T) {
 		foldEverything(t, stores[i])
 	}
 	random := rand.New(rand.NewPCG(7, 7))
-	now, fewest, visits := faultNow, hosts, 0
+	now, minInMemory, visits := faultNow, hosts, 0
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
 		// The times are odd, so that no two hosts are due together, in either order.
@@ -126,13 +126,13 @@ func TestIdleHostsKeepTheirTurns(t *testing.T) {
 		if got[0] != got[1] {
 			t.Fatalf("step %d: with idle hosts %s, without %s", step, got[0], got[1])
 		}
-		fewest = min(fewest, len(stores[0].hosts))
+		minInMemory = min(minInMemory, len(stores[0].hosts))
 	}
 	if visits < steps {
 		t.Errorf("%d visits in both stores, want most of %d", visits, 2*steps)
 	}
-	if fewest > 100 {
-		t.Errorf("never less than %d of %d hosts were in memory", fewest, hosts)
+	if minInMemory > 100 {
+		t.Errorf("never less than %d of %d hosts were in memory", minInMemory, hosts)
 	}
 	for _, s := range stores {
 		must(t, s.Close())

@@ -61,7 +61,7 @@ func TestDamagedRecords(t *testing.T) {
 // Memory grows with the hosts in play, not with those that were ever met; what
 // is forgotten is read back.
 func TestForgetsWhatHoldsNothing(t *testing.T) {
-	const n = 3 * guestsMost
+	const n = 3 * maxRecentOrigins
 	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
 	defer s.Close()
 	now := time.Now()
@@ -75,7 +75,7 @@ func TestForgetsWhatHoldsNothing(t *testing.T) {
 	foldAll(s)
 	check := func() {
 		t.Helper()
-		if len(s.origins) > guestsMost+1 || len(s.hosts) > guestsMost+1 || len(s.numbers) != len(s.origins) || len(s.guests) > guestsMost {
+		if len(s.origins) > maxRecentOrigins+1 || len(s.hosts) > maxRecentOrigins+1 || len(s.numbers) != len(s.origins) || len(s.guests) > maxRecentOrigins {
 			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.origins), len(s.hosts), len(s.numbers), len(s.guests))
 		}
 	}

@@ -61,8 +61,8 @@ func (l *lane) setHead(items []item) {
 
 // isHeavy reports whether the items, of that weight, are as much as most of an
 // ordinary length are, of up to 1 KiB each. There must be two: see ready.
-func isHeavy(items []item, weight, most int) bool {
-	return len(items) >= 2 && weight >= 4*most
+func isHeavy(items []item, weight, maxItems int) bool {
+	return len(items) >= 2 && weight >= 4*maxItems
 }
 
 // pop takes the first URL, which is at the head. A lane that is timed must

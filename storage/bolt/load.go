@@ -74,7 +74,7 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 			return err
 		}
 		s.turns.Update(&o.Origin)
-		if len(s.hosts) > s.hostsMost() {
+		if len(s.hosts) > s.maxHostsInMemory() {
 			s.evict(o.host)
 		}
 		return nil

@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// guestsMost is how many origins stay in memory only because they were read; it is at
+// maxRecentOrigins is how many origins stay in memory only because they were read; it is at
 // most Options.Hosts.
-const guestsMost = 4096
+const maxRecentOrigins = 4096
 
 type host struct {
 	schedule.Host[*origin]
@@ -183,7 +183,7 @@ func (s *Store) wind(h *host, clock schedule.Clock) {
 // entertain keeps an origin for a while, though it may hold nothing.
 func (s *Store) entertain(o *origin) {
 	s.guests = append(s.guests, o)
-	for len(s.guests) > min(guestsMost, s.hostsMost()) {
+	for len(s.guests) > min(maxRecentOrigins, s.maxHostsInMemory()) {
 		s.dismiss(s.guests[0])
 		s.guests = s.guests[1:]
 	}
@@ -199,7 +199,7 @@ func (s *Store) dismiss(o *origin) {
 	if o.isEmpty() {
 		s.unlink(o)
 	}
-	if o.host.origins > 0 && len(s.hosts) > s.hostsMost() {
+	if o.host.origins > 0 && len(s.hosts) > s.maxHostsInMemory() {
 		s.evict(o.host)
 	}
 }
@@ -285,12 +285,12 @@ func (o *origin) stored(l *lane) (n int, first int64) {
 // window returns how many URLs of a lane are kept at hand: fewer if there are
 // many origins, which would push each other's out unused.
 func (s *Store) window() int {
-	return max(2, min(s.opts.Window, s.cachedMost()/(len(s.origins)+1)))
+	return max(2, min(s.opts.Window, s.maxCachedWeight()/(len(s.origins)+1)))
 }
 
 // trim forgets the heads of queues that were read first while there are too many.
 func (s *Store) trim() {
-	for most := s.cachedMost(); s.cached > most || len(s.heads) > most; {
+	for maxWeight := s.maxCachedWeight(); s.cached > maxWeight || len(s.heads) > maxWeight; {
 		s.behead(s.heads[0])
 		s.heads = s.heads[1:]
 	}

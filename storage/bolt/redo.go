@@ -10,8 +10,8 @@ import (
 // Sizes of the pieces of the log, in bytes: the first of them is small, for a
 // crawl that hardly does anything.
 const (
-	pieceLeast = 4 << 10
-	pieceMost  = 64 << 10
+	minSegmentBytes = 4 << 10
+	maxSegmentBytes = 64 << 10
 )
 
 // What a change in the log is of. Each begins with the number of the origin, or host.
@@ -40,7 +40,7 @@ type redo struct {
 func (r *redo) begin(op byte, number uint32, maxLen int) {
 	maxLen += 1 + binary.MaxVarintLen32
 	if cap(r.last)-len(r.last) < maxLen {
-		size := min(max(2*cap(r.last), pieceLeast), pieceMost)
+		size := min(max(2*cap(r.last), minSegmentBytes), maxSegmentBytes)
 		if len(r.last) > 0 {
 			r.pieces = append(r.pieces, r.last)
 		}

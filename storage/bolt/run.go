@@ -2,8 +2,8 @@ package bolt
 
 import "slices"
 
-// youngMost is how many elements a run keeps apart.
-const youngMost = 256
+// maxUnmerged is how many elements a run keeps apart.
+const maxUnmerged = 256
 
 // A run is a sorted list to which elements are added in any order, one of each.
 // What does not belong at the end of old goes into young, which is merged into
@@ -38,7 +38,7 @@ func (r *run[T]) put(x T) {
 		r.young[at] = x
 		return
 	}
-	if r.young = slices.Insert(r.young, at, x); len(r.young) >= youngMost {
+	if r.young = slices.Insert(r.young, at, x); len(r.young) >= maxUnmerged {
 		r.merge()
 	}
 }

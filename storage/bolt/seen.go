@@ -17,10 +17,10 @@ import (
 // of an origin has the highest there can be, so that each fingerprint has its
 // value: the one that a seek finds.
 const (
-	printLen   = 8
-	printsMost = 160 // fingerprints of a value; longer ones are cut
-	printsCut  = 120 // into values of about this many
-	lastPrint  = print(math.MaxUint64)
+	printLen        = 8
+	maxFingerprints = 160 // fingerprints of a value; longer ones are cut
+	printsCut       = 120 // into values of about this many
+	lastPrint       = print(math.MaxUint64)
 )
 
 // hasPrint reports whether the bucket prints holds p. key is room for a key. If the
@@ -90,7 +90,7 @@ func addPrints(b bucket, origin uint32, fresh []print) error {
 
 // putPrints puts the fingerprints up to last, in one value or several.
 func putPrints(put func(key, value []byte) error, origin uint32, last print, value []byte) error {
-	for len(value) > printsMost*printLen {
+	for len(value) > maxFingerprints*printLen {
 		cut := value[:printsCut*printLen]
 		if err := put(appendPrintKey(nil, origin, printOfValue(cut, printsCut-1)), cut); err != nil {
 			return err

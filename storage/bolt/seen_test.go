@@ -59,8 +59,8 @@ func TestPrints(t *testing.T) {
 			longest = max(longest, len(value)/printLen)
 			return nil
 		}))
-		if n != len(want) || longest > printsMost {
-			t.Errorf("%d fingerprints, at most %d together, want %d and %d", n, longest, len(want), printsMost)
+		if n != len(want) || longest > maxFingerprints {
+			t.Errorf("%d fingerprints, at most %d together, want %d and %d", n, longest, len(want), maxFingerprints)
 		}
 		return nil
 	}))
@@ -69,19 +69,19 @@ func TestPrints(t *testing.T) {
 // A run is compared with a sorted slice, through random additions.
 func TestRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, most := range []int{10, 100_000} { // many of each, and few
+	for _, keyRange := range []int{10, 100_000} { // many of each, and few
 		var run run[change]
 		want := make(map[int64]byte)
 		for i := range 5000 {
-			at := r.Int64N(int64(most))
+			at := r.Int64N(int64(keyRange))
 			if i%2 == 0 {
-				at = int64(most + i) // at the end
+				at = int64(keyRange + i) // at the end
 			}
 			v := byte(r.IntN(256))
 			run.put(change{slot{7, place{0, at}}, []byte{v}})
 			want[at] = v
 		}
-		from := int64(most / 2)
+		from := int64(keyRange / 2)
 		var sorted []int64
 		for at, v := range want {
 			got, ok := run.get(change{slot: slot{7, place{0, at}}})

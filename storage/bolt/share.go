@@ -7,9 +7,9 @@ import "sync/atomic"
 // than 4,096. The zero value is ready; a Share must not be copied.
 type Share struct{ stores atomic.Int64 }
 
-// leastShare keeps a store from writing every change by itself because a great
+// minShare keeps a store from writing every change by itself because a great
 // many others are open: of changes it is less than a MiB.
-const leastShare = 4096
+const minShare = 4096
 
 // join counts a store in, until it calls leave. A store without a Share has
 // everything for itself.
@@ -22,15 +22,15 @@ func (s *Share) join() (leave func()) {
 }
 
 // of returns a store's part of most.
-func (s *Share) of(most int) int {
+func (s *Share) of(total int) int {
 	if s == nil {
-		return most
+		return total
 	}
-	return max(most/int(max(1, s.stores.Load())), min(most, leastShare))
+	return max(total/int(max(1, s.stores.Load())), min(total, minShare))
 }
 
-// heldMost is how many changes the store may hold: see Options.Held.
-func (s *Store) heldMost() int { return s.opts.Share.of(s.opts.Held) }
+// maxBufferedChanges is how many changes the store may hold: see Options.Held.
+func (s *Store) maxBufferedChanges() int { return s.opts.Share.of(s.opts.Held) }
 
-// cachedMost is how many URLs the store may keep at hand: see Options.Cached.
-func (s *Store) cachedMost() int { return s.opts.Share.of(s.opts.Cached) }
+// maxCachedWeight is how many URLs the store may keep at hand: see Options.Cached.
+func (s *Store) maxCachedWeight() int { return s.opts.Share.of(s.opts.Cached) }

@@ -9,22 +9,22 @@ import (
 
 // Stores that share memory divide what one alone may have, as long as they are open.
 func TestShare(t *testing.T) {
-	const most = 4 * leastShare
+	const total = 4 * minShare
 	share := &Share{}
-	opts := Options{Window: most, Cached: most, Held: most, Share: share, FlushEvery: time.Hour, FlushSize: 1000, noSync: true}
+	opts := Options{Window: total, Cached: total, Held: total, Share: share, FlushEvery: time.Hour, FlushSize: 1000, noSync: true}
 	first := open(t, t.TempDir(), opts)
 	defer first.Close()
-	wantShare(t, first, most)
+	wantShare(t, first, total)
 
 	second := open(t, t.TempDir(), opts)
-	wantShare(t, first, most/2)
-	wantShare(t, second, most/2)
-	fillHeads(t, second, most)
-	if got := second.cached; got > most/2 || got < most/4 {
-		t.Errorf("%d of %d URLs are cached, the share is %d", got, most, most/2)
+	wantShare(t, first, total/2)
+	wantShare(t, second, total/2)
+	fillHeads(t, second, total)
+	if got := second.cached; got > total/2 || got < total/4 {
+		t.Errorf("%d of %d URLs are cached, the share is %d", got, total, total/2)
 	}
 	must(t, second.Close())
-	wantShare(t, first, most)
+	wantShare(t, first, total)
 }
 
 // However many there are, a store can work.
@@ -33,8 +33,8 @@ func TestLeastShare(t *testing.T) {
 	for range 1000 {
 		defer share.join()()
 	}
-	if got := share.of(1 << 17); got != leastShare {
-		t.Errorf("one of 1,000 may have %d, want %d", got, leastShare)
+	if got := share.of(1 << 17); got != minShare {
+		t.Errorf("one of 1,000 may have %d, want %d", got, minShare)
 	}
 	if got := share.of(100); got != 100 {
 		t.Errorf("one of 1,000 may have %d of 100, want all", got)
@@ -43,8 +43,8 @@ func TestLeastShare(t *testing.T) {
 
 func wantShare(t *testing.T, s *Store, want int) {
 	t.Helper()
-	if s.cachedMost() != want || s.heldMost() != want {
-		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.cachedMost(), s.heldMost(), want)
+	if s.maxCachedWeight() != want || s.maxBufferedChanges() != want {
+		t.Errorf("may cache %d URLs and hold %d changes, want %d", s.maxCachedWeight(), s.maxBufferedChanges(), want)
 	}
 }
 

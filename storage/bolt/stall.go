@@ -113,8 +113,8 @@ func (s *Store) rewriteMeta() error {
 	return s.file.Sync()
 }
 
-// reportsMost is how many damaged places are remembered, so that each is reported once.
-const reportsMost = 1000
+// maxReports is how many damaged places are remembered, so that each is reported once.
+const maxReports = 1000
 
 // reportOnce reports damage in a place of the file the first time. It requires the
 // lock.
@@ -122,7 +122,7 @@ func (s *Store) reportOnce(place, format string, args ...any) {
 	if s.reported[place] {
 		return
 	}
-	if s.reported == nil || len(s.reported) >= reportsMost {
+	if s.reported == nil || len(s.reported) >= maxReports {
 		s.reported = make(map[string]bool)
 	}
 	s.reported[place] = true

@@ -118,7 +118,7 @@ func (s *Store) begin(ctx context.Context) error {
 			defer s.mu.Unlock()
 			return s.failed
 		}
-		if most := s.heldMost(); s.held < most && s.logged < logMost*most {
+		if maxChanges := s.maxBufferedChanges(); s.held < maxChanges && s.logged < maxLogFactor*maxChanges {
 			return nil
 		}
 		attempt, stalled := s.attempt, s.failed != nil

@@ -17,7 +17,7 @@ import (
 )
 
 // Add implements storage.Store.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketPrints)).Cursor()
 		for i := range entries {
-			if fates[i], err = s.add(tx, c, &entries[i], most); err != nil {
+			if fates[i], err = s.add(tx, c, &entries[i], maxPerOrigin); err != nil {
 				return err
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 
 // add queues e, unless c finds it among the seen ones or there are most of its
 // origin.
-func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (storage.Fate, error) {
+func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.Fate, error) {
 	if known, err := s.isKnownOnDisk(tx, c, e); known || err != nil {
 		return storage.Known, err
 	}
@@ -57,7 +57,7 @@ func (s *Store) add(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, most int) (
 		if seen || !sure && !e.Request.IsSafe() { // the request may have been sent
 			return storage.Known, nil
 		}
-		if most > 0 && o.seen >= most {
+		if maxPerOrigin > 0 && o.seen >= maxPerOrigin {
 			return storage.Over, nil
 		}
 		s.see(o, p)

@@ -2,9 +2,9 @@ package ledger
 
 import "time"
 
-// leastSet is from which difference on a clock was set: less may lie between the
+// minClockChange is from which difference on a clock was set: less may lie between the
 // readings of two clocks, one after the other.
-const leastSet = 10 * time.Millisecond
+const minClockChange = 10 * time.Millisecond
 
 // A Clock says that the clock of the machine was set while the run went on, or went
 // ahead since the machine slept. Times from this record on are by the clock as it is
@@ -24,7 +24,7 @@ func (l *Ledger) readClock() (now time.Time, set time.Duration) {
 	for range 3 { // between two readings the process may have had to wait
 		now = l.cfg.now()
 		set = now.Round(0).Sub(l.clock.Round(0)) - now.Sub(l.clock)
-		if set.Abs() < leastSet {
+		if set.Abs() < minClockChange {
 			return now, 0
 		}
 	}

@@ -34,12 +34,12 @@ func TestAnswersGoWithTheNext(t *testing.T) {
 	if err := l.Sync(); err != nil || lines() != 5 {
 		t.Errorf("after Sync (%v) there are %d records, want 5", err, lines())
 	}
-	for range 2 * mostHeld / placeSize {
+	for range 2 * maxBufferedBytes / placeSize {
 		if _, err := l.Append(&Record{Answer: &Answer{Status: 200}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(l.held) > mostHeld+placeSize+1<<10 {
+	if len(l.held) > maxBufferedBytes+placeSize+1<<10 {
 		t.Errorf("%d bytes wait", len(l.held))
 	}
 }

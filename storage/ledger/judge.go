@@ -24,8 +24,8 @@ type verdictChecker struct {
 	rules    map[string]*robots.Rules // of files, read as they say
 }
 
-// mostRules is how many files are held in memory as rules.
-const mostRules = 1000
+// maxCachedRules is how many files are held in memory as rules.
+const maxCachedRules = 1000
 
 // maxRobotsFile is how many bytes of a robots.txt are read: a crawl keeps at most
 // robots.Limit.
@@ -134,7 +134,7 @@ func (j *verdictChecker) find(v *Verdict) (rules *robots.Rules, why string) {
 	if why != "" {
 		return nil, why
 	}
-	if len(j.rules) >= mostRules {
+	if len(j.rules) >= maxCachedRules {
 		clear(j.rules)
 	}
 	rules = j.options.Parse(body).For(j.agent)

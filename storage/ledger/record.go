@@ -162,17 +162,17 @@ func (r *Record) kinds() (n int) {
 	return n
 }
 
-// longestText is how much is kept of a text that a server can make as long as it
+// maxTextBytes is how much is kept of a text that a server can make as long as it
 // likes, in bytes.
-const longestText = 1 << 10
+const maxTextBytes = 1 << 10
 
 // Brief returns the beginning of s that is kept, as valid UTF-8.
 func Brief(s string) string {
-	if len(s) <= longestText && utf8.ValidString(s) {
+	if len(s) <= maxTextBytes && utf8.ValidString(s) {
 		return s
 	}
 	s = strings.ToValidUTF8(s, "\ufffd")
-	for end := longestText; end < len(s); end-- {
+	for end := maxTextBytes; end < len(s); end-- {
 		if utf8.RuneStart(s[end]) {
 			return s[:end]
 		}

@@ -25,8 +25,8 @@ type robotsFiles struct {
 	known map[string]bool // those that are on the disk
 }
 
-// mostKnown is how many hashes are held in memory; of others the disk is asked.
-const mostKnown = 100_000
+// maxKnownHashes is how many hashes are held in memory; of others the disk is asked.
+const maxKnownHashes = 100_000
 
 // robotsFile returns the name of the file with a hash, in dir.
 func robotsFile(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
@@ -63,7 +63,7 @@ func (f *robotsFiles) has(hash string) bool {
 func (f *robotsFiles) add(hash string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known == nil || len(f.known) >= mostKnown {
+	if f.known == nil || len(f.known) >= maxKnownHashes {
 		f.known = map[string]bool{}
 	}
 	f.known[hash] = true

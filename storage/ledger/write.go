@@ -2,8 +2,8 @@ package ledger
 
 import "time"
 
-// mostHeld is how many bytes of Answers there must be for the next to be written at once.
-const mostHeld = 16 << 10
+// maxBufferedBytes is how many bytes of Answers there must be for the next to be written at once.
+const maxBufferedBytes = 16 << 10
 
 // write puts a record at the end, and writes it, but for an Answer. It requires the
 // lock.
@@ -16,7 +16,7 @@ func (l *Ledger) write(r *Record) error {
 	if err != nil {
 		return err
 	}
-	if r.Answer != nil && len(l.held) < mostHeld {
+	if r.Answer != nil && len(l.held) < maxBufferedBytes {
 		l.hold(stamp(now), body)
 		return nil
 	}

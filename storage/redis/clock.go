@@ -142,6 +142,6 @@ func (c *clock) offset(us int64) string {
 
 // clampMicros returns what of so many microseconds a time.Duration holds.
 func clampMicros(us int64) int64 {
-	const most = math.MaxInt64 / int64(time.Microsecond)
-	return max(-most, min(us, most))
+	const limit = math.MaxInt64 / int64(time.Microsecond)
+	return max(-limit, min(us, limit))
 }

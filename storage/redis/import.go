@@ -13,9 +13,9 @@ import (
 
 var _ storage.Importer = (*Store)(nil)
 
-// printsMost is how many fingerprints are one item of a call: a few, for a call
+// maxItemFingerprints is how many fingerprints are one item of a call: a few, for a call
 // has many items, and keeps its server busy.
-const printsMost = 16
+const maxItemFingerprints = 16
 
 // Import implements storage.Importer. If it fails, some of it may have been done. A call
 // to a server whose answer was lost is made again, and does nothing twice.
@@ -62,7 +62,7 @@ func (s *Store) appendItems(items []importItem, p *storage.Parcel) []importItem 
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
-	for prints := range slices.Chunk(p.Seen, printsMost) {
+	for prints := range slices.Chunk(p.Seen, maxItemFingerprints) {
 		rest := make([]string, len(prints))
 		for i, f := range prints {
 			rest[i] = printOf(f)

@@ -166,7 +166,7 @@ func (s *Store) settle(ctx context.Context, now time.Time) error {
 func (s *Store) leaseFrom(ctx context.Context, shares []share, ttl time.Duration) (leases []storage.Lease, err error) {
 	calls := make([]call, len(shares))
 	for i, h := range shares {
-		calls[i] = call{h.partition, s.leaseArgs(ttl, h.bound, min(h.most, portionItems))}
+		calls[i] = call{h.partition, s.leaseArgs(ttl, h.bound, min(h.maxLeases, portionItems))}
 	}
 	began, sent := s.calls.Load(), time.Now()
 	var all []taken

@@ -16,7 +16,7 @@ import (
 // Between attempts there is a pause, which grows.
 const (
 	shortestPause = 20 * time.Millisecond
-	longestPause  = 2 * time.Second
+	maxRetryDelay = 2 * time.Second
 )
 
 // passing are the errors of a server that it may not have a moment later: slots
@@ -55,7 +55,7 @@ func awaited(err error) error {
 // returns whether there were several: then one of those that failed may have been
 // carried out, and its answer lost.
 func (s *Store) persist(ctx context.Context, p *partition, attempt func() error) (again bool, err error) {
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+	for pause := shortestPause; ; pause = min(2*pause, maxRetryDelay) {
 		err := attempt()
 		if err == nil {
 			return again, nil

@@ -10,9 +10,9 @@ import (
 // A share is how many leases a partition is to give at most, of hosts due by bound.
 type share struct {
 	*partition
-	most    int
-	bound   int64
-	version int64 // of what is known of it
+	maxLeases int
+	bound     int64
+	version   int64 // of what is known of it
 }
 
 // shares says who is to give the leases of hosts that are due longest, at most max.
@@ -40,7 +40,7 @@ func (s *Store) shares(now int64, max int) []share {
 		all = append(all, share{partition: p, version: sum.version})
 	}
 	if len(all) == 1 {
-		all[0].most, all[0].bound = max, now
+		all[0].maxLeases, all[0].bound = max, now
 		return all
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
@@ -48,10 +48,10 @@ func (s *Store) shares(now int64, max int) []share {
 		if i == max || t.at > horizon {
 			break
 		}
-		all[t.of].most++
+		all[t.of].maxLeases++
 		all[t.of].bound = t.at
 	}
-	return slices.DeleteFunc(all, func(h share) bool { return h.most == 0 })
+	return slices.DeleteFunc(all, func(h share) bool { return h.maxLeases == 0 })
 }
 
 // yield leaves a partition to others for a moment, if one was faster: processes that wait

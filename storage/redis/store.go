@@ -158,7 +158,7 @@ func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]storage.Fate, error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, most int) ([]s
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOf(e))), rankOf(e), print, encodeEntry(e)}
 	})
 	fates := make([]storage.Fate, len(entries))
-	err = s.send(ctx, batches, true, addScript, []string{strconv.Itoa(most)}, func(i int, said byte, _ bool) error {
+	err = s.send(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, said byte, _ bool) error {
 		switch said {
 		case 'a':
 			fates[i] = storage.Added

@@ -67,9 +67,9 @@ func (m *model) host(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
-func (m *model) add(entries []storage.Entry, most int) (fates []storage.Fate) {
+func (m *model) add(entries []storage.Entry, maxPerOrigin int) (fates []storage.Fate) {
 	for _, e := range entries {
-		fates = append(fates, m.fate(&e, most))
+		fates = append(fates, m.fate(&e, maxPerOrigin))
 		if fates[len(fates)-1] != storage.Added {
 			continue
 		}
@@ -81,7 +81,7 @@ func (m *model) add(entries []storage.Entry, most int) (fates []storage.Fate) {
 	return fates
 }
 
-func (m *model) fate(e *storage.Entry, most int) storage.Fate {
+func (m *model) fate(e *storage.Entry, maxPerOrigin int) storage.Fate {
 	switch {
 	case !e.For.IsZero():
 		return storage.Added
@@ -94,7 +94,7 @@ func (m *model) fate(e *storage.Entry, most int) storage.Fate {
 			there++
 		}
 	}
-	if most > 0 && there >= most {
+	if maxPerOrigin > 0 && there >= maxPerOrigin {
 		return storage.Over
 	}
 	return storage.Added

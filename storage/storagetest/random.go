@@ -108,17 +108,17 @@ func (w *walk) doAdd() error {
 		}
 		entries = append(entries, e)
 	}
-	most := w.rand.IntN(100)
-	fates, err := w.store.Add(w.Context(), entries, most)
-	if want := w.model.add(entries, most); err == nil && !slices.Equal(fates, want) {
-		return fmt.Errorf("add at most %d: %d, want %d", most, fates, want)
+	maxPerOrigin := w.rand.IntN(100)
+	fates, err := w.store.Add(w.Context(), entries, maxPerOrigin)
+	if want := w.model.add(entries, maxPerOrigin); err == nil && !slices.Equal(fates, want) {
+		return fmt.Errorf("add at most %d: %d, want %d", maxPerOrigin, fates, want)
 	}
 	return err
 }
 
 func (w *walk) doLease() error {
-	ttl, most := time.Duration(1+w.rand.IntN(20))*time.Second, w.rand.IntN(4)
-	leases, next, err := w.store.Lease(w.Context(), w.now, ttl, most)
+	ttl, maxLeases := time.Duration(1+w.rand.IntN(20))*time.Second, w.rand.IntN(4)
+	leases, next, err := w.store.Lease(w.Context(), w.now, ttl, maxLeases)
 	if err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (w *walk) doLease() error {
 		}
 		w.leases = append(w.leases, l)
 	}
-	if due := w.model.counts().Due; len(leases) < most && due > 0 {
-		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), most, due)
+	if due := w.model.counts().Due; len(leases) < maxLeases && due > 0 {
+		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
 	if want := w.model.next(); len(leases) == 0 && (next.Left != want.Left || !w.sameTime(next.At, want.At)) {
 		return fmt.Errorf("next %+v, want %+v", next, want)

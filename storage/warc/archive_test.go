@@ -320,8 +320,8 @@ func TestRevisits(t *testing.T) {
 // Files are closed before they grow too large, and none is lost of what many
 // wrote at a time. A visit is never divided.
 func TestRotation(t *testing.T) {
-	const visits, workers, most = 40, 4, 8 << 10
-	a := open(t, Config{Prefix: "many", MaxSize: most})
+	const visits, workers, maxSize = 40, 4, 8 << 10
+	a := open(t, Config{Prefix: "many", MaxSize: maxSize})
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
@@ -358,8 +358,8 @@ func TestRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(b) > most {
-			t.Errorf("%s has %d bytes, more than %d", name, len(b), most)
+		if len(b) > maxSize {
+			t.Errorf("%s has %d bytes, more than %d", name, len(b), maxSize)
 		}
 		records := read(t, bytes.NewReader(b))
 		if records[0].Type() != Info || records[0].Header.Get("WARC-Filename") != name {

@@ -136,13 +136,13 @@ func TestRecovery(t *testing.T) {
 	}
 	for _, cut := range cuts(ends, len(whole)) {
 		for _, rest := range []string{"", strings.Repeat("\x00", 100)} { // as file systems leave it
-			least := 0
+			minRecords := 0
 			for _, end := range ends {
 				if int64(cut) >= end {
-					least += 2
+					minRecords += 2
 				}
 			}
-			testRecovery(t, name, append(whole[:cut:cut], rest...), least)
+			testRecovery(t, name, append(whole[:cut:cut], rest...), minRecords)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func cuts(ends []int64, size int) []int {
 	return at
 }
 
-func testRecovery(t *testing.T, name string, left []byte, least int) {
+func testRecovery(t *testing.T, name string, left []byte, minRecords int) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name+".open"), left, 0o644); err != nil {
@@ -173,8 +173,8 @@ func testRecovery(t *testing.T, name string, left []byte, least int) {
 	}
 	names := files(t, dir)
 	if len(names) == 0 {
-		if least > 0 || cut != int64(len(left)) {
-			t.Errorf("of %d bytes with %d records none was kept", len(left), least)
+		if minRecords > 0 || cut != int64(len(left)) {
+			t.Errorf("of %d bytes with %d records none was kept", len(left), minRecords)
 		}
 		return
 	}
@@ -182,8 +182,8 @@ func testRecovery(t *testing.T, name string, left []byte, least int) {
 	if err != nil || names[0] != name || len(names) > 1 {
 		t.Fatalf("%q, %v; want %s alone", names, err, name)
 	}
-	if records := len(read(t, bytes.NewReader(recovered))) - 1; records < least {
-		t.Errorf("of %d bytes %d records are left, want %d", len(left), records, least)
+	if records := len(read(t, bytes.NewReader(recovered))) - 1; records < minRecords {
+		t.Errorf("of %d bytes %d records are left, want %d", len(left), records, minRecords)
 	}
 	if int64(len(left)-len(recovered)) != cut || !bytes.HasPrefix(left, recovered) {
 		t.Errorf("%d of %d bytes are left, %d were cut", len(recovered), len(left), cut)

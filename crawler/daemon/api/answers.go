@@ -318,14 +318,14 @@ func (q *query) oneOf(name string, known []string) string {
 	return v
 }
 
-func (q *query) number(name string, usual, most int) int {
+func (q *query) number(name string, usual, maxValue int) int {
 	v := q.values.Get(name)
 	if v == "" {
 		return usual
 	}
 	n, err := strconv.Atoi(v)
-	if err != nil || n < 0 || n > most {
-		q.fail(name, "is a number from 0 to %d, not %q", most, v)
+	if err != nil || n < 0 || n > maxValue {
+		q.fail(name, "is a number from 0 to %d, not %q", maxValue, v)
 	}
 	return n
 }

@@ -19,8 +19,8 @@ import (
 // reasonHeader says why a call is made, for the audit.
 const reasonHeader = "Decorum-Reason"
 
-// mostText is how much of a text that a caller chose is kept in the audit.
-const mostText = 1000
+// maxAuditTextBytes is how much of a text that a caller chose is kept in the audit.
+const maxAuditTextBytes = 1000
 
 // A note is what the audit will say of a call.
 type note struct {
@@ -44,8 +44,8 @@ func noted(r *http.Request) *http.Request {
 
 // cut makes a text that a caller chose fit for the audit.
 func cut(text string) string {
-	if len(text) > mostText {
-		text = text[:mostText]
+	if len(text) > maxAuditTextBytes {
+		text = text[:maxAuditTextBytes]
 	}
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }

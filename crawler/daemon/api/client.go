@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// longestAnswer is how much of an answer a Client reads, in bytes.
-const longestAnswer = 256 << 20
+// maxResponseBytes is how much of an answer a Client reads, in bytes.
+const maxResponseBytes = 256 << 20
 
 // A Client speaks to a daemon's API. Its methods are some of Daemon's, and may be
 // called at the same time. What the daemon refuses is a *Problem.
@@ -121,7 +121,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 	if err != nil {
 		return err
 	}
-	answer, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxResponseBytes))
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return err
 	}

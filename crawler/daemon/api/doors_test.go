@@ -361,10 +361,10 @@ func TestStrangersDoNotFillTheAudit(t *testing.T) {
 
 func TestThrottleIsBounded(t *testing.T) {
 	var th throttle
-	for i := range 3 * mostAddresses {
+	for i := range 3 * maxThrottledNetworks {
 		th.allow(fmt.Sprintf("[2001:db8:%x:%x::1]:443", i>>8, i&255))
 	}
-	if n := len(th.young) + len(th.old); n > 2*mostAddresses {
+	if n := len(th.young) + len(th.old); n > 2*maxThrottledNetworks {
 		t.Errorf("%d addresses are kept", n)
 	}
 }
@@ -424,7 +424,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	for i := range 1000 { // as the throttle does not hold who has a token
 		s.begin(reader, now.Add(time.Duration(i+1)*time.Second))
 	}
-	if len(s.open) != mostSessions+1 || s.find(first) != (Caller{}) || s.find(other) != operator {
+	if len(s.open) != maxSessionsPerToken+1 || s.find(first) != (Caller{}) || s.find(other) != operator {
 		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.open), s.find(first), s.find(other))
 	}
 }

@@ -27,8 +27,8 @@ func (m *Milliseconds) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return err
 	}
-	if most := math.MaxInt64 / int64(time.Millisecond); whole > most || whole < -most {
-		return fmt.Errorf("%d milliseconds are out of range: expected at most %d", whole, most)
+	if maxMillis := math.MaxInt64 / int64(time.Millisecond); whole > maxMillis || whole < -maxMillis {
+		return fmt.Errorf("%d milliseconds are out of range: expected at most %d", whole, maxMillis)
 	}
 	*m = Milliseconds(time.Duration(whole) * time.Millisecond)
 	return nil
@@ -74,20 +74,20 @@ type Tally struct {
 
 // A Host is what is known of one host of a project.
 type Host struct {
-	Host       string       `json:"host"`
-	State      string       `json:"state"`               // due, waiting, held, set aside, resting or done
-	DueAt      time.Time    `json:"due_at,omitzero"`     // when its next URL can be visited; none if there is nothing to wait for
-	HeldUntil  time.Time    `json:"held_until,omitzero"` // when the hold ends, if it is held or set aside
-	Why        string       `json:"why,omitempty"`       // why it is held or set aside
-	Declared   Milliseconds `json:"declared_delay_ms"`   // the Crawl-delay of its robots.txt that was last in force; 0: none
-	Configured Milliseconds `json:"configured_delay_ms"` // the crawl's own delay that was last in force
-	Owed       Milliseconds `json:"owed_ms"`             // the rest after its last request
-	Least      Milliseconds `json:"least_gap_ms"`        // the shortest rest it had, from the end of an answer to the next request
-	Median     Milliseconds `json:"median_gap_ms"`       // half of its rests were no longer, to within 10 %
-	Gaps       int64        `json:"gaps"`                // that Least and Median are of
-	Shortfall  Milliseconds `json:"shortfall_ms"`        // the most by which a rest was shorter than what was owed: it must be 0
-	Strikes    int          `json:"strikes"`             // failures in a row, as back-off counts them
-	Slots      int          `json:"slots"`               // visits at a time
+	Host             string       `json:"host"`
+	State            string       `json:"state"`               // due, waiting, held, set aside, resting or done
+	DueAt            time.Time    `json:"due_at,omitzero"`     // when its next URL can be visited; none if there is nothing to wait for
+	HeldUntil        time.Time    `json:"held_until,omitzero"` // when the hold ends, if it is held or set aside
+	Why              string       `json:"why,omitempty"`       // why it is held or set aside
+	Declared         Milliseconds `json:"declared_delay_ms"`   // the Crawl-delay of its robots.txt that was last in force; 0: none
+	Configured       Milliseconds `json:"configured_delay_ms"` // the crawl's own delay that was last in force
+	Owed             Milliseconds `json:"owed_ms"`             // the rest after its last request
+	MinObservedDelay Milliseconds `json:"least_gap_ms"`        // the shortest rest it had, from the end of an answer to the next request
+	Median           Milliseconds `json:"median_gap_ms"`       // half of its rests were no longer, to within 10 %
+	Gaps             int64        `json:"gaps"`                // that MinObservedDelay and Median are of
+	Shortfall        Milliseconds `json:"shortfall_ms"`        // the most by which a rest was shorter than what was owed: it must be 0
+	Strikes          int          `json:"strikes"`             // failures in a row, as back-off counts them
+	Slots            int          `json:"slots"`               // visits at a time
 	Tally
 	LastStatus    int            `json:"last_status"`             // of the last request; 0: no answer came
 	LastVisit     time.Time      `json:"last_visit,omitzero"`     // the end of the last request

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// mostLine is how long a line may be that names a URL, in bytes. A longer one
+// maxLineBytes is how long a line may be that names a URL, in bytes. A longer one
 // counts as no URL.
-const mostLine = 64 << 10
+const maxLineBytes = 64 << 10
 
 var errStopping = errors.New("the daemon stops: offer again what was not taken")
 
@@ -77,7 +77,7 @@ func (p *patient) Read(b []byte) (int, error) {
 // linesOf yields what lines name, and leaves out empty ones.
 func linesOf(body io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		in := bufio.NewReaderSize(body, mostLine)
+		in := bufio.NewReaderSize(body, maxLineBytes)
 		for number := 1; ; number++ {
 			line, err := in.ReadSlice('\n')
 			text := named(string(line))
@@ -111,13 +111,13 @@ func named(line string) string {
 // tooLong is what stands for a line that is too long. It is no URL, and will be
 // told as such.
 func tooLong(what string, number int) string {
-	return fmt.Sprintf("(%s %d is longer than %d bytes)", what, number, mostLine)
+	return fmt.Sprintf("(%s %d is longer than %d bytes)", what, number, maxLineBytes)
 }
 
 // elementsOf yields what the elements of a JSON array name.
 func elementsOf(body io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		rest := &io.LimitedReader{R: body, N: mostLine}
+		rest := &io.LimitedReader{R: body, N: maxLineBytes}
 		d := json.NewDecoder(rest)
 		fail := func(err error) { yield("", badArray(rest, err)) }
 		if first, err := d.Token(); err != nil || first != json.Delim('[') {
@@ -125,7 +125,7 @@ func elementsOf(body io.Reader) iter.Seq2[string, error] {
 			return
 		}
 		for d.More() {
-			rest.N = mostLine // for what is not in memory yet
+			rest.N = maxLineBytes // for what is not in memory yet
 			var element json.RawMessage
 			if err := d.Decode(&element); err != nil {
 				fail(err)
@@ -147,7 +147,7 @@ func badArray(rest *io.LimitedReader, err error) error {
 	case err == nil:
 		return problem(http.StatusBadRequest, "the body is JSON, but no array; for one URL a line say Content-Type: application/x-ndjson")
 	case rest.N <= 0:
-		return problem(http.StatusRequestEntityTooLarge, "an element of the array is longer than %d bytes", mostLine)
+		return problem(http.StatusRequestEntityTooLarge, "an element of the array is longer than %d bytes", maxLineBytes)
 	case errors.Is(err, errStopping):
 		return err
 	}

@@ -63,11 +63,11 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 				}
 			}
 		}
-		most := min(tt.lines, maxDiffLines)
-		if !slices.Equal(before, strings.Split(old, "\n")[:most]) || !slices.Equal(after, strings.Split(new, "\n")[:most]) {
+		compared := min(tt.lines, maxDiffLines)
+		if !slices.Equal(before, strings.Split(old, "\n")[:compared]) || !slices.Equal(after, strings.Split(new, "\n")[:compared]) {
 			t.Errorf("%d lines: the files cannot be read off their difference", tt.lines)
 		}
-		if want := 2 * (tt.lines - most); d.Left != want {
+		if want := 2 * (tt.lines - compared); d.Left != want {
 			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.Left, want)
 		}
 	}

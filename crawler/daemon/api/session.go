@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	sessionCookie = "decorum_session"
-	sessionFor    = 12 * time.Hour // how long a browser stays logged in
-	mostSessions  = 100            // of one token at a time; a new one replaces the token's session that ends first
+	sessionCookie       = "decorum_session"
+	sessionFor          = 12 * time.Hour // how long a browser stays logged in
+	maxSessionsPerToken = 100            // of one token at a time; a new one replaces the token's session that ends first
 )
 
 // sessions are the browsers that are logged in, by the hash of their id. They are
@@ -43,7 +43,7 @@ func (s *sessions) begin(c Caller, now time.Time) string {
 	return id
 }
 
-// evictOldestIfAtLimit drops the caller's session that ends first if the caller has mostSessions.
+// evictOldestIfAtLimit drops the caller's session that ends first if the caller has maxSessionsPerToken.
 // It keeps the sessions of other callers, so that a reader cannot end an operator's
 // session. It requires the lock.
 func (s *sessions) evictOldestIfAtLimit(c Caller) {
@@ -58,7 +58,7 @@ func (s *sessions) evictOldestIfAtLimit(c Caller) {
 		}
 		count++
 	}
-	if count >= mostSessions {
+	if count >= maxSessionsPerToken {
 		delete(s.open, first)
 	}
 }

@@ -20,7 +20,7 @@ import (
 func TestIntake(t *testing.T) {
 	const a, b = "https://example.com/a", "https://example.com/b"
 	object := `{"url": "https://example.com/b", "depth": 2}`
-	long := "https://example.com/" + strings.Repeat("x", mostLine)
+	long := "https://example.com/" + strings.Repeat("x", maxLineBytes)
 	for _, tt := range []struct {
 		name, of, body string
 		want           []string

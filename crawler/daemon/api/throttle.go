@@ -12,9 +12,9 @@ import (
 // How often an address may present a token that is none, or be in the audit without
 // a good one, and how many addresses are remembered.
 const (
-	guessesPerSecond = 0.5
-	guessesAtOnce    = 20
-	mostAddresses    = 10_000
+	guessesPerSecond     = 0.5
+	guessesAtOnce        = 20
+	maxThrottledNetworks = 10_000
 )
 
 // A throttle slows who has no good token. It keeps two generations of
@@ -34,7 +34,7 @@ func (t *throttle) allow(remote string) bool {
 		if l = t.old[network]; l == nil {
 			l = rate.NewLimiter(guessesPerSecond, guessesAtOnce)
 		}
-		if t.young == nil || len(t.young) >= mostAddresses {
+		if t.young == nil || len(t.young) >= maxThrottledNetworks {
 			t.young, t.old = map[string]*rate.Limiter{}, t.young
 		}
 		t.young[network] = l

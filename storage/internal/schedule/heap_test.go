@@ -46,9 +46,9 @@ func TestHeap(t *testing.T) {
 		if len(all) == 0 {
 			continue
 		}
-		least := slices.MinFunc(all, func(a, b *number) int { return a.value - b.value })
-		if h[0].value != least.value {
-			t.Fatalf("first is %d, want %d", h[0].value, least.value)
+		smallest := slices.MinFunc(all, func(a, b *number) int { return a.value - b.value })
+		if h[0].value != smallest.value {
+			t.Fatalf("first is %d, want %d", h[0].value, smallest.value)
 		}
 	}
 }
