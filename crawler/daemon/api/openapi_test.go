@@ -195,7 +195,7 @@ func TestComponentNames(t *testing.T) {
 
 var update = flag.Bool("update", false, "write others.json anew")
 
-// TestWordsOfOthers: others.json says what the sources of other packages say of their
+// TestWordsOfOthers: external_comments.json says what the sources of other packages say of their
 // types in the document. With -update it is written anew.
 func TestWordsOfOthers(t *testing.T) {
 	want := map[string]string{}
@@ -221,7 +221,7 @@ func TestWordsOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("others.json", append(text, '\n'), 0o644); err != nil {
+		if err := os.WriteFile("external_comments.json", append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -174,13 +174,13 @@ func orNull(p schema, t reflect.Type) schema {
 // sources hold the comments of the types, which are the words of the document
 // too.
 //
-//go:embed daemon.go explain.go hosts.go problem.go robotsdiff.go answers.go routes.go audit.go
+//go:embed daemon.go explanation_types.go host_report_types.go problem.go robotsdiff.go handlers.go routes.go audit.go
 var sources embed.FS
 
 // others holds the comments of types of other packages, as commentsOf returns them:
 // a package can embed no files but its own. TestWordsOfOthers writes it.
 //
-//go:embed others.json
+//go:embed external_comments.json
 var others []byte
 
 // comments returns what the sources say of types and fields.

@@ -285,7 +285,7 @@ func TestErrors(t *testing.T) {
 	}
 	s.cfg.Page = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
 	wantProblem(t, call{method: "GET", path: "/"}.by(readToken).to(s), http.StatusInternalServerError)
-	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "doors_test.go") {
+	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "routes_test.go") {
 		t.Errorf("the log does not say where it panicked: %q", &log)
 	}
 }
