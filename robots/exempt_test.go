@@ -37,7 +37,7 @@ func TestNotForIndexing(t *testing.T) {
 				if v.Allowed != test.allowed || v.NotForIndexing != test.marked {
 					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
 				}
-				if e.Verdict != v || (e.Indexer != nil) != test.marked || e.Indexer != nil && e.Indexer.Rule != "disallow: /a" {
+				if e.Verdict != v || (e.IndexingVerdict != nil) != test.marked || e.IndexingVerdict != nil && e.IndexingVerdict.Rule != "disallow: /a" {
 					t.Errorf("explanation %+v of the verdict %+v", e, v)
 				}
 			})

@@ -13,14 +13,14 @@ type Explanation struct {
 	Verdict
 	// SHA256 is the hash of the file in hex. Rules do not know their file, so
 	// it is empty unless Gate.Explain or the caller fills it in.
-	SHA256     string   `json:"file_sha256,omitempty"`
-	Path       string   `json:"path"`                  // what rules are compared with: path and query
-	GroupLines []int    `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches    []Match  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt     bool     `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	Signals    Signals  `json:"signals,omitempty"`     // what the file asks of the use of the content
-	Pace       []string `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.PaceLines
-	Indexer    *Verdict `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is NotForIndexing
+	SHA256          string   `json:"file_sha256,omitempty"`
+	Path            string   `json:"path"`                  // what rules are compared with: path and query
+	GroupLines      []int    `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches         []Match  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt          bool     `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	Signals         Signals  `json:"signals,omitempty"`     // what the file asks of the use of the content
+	Pace            []string `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.PaceLines
+	IndexingVerdict *Verdict `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is NotForIndexing
 }
 
 // A Match is a rule that matches a path, and where.
@@ -54,7 +54,7 @@ const (
 func (r *Rules) Explain(u decorum.URL) Explanation {
 	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupLines: r.named, Signals: r.Usage(u), Pace: r.asksOfPace()}
 	if e.NotForIndexing {
-		e.Indexer = new(r.indexer.Check(u))
+		e.IndexingVerdict = new(r.indexer.Check(u))
 	}
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e

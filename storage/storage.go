@@ -103,7 +103,7 @@ type Store interface {
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error
 
 	// Recall makes pages that wait for their revisit due at once which were
-	// visited last before they were modified, notes that time in Page.Listed,
+	// visited last before they were modified, notes that time in Page.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
 	Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error)
 

@@ -89,7 +89,7 @@ func (o *operator) brake(ctx context.Context) error {
 		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.plan.Web.Hosts))
 	}
 	for _, host := range h.hosts {
-		if _, err := o.daemon.Brake(ctx, host, api.BrakeOrder{Stop: true, Reason: "soak"}); err != nil {
+		if _, err := o.daemon.SetBrake(ctx, host, api.BrakeRequest{Stop: true, Reason: "soak"}); err != nil {
 			return err
 		}
 	}
@@ -115,14 +115,14 @@ func (o *operator) pause(ctx context.Context) error {
 	for i := jobs[0].First; i < jobs[1].First; i++ {
 		h.hosts = append(h.hosts, hostName(i))
 	}
-	if err := o.daemon.become(ctx, jobs[0].Name, api.Pause, api.Paused); err != nil {
+	if err := o.daemon.become(ctx, jobs[0].Name, api.ActionPause, api.StatePaused); err != nil {
 		return err
 	}
 	h.from = time.Now()
 	rest(ctx, o.plan.Time/180)
 	h.to = time.Now()
 	o.hushes = append(o.hushes, h)
-	return o.daemon.become(ctx, jobs[0].Name, api.Resume, api.Running)
+	return o.daemon.become(ctx, jobs[0].Name, api.ActionResume, api.StateRunning)
 }
 
 // edit writes nonsense into a project file, waits until the daemon says so, and then
@@ -134,7 +134,7 @@ func (o *operator) edit(ctx context.Context) error {
 	}
 	err := o.daemon.await(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
 		p := all[j.Name]
-		return p.State == api.Running && strings.Contains(p.FileError, "unknown field")
+		return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
 	})
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (o *operator) edit(ctx context.Context) error {
 	}
 	return o.daemon.await(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
 		p := all[j.Name]
-		return p.State == api.Running && p.FileError == "" && p.Workers == n
+		return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
 	})
 }
 

@@ -136,8 +136,8 @@ func (d *process) await(ctx context.Context, what string, so func(map[string]api
 }
 
 // become asks a project for another state, and waits until it has come to it.
-func (d *process) become(ctx context.Context, project string, a api.Action, s api.State) error {
-	if err := d.Do(ctx, project, a); err != nil {
+func (d *process) become(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
+	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
 	}
 	return d.await(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })

@@ -35,7 +35,7 @@ func (s *soak) crawl(ctx context.Context) error {
 		if err := s.daemon.PutProject(ctx, j.Name, j.file(s.plan, s.address, workers)); err != nil {
 			return fmt.Errorf("%s: %w", j.Name, err)
 		}
-		if err := s.daemon.become(ctx, j.Name, api.Start, api.Running); err != nil {
+		if err := s.daemon.become(ctx, j.Name, api.ActionStart, api.StateRunning); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (s *soak) crawl(ctx context.Context) error {
 		}
 	}
 	for _, j := range s.plan.jobs() {
-		if err := s.daemon.become(ctx, j.Name, api.Stop, api.Stopped); err != nil {
+		if err := s.daemon.become(ctx, j.Name, api.ActionStop, api.StateStopped); err != nil {
 			return err
 		}
 	}

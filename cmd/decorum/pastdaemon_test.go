@@ -115,14 +115,14 @@ func startDaemon(t *testing.T, p past, s *pastServer) (*api.Client, *exec.Cmd, *
 // checkDaemonState checks what was wanted of the daemon before it was killed.
 func checkDaemonState(t *testing.T, client *api.Client) {
 	t.Helper()
-	want := map[string]api.State{"going": api.Running, "paused": api.Paused, "stopped": api.Stopped}
+	want := map[string]api.ProjectState{"going": api.StateRunning, "paused": api.StatePaused, "stopped": api.StateStopped}
 	projects, err := client.Projects(t.Context())
 	if err != nil || len(projects) != len(want) {
 		t.Fatalf("projects %+v, %v", projects, err)
 	}
 	for _, p := range projects {
 		if p.State != want[p.Name] {
-			t.Errorf("%s is %s, want %s: %s", p.Name, p.State, want[p.Name], p.Why)
+			t.Errorf("%s is %s, want %s: %s", p.Name, p.State, want[p.Name], p.StateReason)
 		}
 	}
 	brakes, err := client.Brakes(t.Context())

@@ -116,8 +116,8 @@ func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
 		_, err := fmt.Fprintf(a.stdout, "%s has no brake any more\n", host)
 		return err
 	}
-	on, err := client.Brake(ctx, host, api.BrakeOrder{
-		Domain: b.domain, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, For: api.Milliseconds(b.lasts),
+	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
+		WithSubdomains: b.domain, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, Duration: api.Milliseconds(b.lasts),
 	})
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *sheet) brakes(brakes []api.Brake) {
 }
 
 func brakedText(b api.Brake) string {
-	if b.Domain {
+	if b.WithSubdomains {
 		return "*." + b.Host
 	}
 	return b.Host

@@ -28,10 +28,10 @@ func (s *supervisor) Brakes(context.Context) ([]api.Brake, error) {
 func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	host, ok := brakeHost(b.Host)
 	if !ok {
-		return api.Invalid("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
+		return api.InvalidInput("%q is not the name of a host: expected no scheme, port, path or wildcard, as in www.example.com", b.Host)
 	}
 	if b.Reason == "" {
-		return api.Invalid("a brake needs a reason: who wants it, say, and why")
+		return api.InvalidInput("a brake needs a reason: who wants it, say, and why")
 	}
 	b.Host = host
 	if b.Since.IsZero() {
@@ -39,12 +39,12 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	}
 	brake := politeBrake(b)
 	if brake.Expired(time.Now()) {
-		return api.Invalid("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
+		return api.InvalidInput("the brake would have expired at %s", b.Expires.UTC().Format(time.RFC3339))
 	}
 	s.braking.Lock()
 	defer s.braking.Unlock()
 	if err := s.brakes.Set(brake); err != nil {
-		return api.Invalid("%w", err)
+		return api.InvalidInput("%w", err)
 	}
 	s.tellBrake(b, brakeText(b))
 	if err := s.keepBrakes(); err != nil {
@@ -153,8 +153,8 @@ func (s *supervisor) writeBrakes(brakes []politeness.Brake) error {
 }
 
 func (s *supervisor) tellBrake(b api.Brake, what string) {
-	s.app.log.Warn("brake", "host", b.Host, "domain", b.Domain, "what", what, "by", b.By, "reason", b.Reason)
-	s.hub.tell(api.Event{Type: "brake", Host: b.Host, Text: what})
+	s.app.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", what, "by", b.By, "reason", b.Reason)
+	s.hub.tell(api.Event{Type: "brake", Host: b.Host, Message: what})
 }
 
 // brakeText says what a brake does.
@@ -163,7 +163,7 @@ func brakeText(b api.Brake) string {
 	if !b.Stop {
 		text = fmt.Sprintf("slowed to one visit in %v", time.Duration(b.Delay))
 	}
-	if b.Domain {
+	if b.WithSubdomains {
 		text += ", with its subdomains"
 	}
 	return text + ": " + b.Reason
@@ -173,14 +173,14 @@ func brakeText(b api.Brake) string {
 // the API.
 func politeBrake(b api.Brake) politeness.Brake {
 	return politeness.Brake{
-		Host: b.Host, Domain: b.Domain, Stop: b.Stop, Delay: time.Duration(b.Delay),
+		Host: b.Host, Domain: b.WithSubdomains, Stop: b.Stop, Delay: time.Duration(b.Delay),
 		Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Expires,
 	}
 }
 
 func shownBrake(b politeness.Brake) api.Brake {
 	return api.Brake{
-		Host: b.Host, Domain: b.Domain, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),
+		Host: b.Host, WithSubdomains: b.Domain, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),
 		Reason: b.Reason, By: b.By, Since: b.Since, Expires: b.Until,
 	}
 }

@@ -133,7 +133,7 @@ const browserToken = "the token of the browser's test"
 // serve serves the daemon with its page on loopback, and returns where.
 func (f *farm) serve(t *testing.T) string {
 	t.Helper()
-	audit, err := api.OpenAudit(filepath.Join(f.dir, "audit.jsonl"), api.AuditConfig{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func (f *farm) serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(f.supervisor, api.Config{Audit: audit, Page: page.New(f.supervisor, audit),
-		Keys: []api.Key{api.NewKey("browser", api.Operate, browserToken)}})
+	server := api.NewServer(f.supervisor, api.Config{Audit: audit, PageHandler: page.New(f.supervisor, audit),
+		APIKeys: []api.APIKey{api.APIKeyFromToken("browser", api.RoleOperate, browserToken)}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var served sync.WaitGroup
 	served.Go(func() {

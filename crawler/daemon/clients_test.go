@@ -26,7 +26,7 @@ func TestManyClients(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	begin := make(chan struct{})
-	taken := make([]api.Intake, clients)
+	taken := make([]api.AddURLsResult, clients)
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
@@ -75,7 +75,7 @@ func TestManyClients(t *testing.T) {
 				count++
 			}
 		}
-		if before = page.Before; before == 0 {
+		if before = page.NextBefore; before == 0 {
 			break
 		}
 	}

@@ -177,8 +177,8 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "p", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	f.do("p", api.Start)
-	f.becomes("p", api.Done)
+	f.do("p", api.ActionStart)
+	f.becomes("p", api.StateDone)
 	f.stop()
 	if err := errors.Join(os.Remove(list), os.Symlink(outside, list)); err != nil {
 		t.Fatal(err)
@@ -235,8 +235,8 @@ func TestLastGoodIsConfined(t *testing.T) {
 	f.put("own", f.file("http://shop.example/", brisk))
 	f.reload("own")
 	for name, confined := range map[string]bool{"p": true, "own": false} {
-		f.do(name, api.Start)
-		f.becomes(name, api.Done)
+		f.do(name, api.ActionStart)
+		f.becomes(name, api.StateDone)
 		if ed := f.lastGood(name); ed == nil || (ed.confined != nil) != confined {
 			t.Errorf("%s: %+v, want confined: %v", name, ed, confined)
 		}
@@ -266,8 +266,8 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 				t.Fatal(err)
 			}
-			f.do("p", api.Start)
-			f.becomes("p", api.Failed)
+			f.do("p", api.ActionStart)
+			f.becomes("p", api.StateFailed)
 			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 				t.Errorf("%v, %v were made outside", entries, err)
 			}

@@ -22,7 +22,7 @@ type explained struct {
 
 // A foundURL is what the frontier holds of it.
 type foundURL struct {
-	api.ExplainedState
+	api.ExplainedFrontierState
 	entry *storage.Entry // as it is kept; nil if it waits for nothing
 	at    time.Time
 }
@@ -34,7 +34,7 @@ func (q *inquiry) explain(ctx context.Context, text string) (*api.Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	e.Steps, e.URL = steps, u.String()
+	e.RewriteSteps, e.URL = steps, u.String()
 	if err := q.find(ctx, u, e); err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (q *inquiry) explain(ctx context.Context, text string) (*api.Explanation, e
 	} else {
 		frontier.DefaultOrder(&entry)
 	}
-	e.State = e.found.ExplainedState
-	e.State.Class, e.State.Rank = uint8(entry.Class), entry.Rank
+	e.FrontierState = e.found.ExplainedFrontierState
+	e.FrontierState.Class, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
 	targets, err := q.targets(ctx, u, entry)
 	if err != nil {
 		return nil, err
@@ -67,29 +67,29 @@ func (q *inquiry) explain(ctx context.Context, text string) (*api.Explanation, e
 }
 
 // rewrite takes a text to the URL under which it is queued.
-func (q *inquiry) rewrite(ctx context.Context, text string) (u decorum.URL, steps []api.Rewriting, err error) {
+func (q *inquiry) rewrite(ctx context.Context, text string) (u decorum.URL, steps []api.RewriteStep, err error) {
 	if u, err = decorum.ParseURL(text); err != nil {
 		return u, nil, err
 	}
-	steps = []api.Rewriting{{Step: "canonical", URL: u.String(), Why: canonicalised(text, u)}}
+	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: canonicalised(text, u)}}
 	secure, err := frontier.New(q.store, frontier.Config{Scope: q.scope}).Secure(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
 	if secure != u {
 		u = secure
-		steps = append(steps, api.Rewriting{Step: "https", URL: u.String(), Why: []string{"the pages of its origin redirect to https"}})
+		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(), Changes: []string{"the pages of its origin redirect to https"}})
 	}
 	u, changes := q.params.Explain(u)
-	step := api.Rewriting{Step: "params", URL: u.String()}
+	step := api.RewriteStep{Step: "params", URL: u.String()}
 	for _, c := range changes {
-		step.Why = append(step.Why, strings.TrimSpace(c.Took+" by "+c.Rule))
+		step.Changes = append(step.Changes, strings.TrimSpace(c.Took+" by "+c.Rule))
 	}
 	steps = append(steps, step)
 	u, taken, err := q.gate.ExplainClean(ctx, u)
-	step = api.Rewriting{Step: "clean_param", URL: u.String()}
+	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range taken {
-		step.Why = append(step.Why, fmt.Sprintf("%s by %s (line %d)", t.Parameter, plain(t.Rule), t.Line))
+		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.Parameter, plain(t.Rule), t.Line))
 	}
 	return u, append(steps, step), err
 }
@@ -139,12 +139,12 @@ func (q *inquiry) targets(ctx context.Context, u decorum.URL, stored storage.Ent
 // known whether its host may have another.
 func (q *inquiry) scoped(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explained) error {
 	s := &e.Scope
-	s.In = true
+	s.InScope = true
 	if pattern, folded := frontier.Pattern(u.Path()); folded {
-		s.Pattern = pattern
+		s.CountedPattern = pattern
 	}
 	if q.scope == nil {
-		s.Why = "not known: a seed file cannot be read"
+		s.Detail = "not known: a seed file cannot be read"
 		return nil
 	}
 	var refusal, err error
@@ -153,11 +153,11 @@ func (q *inquiry) scoped(ctx context.Context, u decorum.URL, entry storage.Entry
 			refusal = q.scope.Check(entry)
 		}
 	}
-	if refusal == nil && e.State.State == stateUnknown {
+	if refusal == nil && e.FrontierState.State == stateUnknown {
 		refusal, err = frontier.New(q.store, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
 	}
 	if refusal != nil {
-		s.In, s.Reason, s.Why = false, frontier.ReasonOf(refusal), cause(refusal)
+		s.InScope, s.Reason, s.Detail = false, frontier.ReasonOf(refusal), cause(refusal)
 	}
 	return err
 }
@@ -169,13 +169,13 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	if err != nil {
 		return err
 	}
-	r.Outcome, r.Fetched = file.Outcome.String(), file.Fetched
+	r.Outcome, r.FetchedAt = file.Outcome.String(), file.Fetched
 	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	if err != nil {
 		return err
 	}
 	if postponed != nil {
-		r.OriginPostponedReason, r.Until = plain(postponed.Why), postponed.Until
+		r.OriginPostponedReason, r.OriginPostponedUntil = plain(postponed.Why), postponed.Until
 	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
 	if err != nil || evaluate == nil {
@@ -186,14 +186,14 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 		return err
 	}
 	v := evaluate(u)
-	r.Judged, r.Reason = &v.Allowed, "no rule speaks of it"
+	r.MayVisit, r.Reason = &v.Allowed, "no rule speaks of it"
 	if v.Rule != "" {
 		r.Reason = ruleText(v)
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
 	r.Signals = append(r.Signals, reserved.Usage(u)...)
 	if r.Verdict = v; !v.NotForIndexing { // which may be that of a wish for AI use
-		r.Indexer = nil
+		r.IndexingVerdict = nil
 	}
 	return err
 }

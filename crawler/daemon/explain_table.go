@@ -14,9 +14,9 @@ func writeExplanation(w io.Writer, e *api.Explanation) error {
 	var p sheet
 	p.writeLine("%s", plain(e.Input))
 	p.table(func(row func(...any)) {
-		for _, s := range e.Steps {
-			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Why, "; "), "nothing is changed"))
-			if len(s.Why) > 0 {
+		for _, s := range e.RewriteSteps {
+			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
+			if len(s.Changes) > 0 {
 				row("", "→ "+s.URL)
 			}
 		}
@@ -24,7 +24,7 @@ func writeExplanation(w io.Writer, e *api.Explanation) error {
 		for i, line := range rulesLines(&e.Robots) {
 			row(label("  robots.txt", i), line)
 		}
-		row("  state", stateText(&e.State))
+		row("  state", stateText(&e.FrontierState))
 		for i, line := range hostLines(e.Host) {
 			row(label("  host", i), line)
 		}
@@ -45,38 +45,38 @@ func label(name string, i int) string {
 func scopeText(s *api.ExplainedScope) string {
 	text := "within"
 	switch {
-	case !s.In:
-		text = fmt.Sprintf("refused: %s (%s)", s.Why, s.Reason)
-	case s.Why != "":
-		text = s.Why
+	case !s.InScope:
+		text = fmt.Sprintf("refused: %s (%s)", s.Detail, s.Reason)
+	case s.Detail != "":
+		text = s.Detail
 	}
-	if s.Pattern != "" {
-		text += "; counts as " + s.Pattern
+	if s.CountedPattern != "" {
+		text += "; counts as " + s.CountedPattern
 	}
 	return text
 }
 
 func rulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "it is not known"
-	if !r.Fetched.IsZero() {
-		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), clock(r.Fetched))
+	if !r.FetchedAt.IsZero() {
+		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), clock(r.FetchedAt))
 	}
 	if r.SHA256 != "" {
 		file += ", SHA-256 " + r.SHA256
 	}
-	if r.Judged == nil {
+	if r.MayVisit == nil {
 		return append(lines, file, "it must be fetched first: --fetch asks for it now")
 	}
 	verdict := "disallowed"
-	if *r.Judged {
+	if *r.MayVisit {
 		verdict = "allowed"
 	}
 	lines = append(lines, verdict+": "+r.Reason, file)
-	if r.Indexer != nil {
-		lines = append(lines, notForIndexing(*r.Indexer))
+	if r.IndexingVerdict != nil {
+		lines = append(lines, notForIndexing(*r.IndexingVerdict))
 	}
 	if r.OriginPostponedReason != "" {
-		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.Until), r.OriginPostponedReason))
+		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.OriginPostponedUntil), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))
@@ -87,19 +87,19 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 	return lines
 }
 
-func stateText(s *api.ExplainedState) string {
+func stateText(s *api.ExplainedFrontierState) string {
 	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
 	switch {
-	case s.Entry == nil && s.As != "":
-		return "unknown, but for " + s.As
+	case s.Entry == nil && s.KnownAs != "":
+		return "unknown, but for " + s.KnownAs
 	case s.Entry == nil && s.State == stateUnknown:
 		return "unknown; as a link of a seed: " + order
 	case s.Entry == nil:
 		return s.State
 	}
 	state := s.State
-	if s.As != "" {
-		state += " as " + s.As
+	if s.KnownAs != "" {
+		state += " as " + s.KnownAs
 	}
 	text := fmt.Sprintf("%s, found as %s at depth %d, %s", state, s.Entry.Source, s.Entry.Depth, order)
 	if s.Entry.Referrer != "" {
@@ -116,18 +116,18 @@ func hostLines(h *api.Host) []string {
 	return []string{
 		h.Host + " is " + hostStateText(h),
 		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
-			paceText(h.Declared), paceText(h.Configured), paceText(h.Owed), h.Slots, h.Strikes),
+			paceText(h.CrawlDelay), paceText(h.ConfiguredDelay), paceText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
 	}
 }
 
 func visitText(v *api.ExplainedVisit) string {
 	switch v.When {
 	case "now":
-		return "now: " + v.Why
+		return "now: " + v.Reason
 	case "at":
-		return fmt.Sprintf("not before %s: %s", clock(v.At), v.Why)
+		return fmt.Sprintf("not before %s: %s", clock(v.NotBefore), v.Reason)
 	case "after":
-		return fmt.Sprintf("not before %s, about: %s", clock(v.At), v.Why)
+		return fmt.Sprintf("not before %s, about: %s", clock(v.NotBefore), v.Reason)
 	}
-	return "no: " + v.Why
+	return "no: " + v.Reason
 }

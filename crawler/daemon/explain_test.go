@@ -65,8 +65,8 @@ func TestExplain(t *testing.T) {
 	}
 	sent := len(v.web.Log())
 	queued := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/r").stdout)
-	if queued.State.State != "queued" || queued.Visit.When == "never" || queued.State.Entry.Referrer != "http://puzzle.example/" ||
-		queued.Robots.Judged == nil || !*queued.Robots.Judged || queued.Host.Host != "puzzle.example" {
+	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" || queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
+		queued.Robots.MayVisit == nil || !*queued.Robots.MayVisit || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
 	}
 	if len(v.web.Log()) != sent {
@@ -142,8 +142,8 @@ func TestExplainQueuedRaw(t *testing.T) {
 		v.explain(t, "--data", v.data(), form).want(t, ExitDone, says...)
 	}
 	got := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
-	if got.URL != "http://puzzle.example/p?id=6" || got.State.State != "queued" || got.State.As != "http://puzzle.example/p?id=6&ref=10" {
-		t.Errorf("%+v", got.State)
+	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
+		t.Errorf("%+v", got.FrontierState)
 	}
 	call(t, v.args("--resume")...).want(t, ExitDone)
 	for _, u := range urls(records(t, filepath.Join(v.data(), outputFile))) {

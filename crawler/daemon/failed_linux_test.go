@@ -94,17 +94,17 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 			f.put("books", f.file("http://a.example/", brisk))
 			f.start(false)
 			file = outputFiles(string(f.home("books")))[name]()
-			f.do("books", api.Start)
-			p := f.becomes("books", api.Failed)
-			if !strings.Contains(p.Why, "may not be on the disk") {
-				t.Errorf("it failed because %q", p.Why)
+			f.do("books", api.ActionStart)
+			p := f.becomes("books", api.StateFailed)
+			if !strings.Contains(p.StateReason, "may not be on the disk") {
+				t.Errorf("it failed because %q", p.StateReason)
 			}
-			if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
+			if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
 				t.Errorf("ready: %v, want that books has failed", err)
 			}
-			f.do("books", api.Start)
-			f.becomes("books", api.Done)
-			if err := f.Ready(t.Context()); err != nil {
+			f.do("books", api.ActionStart)
+			f.becomes("books", api.StateDone)
+			if err := f.CheckReady(t.Context()); err != nil {
 				t.Errorf("ready: %v", err)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 const projectExt = ".yaml"
 
 // scan reads all project files, and has the projects follow those that changed.
-func (s *supervisor) scan() []api.Reloaded {
+func (s *supervisor) scan() []api.ReloadResult {
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
 	if s.isShuttingDown {
@@ -44,7 +44,7 @@ func (s *supervisor) scan() []api.Reloaded {
 	for _, r := range s.all() {
 		here[r.name] = true
 	}
-	var result []api.Reloaded
+	var result []api.ReloadResult
 	for _, name := range slices.Sorted(maps.Keys(here)) {
 		result = append(result, s.follow(name))
 	}
@@ -82,27 +82,27 @@ func (s *supervisor) note(err error) {
 	case !changed:
 	case err != nil:
 		s.app.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
-		s.hub.tell(api.Event{Type: "file", Text: "the folder of project files cannot be read: " + trouble})
+		s.hub.tell(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + trouble})
 	default:
 		s.app.log.Info("the folder of project files can be read again")
-		s.hub.tell(api.Event{Type: "file", Text: "the folder of project files can be read again"})
+		s.hub.tell(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
 
 // wonder tells, once each, of files that are no project's.
-func (s *supervisor) wonder(strange map[string]string) (result []api.Reloaded) {
+func (s *supervisor) wonder(strange map[string]string) (result []api.ReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(strange)) {
 		if s.strange[file] == "" {
 			s.app.log.Warn("a file in the folder of project files is passed by", "file", file, "why", strange[file])
 		}
-		result = append(result, api.Reloaded{Project: file, Change: "refused", Error: strange[file]})
+		result = append(result, api.ReloadResult{Project: file, Change: "refused", Error: strange[file]})
 	}
 	s.strange = strange
 	return result
 }
 
 // follow has a project follow its file as it is now, and says what changed.
-func (s *supervisor) follow(name string) api.Reloaded {
+func (s *supervisor) follow(name string) api.ReloadResult {
 	r, err := s.find(name)
 	if err == nil {
 		return s.update(r)
@@ -110,7 +110,7 @@ func (s *supervisor) follow(name string) api.Reloaded {
 	r = s.newRunner(name)
 	result := s.update(r)
 	if s.startNew && result.Change == "new" && !s.wishes.knows(name) {
-		if err := r.demand(api.Running); err != nil {
+		if err := r.demand(api.StateRunning); err != nil {
 			r.app.log.Error("the new project is not started", "error", err)
 		}
 	}
@@ -119,7 +119,7 @@ func (s *supervisor) follow(name string) api.Reloaded {
 }
 
 // update reads the file of a project, and changes its orders.
-func (s *supervisor) update(r *runner) api.Reloaded {
+func (s *supervisor) update(r *runner) api.ReloadResult {
 	text, err := readLimited(s.projectFile(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

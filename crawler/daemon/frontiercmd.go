@@ -133,14 +133,14 @@ func (k *offlineCrawl) count(ctx context.Context) (*frontierStats, error) {
 func (s *frontierStats) add(h *surveyed) {
 	s.Hosts++
 	s.Origins += len(h.Origins)
-	s.Seen += h.Known
-	s.Parked += h.Parked
-	s.Resting += h.Resting
-	s.Queued += h.Queued
+	s.Seen += h.KnownURLs
+	s.Parked += h.ParkedURLs
+	s.Resting += h.AwaitingRevisit
+	s.Queued += h.QueuedURLs
 	s.States[h.State]++
 	switch {
 	case h.State == stateSetAside:
-		s.SetAside += h.Queued
+		s.SetAside += h.QueuedURLs
 	case h.DueAt.IsZero():
 	case h.State == stateDue:
 		s.DueSince = earlier(s.DueSince, h.DueAt)

@@ -66,8 +66,8 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 		in := newIntake(f.Offer)
 		end := in.takeAll(ctx, inBackground(ctx, seedBatch, lines))
 		result := in.result()
-		if end == nil && result.NoURLs > 0 {
-			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.NoURLs)
+		if end == nil && result.InvalidLines > 0 {
+			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
 		if format == "json" {
 			return errors.Join(end, writeJSON(a.stdout, result))
@@ -77,11 +77,11 @@ func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(y
 }
 
 // writeIntake says what became of the URLs.
-func writeIntake(w io.Writer, in *api.Intake) error {
+func writeIntake(w io.Writer, in *api.AddURLsResult) error {
 	var p sheet
-	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Known, in.Refused)
+	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
 	for _, r := range in.Refusals {
-		p.writeLine("  %d refused: %s, such as %s", r.URLs, r.Rule, r.Example)
+		p.writeLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
 	}
 	_, err := p.WriteTo(w)
 	return err

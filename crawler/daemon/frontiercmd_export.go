@@ -47,7 +47,7 @@ func (a *app) frontierExportCommand() *cobra.Command {
 	return c
 }
 
-// The lines of an export, but for api.URL.
+// The lines of an export, but for api.FrontierURL.
 type (
 	exportHeader struct {
 		Type    string    `json:"type"`
@@ -177,7 +177,7 @@ func (x *exporter) frontier(ctx context.Context) {
 		for in := range stateNames {
 			x.try(x.store.URLs(ctx, name, storage.State(in), func(e storage.Entry, at time.Time) bool {
 				l := newURLLine(&e, storage.State(in), at)
-				l.Type = "url"
+				l.ExportType = "url"
 				x.end.URLs++
 				return x.writeLine(l)
 			}))

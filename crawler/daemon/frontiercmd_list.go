@@ -129,7 +129,7 @@ func (q *inquiry) origins(ctx context.Context, want func(*storage.OriginInfo) bo
 // A lister lists URLs until there are enough.
 type lister struct {
 	*offlineCrawl
-	write func(*api.URL) error
+	write func(*api.FrontierURL) error
 	limit int // 0: none
 	count int
 }
@@ -144,7 +144,7 @@ func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []stora
 		var failed error
 		err := l.store.URLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
 			line := newURLLine(&e, state, at)
-			line.Why = l.why(&e, o, state, evaluate)
+			line.Reason = l.why(&e, o, state, evaluate)
 			failed = l.write(line)
 			if l.count++; failed == nil && l.count == l.limit {
 				failed = errEnough
@@ -176,18 +176,18 @@ func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.Stat
 }
 
 // newFrontierURLWriter returns how a line is written in the format.
-func newFrontierURLWriter(w io.Writer, format string) func(*api.URL) error {
+func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) error {
 	if format == "jsonl" {
 		e := jsonline.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		return func(l *api.URL) error { return e.Encode(l) }
+		return func(l *api.FrontierURL) error { return e.Encode(l) }
 	}
-	return func(l *api.URL) error {
+	return func(l *api.FrontierURL) error {
 		at := "-"
-		if !l.At.IsZero() {
-			at = clock(l.At)
+		if !l.NotBefore.IsZero() {
+			at = clock(l.NotBefore)
 		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.State, at, l.URL, l.Why)
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.State, at, l.URL, l.Reason)
 		return err
 	}
 }

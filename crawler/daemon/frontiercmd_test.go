@@ -171,11 +171,11 @@ func TestFrontierAdd(t *testing.T) {
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
 	r := callStdin(t, lines, "frontier", "add", "-", "--data", v.data(), "--format=json")
 	r.want(t, ExitFailed, "2 lines were no URLs")
-	got := decoded[api.Intake](t, r.stdout)
+	got := decoded[api.AddURLsResult](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
-	want := api.Intake{Added: 2, Known: 1, Refused: 2, NoURLs: 2, Refusals: []api.Refusal{
-		{URLs: 1, Why: "scope", Rule: "deeper than 1 links", Example: "http://shop.example/deep"},
-		{URLs: 1, Why: "scope", Rule: "longer than 2048 bytes", Example: long},
+	want := api.AddURLsResult{Added: 2, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: []api.RefusalSummary{
+		{URLCount: 1, RefusedBy: "scope", Rule: "deeper than 1 links", Example: "http://shop.example/deep"},
+		{URLCount: 1, RefusedBy: "scope", Rule: "longer than 2048 bytes", Example: long},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("intake (-want +got):\n%s", diff)
@@ -208,11 +208,11 @@ func TestFrontierAddMany(t *testing.T) {
 	for i := range many {
 		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
 	}
-	for _, want := range []api.Intake{{Added: many}, {Known: many}} {
+	for _, want := range []api.AddURLsResult{{Added: many}, {Duplicates: many}} {
 		r := callStdin(t, lines.String(), "frontier", "add", "-", "--data", v.data(), "--format=json")
 		r.want(t, ExitDone)
-		if got := decoded[api.Intake](t, r.stdout); got.Added != want.Added || got.Known != want.Known {
-			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Known, want.Added, want.Known)
+		if got := decoded[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
+			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
 		}
 	}
 	if got := strings.Count(v.on(t, "list").stdout, "\n"); got != before+many {
@@ -423,16 +423,16 @@ func kindsOf(t *testing.T, lines []string) kinds {
 			l := decoded[exportedOrigin](t, line)
 			ks.add(kind, plainOrigin{l.Origin, l.Hold.UnixNano(), l.Dormant, l.Host.Due.UnixNano(), l.Host.Gap, l.Host.Slots, l.Host.Strikes, l.Host.Memo})
 		case "url":
-			l := decoded[api.URL](t, line)
-			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.For, l.Found, l.Class, l.Rank, l.Depth, l.Attempt, l.Redirects,
-				l.Context, l.AsFound, l.Folded, l.Sent, l.Method, string(l.Body), l.At.UnixNano(), nil, nil}
-			if p := l.Page; p != nil {
-				hash, err := strconv.ParseUint(p.Hash, 16, 64)
+			l := decoded[api.FrontierURL](t, line)
+			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.Class, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
+				l.Context, l.UseOriginal, l.HTTPSUpgraded, l.Sent, l.Method, string(l.Body), l.NotBefore.UnixNano(), nil, nil}
+			if p := l.History; p != nil {
+				hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				u.Page = &storage.Page{Visited: p.Visited, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
-					Hash: hash, Visits: p.Visits, Changes: p.Changes, Span: time.Duration(p.Span), Listed: p.Listed, Missing: p.Missing}
+				u.Page = &storage.Page{Visited: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
+					Hash: hash, Visits: p.ComparedVisits, Changes: p.ChangedVisits, Span: time.Duration(p.TotalComparedInterval), Listed: p.SitemapLastmod, Missing: p.ConsecutiveMissing}
 				u.ETag = p.ETag
 			}
 			ks.add(kind, u)
@@ -456,11 +456,11 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 	rs := refusals{}
 	for line := range 3 * maxRules {
-		rs.note(api.Refusal{Why: whyRobots, Rule: "disallow: /x", Line: line}, u)
+		rs.note(api.RefusalSummary{RefusedBy: whyRobots, Rule: "disallow: /x", RuleLine: line}, u)
 	}
-	rs.note(api.Refusal{Why: whyRobots, Rule: "disallow: /x", Line: 1}, u)
+	rs.note(api.RefusalSummary{RefusedBy: whyRobots, Rule: "disallow: /x", RuleLine: 1}, u)
 	list := rs.list()
-	if len(list) != maxRules+1 || list[0].URLs != 2*maxRules || list[0].Rule != "other rules" || list[1].URLs != 2 {
+	if len(list) != maxRules+1 || list[0].URLCount != 2*maxRules || list[0].Rule != "other rules" || list[1].URLCount != 2 {
 		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
 	}
 }
@@ -480,15 +480,15 @@ func TestWhyParked(t *testing.T) {
 	for _, tt := range []struct {
 		entry    storage.Entry
 		evaluate func(decorum.URL) robots.Verdict
-		want     api.Refusal
+		want     api.RefusalSummary
 	}{
-		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.Refusal{Why: whyScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: whyScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
-			api.Refusal{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
+			api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
 		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid"), AsFound: true}, rules.Check,
-			api.Refusal{Why: whyRobots, File: "http://a.example/robots.txt", Rule: "disallow: /no", Line: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.Refusal{Why: whyNothing, Rule: "allowed by now"}},
-		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.Refusal{Why: whyNothing, Rule: "its robots.txt is not known"}},
+			api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: whyNothing, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: whyNothing, Rule: "its robots.txt is not known"}},
 	} {
 		if _, got := q.whyParked(tt.entry, tt.evaluate); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)

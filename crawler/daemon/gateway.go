@@ -22,7 +22,7 @@ type gateway struct {
 	socket   net.Listener // nil: the daemon has no socket
 	limits   connections
 	tls      *tls.Config // of api; nil: plain HTTP
-	audit    *api.Audit
+	audit    *api.AuditLog
 	server   *api.Server
 	daemon   api.Daemon
 	page     http.Handler
@@ -57,13 +57,13 @@ func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
 			return err
 		}
 	}
-	if g.audit, err = api.OpenAudit(d.data.path(auditFile), api.AuditConfig{}); err != nil {
+	if g.audit, err = api.OpenAuditLog(d.data.path(auditFile), api.AuditRotation{}); err != nil {
 		return err
 	}
 	g.daemon, g.page = d, page.New(d, g.audit)
 	g.server = api.NewServer(d, api.Config{
-		Keys: keys, Audit: g.audit, Page: g.page, Metrics: d.metrics.Handler(), PublicMetrics: way.publicMetrics, Hosts: way.hosts,
-		Version: decorum.Version(), TLS: g.tls, Limits: way.connections.ofAPI(), Log: g.app.log,
+		APIKeys: keys, Audit: g.audit, PageHandler: g.page, MetricsHandler: d.metrics.Handler(), PublicMetrics: way.publicMetrics, AllowedHosts: way.hosts,
+		Version: decorum.Version(), TLS: g.tls, ConnLimits: way.connections.ofAPI(), Log: g.app.log,
 	})
 	if g.socket, err = d.data.listenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
@@ -93,7 +93,7 @@ func (g *gateway) serve(ctx context.Context) error {
 
 // serveBot answers what the bot is, and nothing else, until ctx is done.
 func (g *gateway) serveBot(ctx context.Context) {
-	h := api.NewHTTPServer(api.AboutBot(g.daemon, g.page), g.app.log)
+	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.page), g.app.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
 	if err := h.Serve(connlimit.New(g.limits.ofBot()).Listener(g.bot)); !errors.Is(err, http.ErrServerClosed) {

@@ -111,7 +111,7 @@ func (l *listener) take() []api.Event {
 	events := l.events
 	l.events = nil
 	if l.missed > 0 {
-		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project, Missed: l.missed})
+		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project, MissedEvents: l.missed})
 		l.missed = 0
 	}
 	return events

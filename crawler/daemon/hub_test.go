@@ -34,8 +34,8 @@ func TestHub(t *testing.T) {
 					heard++
 					continue
 				}
-				if heard != unheard || e.Missed != want {
-					t.Errorf("heard %d, missed %d; want %d and %d", heard, e.Missed, unheard, want)
+				if heard != unheard || e.MissedEvents != want {
+					t.Errorf("heard %d, missed %d; want %d and %d", heard, e.MissedEvents, unheard, want)
 				}
 				break
 			}
@@ -60,7 +60,7 @@ func TestThroughput(t *testing.T) {
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	const seconds = 25 * 60 * 60
 	for i := range seconds + 1 {
-		s := api.Stats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
+		s := api.ProjectStats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
 		tp.read(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
 	}
 	fine, coarse := tp.fine.samples(), tp.coarse.samples()
@@ -68,13 +68,13 @@ func TestThroughput(t *testing.T) {
 	if len(fine) != fineSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(fineSamples-1)*time.Second) {
 		t.Errorf("%d samples, from %v to %v", len(fine), fine[0].At, fine[len(fine)-1].At)
 	}
-	if len(coarse) != coarseSamples || coarse[0].Pages != 2 || coarse[0].Bytes != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
+	if len(coarse) != coarseSamples || coarse[0].PagesPerSecond != 2 || coarse[0].BytesPerSecond != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
 		t.Errorf("%d samples, the first %+v", len(coarse), coarse[0])
 	}
-	if !slices.IsSortedFunc(coarse, func(x, y api.Sample) int { return x.At.Compare(y.At) }) {
+	if !slices.IsSortedFunc(coarse, func(x, y api.ThroughputSample) int { return x.At.Compare(y.At) }) {
 		t.Error("samples are not in order")
 	}
-	if r := tp.rate(); r.Pages < 1.99 || r.Pages > 2.01 || r.Queued != seconds || r.At != last {
+	if r := tp.rate(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
 		t.Errorf("of the last seconds: %+v", r)
 	}
 }

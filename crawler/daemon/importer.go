@@ -168,7 +168,7 @@ func (m *importer) readOrigin(line string) error {
 }
 
 func (m *importer) readURL(ctx context.Context, line string) error {
-	l, err := decodeExportLine[api.URL](line)
+	l, err := decodeExportLine[api.FrontierURL](line)
 	if err != nil {
 		return err
 	}

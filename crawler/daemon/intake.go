@@ -18,7 +18,7 @@ import (
 // taken yet has to wait.
 type intake struct {
 	offer    func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
-	counts   api.Intake
+	counts   api.AddURLsResult
 	refusals refusals
 	batch    []storage.Entry
 }
@@ -56,7 +56,7 @@ func (in *intake) take(ctx context.Context, line string) error {
 	switch {
 	case seedOf(line) == "": // blank, or a comment
 	case !ok:
-		in.counts.NoURLs++
+		in.counts.InvalidLines++
 	default:
 		in.batch = append(in.batch, e)
 	}
@@ -72,7 +72,7 @@ func (in *intake) flush(ctx context.Context) error {
 	added, err := in.offer(ctx, in.refuse, in.batch)
 	if err == nil {
 		in.counts.Added += added
-		in.counts.Known += len(in.batch) - added - (in.counts.Refused - refused)
+		in.counts.Duplicates += len(in.batch) - added - (in.counts.Refused - refused)
 	}
 	in.batch = in.batch[:0]
 	return err
@@ -81,11 +81,11 @@ func (in *intake) flush(ctx context.Context) error {
 // refuse takes note of what is out of scope.
 func (in *intake) refuse(e storage.Entry, err error) {
 	in.counts.Refused++
-	in.refusals.note(api.Refusal{Why: whyScope, Rule: cause(err)}, e.URL)
+	in.refusals.note(api.RefusalSummary{RefusedBy: whyScope, Rule: cause(err)}, e.URL)
 }
 
 // result returns what became of all that was taken.
-func (in *intake) result() *api.Intake {
+func (in *intake) result() *api.AddURLsResult {
 	in.counts.Refusals = in.refusals.list()
 	return &in.counts
 }

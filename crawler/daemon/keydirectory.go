@@ -21,7 +21,7 @@ type keyring struct {
 // KeyDirectory returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
-func (s *supervisor) KeyDirectory(host string) *botauth.Directory {
+func (s *supervisor) SigningKeyDirectory(host string) *botauth.Directory {
 	return s.keyDirectory(host, time.Now())
 }
 
@@ -82,7 +82,7 @@ func (r *runner) keyring() keyring {
 	}
 	signing := &ed.project.Agent.Signature
 	ring := keyring{origin: signing.origin(), keys: ed.keys, valid: time.Duration(signing.Valid)}
-	if r.orders.gone && r.state == api.Stopped {
+	if r.orders.gone && r.state == api.StateStopped {
 		ring.last = r.since
 	}
 	return ring

@@ -130,7 +130,7 @@ func TestLargeCrawl(t *testing.T) {
 	}
 	step("frontier stats")
 	s, err := k.survey(t.Context(), "", 0, maxHostsInMemory)
-	if err != nil || s.totals.Count != *largeHosts {
+	if err != nil || s.totals.HostCount != *largeHosts {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
 	step("report, the totals")

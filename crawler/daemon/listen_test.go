@@ -146,7 +146,7 @@ func TestCertificateRenewal(t *testing.T) {
 func TestTokens(t *testing.T) {
 	dir := stateDir(t.TempDir())
 	first, err := openKeys(dir)
-	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.May("operate") || first[1].Role.May("operate") {
+	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") || first[1].Role.Allows("operate") {
 		t.Fatalf("keys %+v, %v", first, err)
 	}
 	again, err := openKeys(dir)

@@ -190,7 +190,7 @@ const (
 // held returns the estimated memory of the project; 0 if the project is not open.
 func (r *runner) held() int64 {
 	switch state, _ := r.currentState(); state {
-	case api.Stopped, api.Failed:
+	case api.StateStopped, api.StateFailed:
 		return 0
 	}
 	c := r.vault.latest().counts
@@ -226,13 +226,13 @@ func (s *supervisor) watchMemory() error {
 
 // stopForMemory makes a project come up stopped for good, with the reason.
 func (s *supervisor) stopForMemory(project string) error {
-	if s.wishes.of(project).State != api.Running {
+	if s.wishes.of(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}
 	why := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
 		"and start it again", killsBeforeStop, s.memoryWatch.note.Before)
-	if err := s.wishes.wantNow(project, wish{State: api.Stopped, Why: why}); err != nil {
+	if err := s.wishes.wantNow(project, wish{State: api.StateStopped, Why: why}); err != nil {
 		return err
 	}
 	s.app.log.Error("the project comes up stopped", "project", project, "why", why)

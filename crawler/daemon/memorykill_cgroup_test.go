@@ -87,7 +87,7 @@ func TestServeMemoryKill(t *testing.T) {
 	f.put("bad", f.file("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
 	f.put("good", f.file("http://good.example/0"))
 	f.start(true)
-	f.becomes("good", api.Done)
+	f.becomes("good", api.StateDone)
 	f.stop()
 	for round := range 2 {
 		_, ended, stderr := f.serveIn(group)
@@ -115,7 +115,7 @@ func TestServeMemoryKill(t *testing.T) {
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {
 		t.Fatalf("the daemon ended with %v (%v):\n%s", end, err, stderr())
 	}
-	if bad, good := w.of("bad"), w.of("good"); bad.State != api.Stopped || bad.Why == "" || good.State != api.Running {
+	if bad, good := w.of("bad"), w.of("good"); bad.State != api.StateStopped || bad.Why == "" || good.State != api.StateRunning {
 		t.Errorf("bad is to be %+v, good %+v", bad, good)
 	}
 	t.Log(w.of("bad").Why)

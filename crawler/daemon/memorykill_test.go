@@ -80,8 +80,8 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 	f.put("bad", f.file("http://bad.example/"))
 	f.put("good", f.file("http://good.example/"))
 	f.start(true)
-	f.becomes("bad", api.Done)
-	f.becomes("good", api.Done)
+	f.becomes("bad", api.StateDone)
+	f.becomes("good", api.StateDone)
 	f.stop()
 	// The disk is what a killed daemon leaves: bad holds most, and the note says that
 	// it did so at a kill before.
@@ -90,24 +90,24 @@ func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.start(true)
-	p := f.becomes("bad", api.Stopped)
+	p := f.becomes("bad", api.StateStopped)
 	for _, want := range []string{"held most of the daemon's memory at 2 memory kills in a row", "950 B of 1000 B", "start it again"} {
-		if !strings.Contains(p.Why, want) {
-			t.Errorf("why: %s, want %q in it", p.Why, want)
+		if !strings.Contains(p.StateReason, want) {
+			t.Errorf("why: %s, want %q in it", p.StateReason, want)
 		}
 	}
-	f.becomes("good", api.Done)
+	f.becomes("good", api.StateDone)
 	f.stop()
 	if n := strings.Count(log.String(), "the project comes up stopped"); n != 1 {
 		t.Errorf("%d lines say that the project comes up stopped, want 1: %s", n, log.String())
 	}
 	f.start(true) // it stays stopped until an operator starts it
-	if p := f.becomes("bad", api.Stopped); p.Why == "" {
+	if p := f.becomes("bad", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
-	f.do("bad", api.Start)
-	if p := f.becomes("bad", api.Done); p.Why != "" {
-		t.Errorf("it runs again, and is said to be stopped: %s", p.Why)
+	f.do("bad", api.ActionStart)
+	if p := f.becomes("bad", api.StateDone); p.StateReason != "" {
+		t.Errorf("it runs again, and is said to be stopped: %s", p.StateReason)
 	}
 }
 

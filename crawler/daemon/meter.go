@@ -13,9 +13,9 @@ import (
 // reloaded in between.
 type meter struct {
 	mu     sync.Mutex
-	past   api.Stats // of runs that are over
+	past   api.ProjectStats // of runs that are over
 	now    *crawler.Crawler
-	term   api.Stats // when the term began
+	term   api.ProjectStats // when the term began
 	worked time.Duration
 	since  time.Time // of the run that goes on
 	lately throughput
@@ -80,7 +80,7 @@ func (m *meter) end() {
 }
 
 // read returns what the project has done.
-func (m *meter) read() api.Stats {
+func (m *meter) read() api.ProjectStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stats()
@@ -99,41 +99,41 @@ func (m *meter) machine() (paused string, visitLimit int) {
 }
 
 // stats needs the lock.
-func (m *meter) stats() api.Stats {
+func (m *meter) stats() api.ProjectStats {
 	s := m.past
 	if m.now == nil {
 		return s
 	}
 	now := m.now.Stats()
 	s.Pages += now.Pages
-	s.Robots += now.Robots
-	s.Sitemaps += now.Sitemaps
+	s.RobotsFetches += now.Robots
+	s.SitemapFetches += now.Sitemaps
 	s.Bytes += now.Bytes
 	s.Errors += now.Errors
-	s.Blocked += now.Blocked
+	s.BlockedURLs += now.Blocked
 	s.Retries += now.Retries
 	s.GivenUp += now.Failed
 	s.Panics += now.Panics
-	s.Local += now.Local
+	s.LocalFaults += now.Local
 	return s
 }
 
 // sample takes a sample of what was done since the last.
-func (m *meter) sample(now time.Time, queued int) api.Sample {
+func (m *meter) sample(now time.Time, queued int) api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lately.read(statsSnapshot{now, m.stats()}, queued)
 }
 
 // rate returns what was done in the last seconds, on average.
-func (m *meter) rate() api.Sample {
+func (m *meter) rate() api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lately.rate()
 }
 
 // samples returns what was done lately.
-func (m *meter) samples(coarse bool) []api.Sample {
+func (m *meter) samples(coarse bool) []api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if coarse {

@@ -137,7 +137,7 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := openKeys(f.supervisor.data); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAudit(f.supervisor.data.path(auditFile), api.AuditConfig{})
+	audit, err := api.OpenAuditLog(f.supervisor.data.path(auditFile), api.AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {warc: archive, bodies: true}"))); err != nil {
 		t.Fatal(err)
 	}
-	f.do("p", api.Start)
-	f.becomes("p", api.Done)
+	f.do("p", api.ActionStart)
+	f.becomes("p", api.StateDone)
 	wantModes(t, string(f.supervisor.data), 0o700, 0o600)
 	if _, err := f.PutProject(t.Context(), "q", []byte(f.file("http://shop.example/", brisk))); err != nil {
 		t.Fatal(err)

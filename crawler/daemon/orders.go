@@ -44,8 +44,8 @@ func (r *runner) command(change func(*orders)) {
 	change(&r.orders)
 	r.orders.version++
 	if r.interrupt != nil {
-		if o := r.orders; o.quit || o.wish.State != api.Running || o.may() != "" {
-			r.enter(api.Pausing, "")
+		if o := r.orders; o.quit || o.wish.State != api.StateRunning || o.may() != "" {
+			r.enter(api.StatePausing, "")
 		}
 		r.interrupt(errOrders)
 	}
@@ -71,7 +71,7 @@ func (r *runner) begin(version int, interrupt func(error)) bool {
 		return false
 	}
 	r.interrupt, r.stirred = interrupt, false
-	r.enter(api.Running, "")
+	r.enter(api.StateRunning, "")
 	return true
 }
 
@@ -85,14 +85,14 @@ func (r *runner) done() {
 		r.command(func(*orders) {})
 		return
 	}
-	r.enter(api.Done, "")
+	r.enter(api.StateDone, "")
 }
 
 // wakeUp has a project that is done go on: another process has found more for it.
 func (r *runner) wakeUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state == api.Done {
+	if r.state == api.StateDone {
 		r.command(func(*orders) {})
 	}
 }
@@ -105,13 +105,13 @@ func (r *runner) end() {
 }
 
 // enter notes what the project does from now on, and tells. It needs r.mu.
-func (r *runner) enter(s api.State, why string) {
+func (r *runner) enter(s api.ProjectState, why string) {
 	if r.state == s && r.why == why {
 		return
 	}
 	r.state, r.why, r.since = s, why, r.now()
 	r.app.log.Info("the project is "+string(s), withWhy(why)...)
-	r.hub.tell(api.Event{Type: "state", Project: r.name, State: s, Text: why})
+	r.hub.tell(api.Event{Type: "state", Project: r.name, State: s, Message: why})
 }
 
 func withWhy(why string) []any {
@@ -122,7 +122,7 @@ func withWhy(why string) []any {
 }
 
 // is is enter for who does not hold r.mu.
-func (r *runner) is(s api.State, why string) {
+func (r *runner) is(s api.ProjectState, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.enter(s, why)

@@ -42,12 +42,12 @@ type hostOutlook struct {
 	Type string `json:"type"` // host
 	Host string `json:"host"`
 	outlook
-	Visit      api.Milliseconds `json:"visit_ms"` // that a request is taken to last
-	Declared   api.Milliseconds `json:"declared_delay_ms"`
-	Configured api.Milliseconds `json:"configured_delay_ms"`
-	Why        string           `json:"why,omitempty"` // pages are left
-	Origins    []string         `json:"origins"`
-	Refusals   []api.Refusal    `json:"refusals,omitempty"`
+	Visit      api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
+	Declared   api.Milliseconds     `json:"declared_delay_ms"`
+	Configured api.Milliseconds     `json:"configured_delay_ms"`
+	Why        string               `json:"why,omitempty"` // pages are left
+	Origins    []string             `json:"origins"`
+	Refusals   []api.RefusalSummary `json:"refusals,omitempty"`
 }
 
 // A prospect is what a crawl would do, as far as can be known.
@@ -60,7 +60,7 @@ type prospect struct {
 	outlook
 	Refused  []frontier.Sighted `json:"refused,omitempty"` // where they were found
 	hosts    []*hostOutlook
-	refusals []api.Refusal
+	refusals []api.RefusalSummary
 	pageSize Size
 }
 
@@ -88,8 +88,8 @@ func (s *scout) forecast(ctx context.Context, p Project, habits map[string]habit
 		return nil, err
 	}
 	f := &forecaster{scout: s, project: p, habits: habits, pageSize: pageSize, survey: survey}
-	total := &prospect{Type: "totals", At: s.start.UTC(), Count: survey.Count, Unknown: unknown,
-		Refused: survey.Refused, refusals: survey.Refusals, pageSize: pageSize}
+	total := &prospect{Type: "totals", At: s.start.UTC(), Count: survey.HostCount, Unknown: unknown,
+		Refused: survey.RefusalCounts, refusals: survey.ParkedByRule, pageSize: pageSize}
 	crawl := f.crawl()
 	hosts := make([]forecast.Host, len(survey.Hosts))
 	for i, h := range survey.Hosts {
@@ -128,9 +128,9 @@ func (f *forecaster) crawl() forecast.Crawl {
 // outlook returns what was done at a host, and what is known of its pages.
 func (f *forecaster) outlook(h *api.Host) *hostOutlook {
 	policy := f.crawler.Policy.For(h.Host, f.start)
-	o := &hostOutlook{Type: "host", Host: h.Host, Declared: h.Declared, Configured: api.Milliseconds(max(policy.Delay, 0)),
-		Why: h.Why, Origins: h.Origins, Refusals: h.Refusals,
-		outlook: outlook{Requests: h.Requests, Robots: f.robots[h.Host], TDMRep: f.tdmrep[h.Host], Left: int64(h.Queued), Blocked: h.Blocked,
+	o := &hostOutlook{Type: "host", Host: h.Host, Declared: h.CrawlDelay, Configured: api.Milliseconds(max(policy.Delay, 0)),
+		Why: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
+		outlook: outlook{Requests: h.Requests, Robots: f.robots[h.Host], TDMRep: f.tdmrep[h.Host], Left: int64(h.QueuedURLs), Blocked: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesFrom: sizeAssumed}}
 	o.Sitemaps = o.Requests - o.Robots - o.TDMRep
 	habit, known := f.habits[h.Host]
@@ -138,7 +138,7 @@ func (f *forecaster) outlook(h *api.Host) *hostOutlook {
 	case known:
 		o.Visit, o.BytesFrom = api.Milliseconds(habit.visit), sizeEarlier
 	case h.Requests > 0:
-		o.Visit = h.Spent / api.Milliseconds(h.Requests)
+		o.Visit = h.RequestTime / api.Milliseconds(h.Requests)
 	}
 	if !h.LastVisit.IsZero() {
 		o.Duration = api.Milliseconds(h.LastVisit.Sub(f.start))
@@ -148,9 +148,9 @@ func (f *forecaster) outlook(h *api.Host) *hostOutlook {
 
 // host returns a host as the forecast plays it.
 func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.start, Strikes: h.Strikes, Visit: time.Duration(out.Visit), Bytes: int64(f.pageSize), Addr: h.Address}
+	g := forecast.Host{Name: h.Host, Due: f.start, Strikes: h.ConsecutiveFailures, Visit: time.Duration(out.Visit), Bytes: int64(f.pageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
-		g.Due = h.LastVisit.Add(time.Duration(h.Owed))
+		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
 	if out.BytesFrom == sizeEarlier {
 		g.Bytes = f.habits[h.Host].bytes

@@ -81,7 +81,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 				t.Errorf("%s: the error is %q; want %q, and no value", name, text, says)
 			}
 		}
-		if err := f.Do(t.Context(), name, api.Start); err == nil || strings.Contains(err.Error(), "geheim") {
+		if err := f.ControlProject(t.Context(), name, api.ActionStart); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s is started, or the answer repeats a value: %v", name, err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	f.put("header", "limits: {workers: geheim}\n")
 	f.reload("header")
 	for e := range events {
-		if strings.Contains(e.Text, "geheim") {
+		if strings.Contains(e.Message, "geheim") {
 			t.Errorf("the event %+v repeats a value", e)
 		}
 		if e.Type == "file" && e.Project == "header" {

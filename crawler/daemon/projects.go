@@ -48,10 +48,10 @@ func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error)
 // PutProject writes the file of a project, and has the project follow it.
 func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
 	if !projectName.MatchString(name) {
-		return false, api.Invalid("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
+		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
 	if len(file) > maxProjectFile {
-		return false, api.Invalid("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
+		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
 	s.scanning.Lock()
 	defer s.scanning.Unlock()
@@ -59,7 +59,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, errEnding
 	}
 	if _, err := s.edit(name, file, true); err != nil {
-		return false, api.Invalid("%w", err)
+		return false, api.InvalidInput("%w", err)
 	}
 	// Record that the file came by the API before the file is written: after a crash,
 	// the daemon takes no file of the API for the operator's.
@@ -80,20 +80,20 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 
 // Do has a project start, pause, resume or stop. That it was told is on the disk
 // when Do returns; what it has in hand is finished then, or after.
-func (s *supervisor) Do(_ context.Context, name string, action api.Action) error {
+func (s *supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.find(name)
 	if err != nil {
 		return err
 	}
 	switch action {
-	case api.Start, api.Resume:
-		return r.demand(api.Running)
-	case api.Pause:
-		return r.demand(api.Paused)
-	case api.Stop:
-		return r.demand(api.Stopped)
+	case api.ActionStart, api.ActionResume:
+		return r.demand(api.StateRunning)
+	case api.ActionPause:
+		return r.demand(api.StatePaused)
+	case api.ActionStop:
+		return r.demand(api.StateStopped)
 	}
-	return api.Invalid("%q is not one of start, pause, resume, stop", action)
+	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
 }
 
 // DeleteProject stops a project, and moves its file and its state to where nobody
@@ -126,7 +126,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	}
 	s.retire(r, time.Now())
 	s.metrics.Forget(name)
-	s.hub.tell(api.Event{Type: "state", Project: name, State: api.Stopped, Text: "deleted"})
+	s.hub.tell(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }
 
@@ -169,7 +169,7 @@ func moveFile(from, to string) error {
 }
 
 // Reload reads all project files again.
-func (s *supervisor) Reload(context.Context) ([]api.Reloaded, error) {
+func (s *supervisor) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
 	result := s.scan()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *supervisor) Reload(context.Context) ([]api.Reloaded, error) {
 }
 
 // Visits returns the visits that a project has in hand.
-func (s *supervisor) Visits(_ context.Context, name string) ([]api.LiveVisit, error) {
+func (s *supervisor) ActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (s *supervisor) Visits(_ context.Context, name string) ([]api.LiveVisit, er
 }
 
 // Throughput returns what a project did lately.
-func (s *supervisor) Throughput(_ context.Context, name string, coarse bool) ([]api.Sample, error) {
+func (s *supervisor) Throughput(_ context.Context, name string, coarse bool) ([]api.ThroughputSample, error) {
 	r, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 
 // Ready returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
-func (s *supervisor) Ready(context.Context) error {
+func (s *supervisor) CheckReady(context.Context) error {
 	var reasons []error
 	if short := s.shortage.why(); short != nil {
 		reasons = append(reasons,
@@ -229,9 +229,9 @@ func (r *runner) ready() error {
 	state, why := r.currentState()
 	lost, short := r.lost(), r.shortage.why()
 	switch {
-	case state == api.Failed:
+	case state == api.StateFailed:
 		return api.Conflict("project %s has failed: %s", r.name, why)
-	case state == api.Stopped:
+	case state == api.StateStopped:
 		return nil
 	case short != nil:
 		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, short)
@@ -245,18 +245,18 @@ func (r *runner) ready() error {
 
 // About tells site owners under which names the daemon crawls.
 func (s *supervisor) About() api.About {
-	about := api.About{Version: decorum.Version(), Products: []api.Product{}}
-	seen := map[api.Product]bool{}
+	about := api.About{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
+	seen := map[api.CrawlerIdentity]bool{}
 	for _, r := range s.all() {
 		ed := r.edition()
 		if ed == nil {
 			continue
 		}
-		p := api.Product{Token: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact,
-			Keys: ed.project.Agent.Signature.location()}
+		p := api.CrawlerIdentity{ProductToken: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact,
+			SigningKeyDirectoryURL: ed.project.Agent.Signature.location()}
 		if !seen[p] {
 			seen[p] = true
-			about.Products = append(about.Products, p)
+			about.Identities = append(about.Identities, p)
 		}
 	}
 	return about

@@ -24,9 +24,9 @@ func (s *supervisor) inquire(ctx context.Context, name string, ask func(context.
 }
 
 // Explain says what a project makes of a URL. It makes no request.
-func (s *supervisor) Explain(ctx context.Context, name, url string) (e *api.Explanation, err error) {
+func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.Explanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
-		return nil, api.Invalid("%q is not a URL: %s", url, cause(err))
+		return nil, api.InvalidInput("%q is not a URL: %s", url, cause(err))
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		e, err = q.explain(ctx, url)
@@ -43,7 +43,7 @@ func (s *supervisor) Report(ctx context.Context, name string, want api.ReportQue
 		return nil, err
 	}
 	if want.Limit < 0 {
-		return nil, api.Invalid("limit: %d is not a number of hosts", want.Limit)
+		return nil, api.InvalidInput("limit: %d is not a number of hosts", want.Limit)
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		r, err = q.report(ctx, host, want.Limit)
@@ -78,7 +78,7 @@ func (s *supervisor) Hosts(ctx context.Context, name string, want api.HostQuery)
 		if err != nil {
 			return err
 		}
-		page = &api.HostPage{At: r.at, Total: total, Offset: want.Offset, States: r.states, Hosts: make([]api.Host, len(hosts))}
+		page = &api.HostPage{AsOf: r.at, Total: total, Offset: want.Offset, HostsByState: r.states, Hosts: make([]api.Host, len(hosts))}
 		for i, h := range hosts {
 			if page.Hosts[i], err = s.detail(ctx, q, *h); err != nil {
 				return err
@@ -93,13 +93,13 @@ func checkHostQuery(want api.HostQuery) error {
 	_, sorted := hostOrders[want.Sort]
 	switch {
 	case !sorted:
-		return api.Invalid("sort: %q is no order of hosts", want.Sort)
+		return api.InvalidInput("sort: %q is no order of hosts", want.Sort)
 	case want.State != "" && !slices.Contains(states, want.State):
-		return api.Invalid("state: %q is no state of a host", want.State)
+		return api.InvalidInput("state: %q is no state of a host", want.State)
 	case want.Offset < 0:
-		return api.Invalid("offset: %d is less than 0", want.Offset)
+		return api.InvalidInput("offset: %d is less than 0", want.Offset)
 	case want.Limit < 0 || want.Limit > maxHostsPerPage:
-		return api.Invalid("limit: %d is not from 1 to %d", want.Limit, maxHostsPerPage)
+		return api.InvalidInput("limit: %d is not from 1 to %d", want.Limit, maxHostsPerPage)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (s *supervisor) detail(ctx context.Context, q *inquiry, h surveyed) (api.Ho
 	if err != nil {
 		return h.Host, err
 	}
-	h.Robots, h.RobotsFetched = known.Outcome.String(), known.Fetched
+	h.RobotsOutcome, h.RobotsFetchedAt = known.Outcome.String(), known.Fetched
 	if b, ok := s.brakes.For(h.Host.Host, q.now); ok {
 		h.Brake = new(shownBrake(b))
 	}
@@ -144,23 +144,23 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 				return err
 			}
 		}
-		cover(&h.Tally)
-		h.Refusals = h.refusals.list()
-		d = &api.HostDetail{Files: []api.RobotsFile{}}
+		cover(&h.HostTotals)
+		h.ParkedByRule = h.refusals.list()
+		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
 		if d.Host, err = s.detail(ctx, q, *h); err != nil {
 			return err
 		}
-		visits, err := s.Visits(ctx, name)
+		visits, err := s.ActiveVisits(ctx, name)
 		if err != nil {
 			return err
 		}
-		d.Visits = slices.DeleteFunc(visits, func(v api.LiveVisit) bool { return v.Host != asked })
+		d.ActiveVisits = slices.DeleteFunc(visits, func(v api.ActiveVisit) bool { return v.Host != asked })
 		for _, o := range origins[:min(len(origins), maxRobotsFiles)] {
 			f, err := q.robotsFile(ctx, o)
 			if err != nil {
 				return err
 			}
-			d.Files = append(d.Files, *f)
+			d.RobotsFiles = append(d.RobotsFiles, *f)
 		}
 		return nil
 	})
@@ -174,7 +174,7 @@ func hostAsked(text string) (string, error) {
 	}
 	host, ok := hostName(text)
 	if !ok {
-		return "", api.Invalid("%q is not the name of a host, as in example.com", text)
+		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
 	}
 	return host, nil
 }
@@ -185,10 +185,10 @@ func notMet(project, host string) error {
 
 // Robots returns the robots.txt of an origin as a project knows it, or one that
 // it had before.
-func (s *supervisor) Robots(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
+func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
 	u, err := decorum.ParseURL(origin)
 	if err != nil || u.Path() != "/" {
-		return nil, api.Invalid("%q is not an origin, as https://example.com", origin)
+		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
 	}
 	err = s.inquire(ctx, name, func(ctx context.Context, q *inquiry) error {
 		q.reachesPrivate = s.reachesPrivate()
@@ -201,7 +201,7 @@ func (s *supervisor) Robots(ctx context.Context, name, origin, version string) (
 // AddURLs queues what lines name. A batch is added before the next is read, so
 // that who sends them goes no faster than the store does. When it returns, what it
 // took is on the disk; that is told with an error, too.
-func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.Intake, error) {
+func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	r, err := s.find(name)
 	if err != nil {
 		return nil, err

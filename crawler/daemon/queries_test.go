@@ -28,7 +28,7 @@ func askTown(t *testing.T) *farm {
 	f.reload("town")
 	await(t, "the town is crawled", func() bool {
 		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
-		return err == nil && page.States["done"] == 1 && page.States["held"] == 1 && page.States["set aside"] == 1
+		return err == nil && page.HostsByState["done"] == 1 && page.HostsByState["held"] == 1 && page.HostsByState["set aside"] == 1
 	})
 	return f
 }
@@ -47,41 +47,41 @@ func TestServeAnswers(t *testing.T) {
 	t.Parallel()
 	f := askTown(t)
 	ctx := t.Context()
-	if err := f.SetBrake(ctx, api.Brake{Host: "example", Domain: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
+	if err := f.SetBrake(ctx, api.Brake{Host: "example", WithSubdomains: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, action := range []api.Action{api.Start, api.Pause, api.Stop} {
+	for _, action := range []api.ProjectAction{api.ActionStart, api.ActionPause, api.ActionStop} {
 		f.do("town", action)
 		page, err := f.Hosts(ctx, "town", api.HostQuery{Sort: "host", Limit: 2, Offset: 1})
 		if err != nil || page.Total != 3 || len(page.Hosts) != 2 || page.Hosts[0].Host != "shop.example" {
 			t.Fatalf("%s: %+v, %v", action, page, err)
 		}
 		shop, slow := page.Hosts[0], page.Hosts[1]
-		if shop.Brake == nil || shop.Brake.Host != "example" || shop.Robots != "rules" || shop.RobotsFetched.IsZero() || shop.Parked != 1 {
+		if shop.Brake == nil || shop.Brake.Host != "example" || shop.RobotsOutcome != "rules" || shop.RobotsFetchedAt.IsZero() || shop.ParkedURLs != 1 {
 			t.Errorf("%s: shop %+v", action, shop)
 		}
-		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSetAside || slow.Why != want {
+		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSetAside || slow.HoldReason != want {
 			t.Errorf("%s: slow %+v", action, slow)
 		}
 		d, err := f.Host(ctx, "town", "SHOP.example")
-		if err != nil || d.Blocked != 1 || len(d.Refusals) != 1 || d.Refusals[0].Rule != "disallow: /till" || len(d.Files) != 1 ||
-			d.Files[0].Bytes == 0 || d.Files[0].Text != "" || !d.Files[0].Fresh.After(time.Now()) {
+		if err != nil || d.BlockedByRobots != 1 || len(d.ParkedByRule) != 1 || d.ParkedByRule[0].Rule != "disallow: /till" || len(d.RobotsFiles) != 1 ||
+			d.RobotsFiles[0].Bytes == 0 || d.RobotsFiles[0].Text != "" || !d.RobotsFiles[0].ExpiresAt.After(time.Now()) {
 			t.Fatalf("%s: %+v, %v", action, d, err)
 		}
-		e, err := f.Explain(ctx, "town", "http://shop.example/till?x=1")
-		if err != nil || e.Robots.Judged == nil || *e.Robots.Judged || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
+		e, err := f.ExplainURL(ctx, "town", "http://shop.example/till?x=1")
+		if err != nil || e.Robots.MayVisit == nil || *e.Robots.MayVisit || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
 			t.Errorf("%s: explained %+v, %v", action, e, err)
 		}
 		r, err := f.Report(ctx, "town", api.ReportQuery{Limit: 1})
-		if err != nil || r.Count != 3 || len(r.Hosts) != 1 || r.Blocked != 1 || r.Shortfall != 0 {
+		if err != nil || r.HostCount != 3 || len(r.Hosts) != 1 || r.BlockedByRobots != 1 || r.LargestDelayShortfall != 0 {
 			t.Errorf("%s: report %+v, %v", action, r, err)
 		}
 	}
 	for what, err := range map[string]error{
 		"no project": second(f.Hosts(ctx, "none", api.HostQuery{})), "no host": second(f.Host(ctx, "town", "none.example")),
 		"report on no host": second(f.Report(ctx, "town", api.ReportQuery{Host: "none.example"})),
-		"no robots.txt":     second(f.Robots(ctx, "town", "http://none.example", "")),
-		"no version":        second(f.Robots(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
+		"no robots.txt":     second(f.RobotsFile(ctx, "town", "http://none.example", "")),
+		"no version":        second(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
 	} {
 		if status(err) != http.StatusNotFound {
 			t.Errorf("%s: %v", what, err)
@@ -90,8 +90,8 @@ func TestServeAnswers(t *testing.T) {
 	for what, err := range map[string]error{
 		"order": second(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": second(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
 		"offset": second(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": second(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
-		"URL": second(f.Explain(ctx, "town", "shop")), "host": second(f.Host(ctx, "town", "a/b")),
-		"origin": second(f.Robots(ctx, "town", "http://shop.example/x", "")), "report": second(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
+		"URL": second(f.ExplainURL(ctx, "town", "shop")), "host": second(f.Host(ctx, "town", "a/b")),
+		"origin": second(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": second(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
 	} {
 		if status(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", what, err)
@@ -108,12 +108,12 @@ func TestServeHostOrders(t *testing.T) {
 	for by := range hostOrders {
 		var up, down []string
 		for i := range 3 {
-			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Down: true}} {
+			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Descending: true}} {
 				page, err := f.Hosts(t.Context(), "town", q)
 				if err != nil || len(page.Hosts) != 1 {
 					t.Fatalf("%+v: %+v, %v", q, page, err)
 				}
-				if q.Down {
+				if q.Descending {
 					down = append(down, page.Hosts[0].Host)
 				} else {
 					up = append(up, page.Hosts[0].Host)
@@ -134,7 +134,7 @@ func TestServeHostOrders(t *testing.T) {
 		}
 	}
 	page, err := f.Hosts(t.Context(), "town", api.HostQuery{Search: " OP.exam", State: "done"})
-	if err != nil || page.Total != 1 || page.Hosts[0].Host != "shop.example" || page.States["held"] != 1 {
+	if err != nil || page.Total != 1 || page.Hosts[0].Host != "shop.example" || page.HostsByState["held"] != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	if page, err = f.Hosts(t.Context(), "town", api.HostQuery{Search: "op", State: "held"}); err != nil || page.Total != 0 || page.Hosts == nil {
@@ -154,8 +154,8 @@ func TestServeRobotsHistory(t *testing.T) {
 	f.start(true)
 	f.put("h", f.file("http://h.example/", brisk, "robots: {max_ttl: 1ms}"))
 	f.reload("h")
-	f.becomes("h", api.Done)
-	first, err := f.Robots(t.Context(), "h", "http://h.example", "")
+	f.becomes("h", api.StateDone)
+	first, err := f.RobotsFile(t.Context(), "h", "http://h.example", "")
 	if err != nil || first.Text != texts[0] || len(first.History) != 1 || first.SHA256 != first.History[0].SHA256 {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -166,21 +166,21 @@ func TestServeRobotsHistory(t *testing.T) {
 	}
 	var now *api.RobotsFile
 	await(t, "the new robots.txt is there", func() bool {
-		now, err = f.Robots(t.Context(), "h", "http://h.example", "")
+		now, err = f.RobotsFile(t.Context(), "h", "http://h.example", "")
 		return err == nil && now.SHA256 != first.SHA256
 	})
 	f.stop()
 	f.start(false)
-	if now, err = f.Robots(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
-		now.Delay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
-		now.Host != "https://www.h.example" || len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
+	if now, err = f.RobotsFile(t.Context(), "h", "http://h.example/", ""); err != nil || now.Text != strings.ToValidUTF8(texts[1], "\ufffd") ||
+		now.CrawlDelay != api.Milliseconds(10*time.Millisecond) || !slices.Equal(now.Sitemaps, []string{"http://h.example/s.xml"}) ||
+		now.MainMirror != "https://www.h.example" || len(now.History) != 2 || now.Bytes != len(texts[1]) || now.Outcome != "rules" {
 		t.Errorf("now %+v, %v", now, err)
 	}
-	old, err := f.Robots(t.Context(), "h", "http://h.example", first.SHA256)
-	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 || old.Host != "" {
+	old, err := f.RobotsFile(t.Context(), "h", "http://h.example", first.SHA256)
+	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 || old.MainMirror != "" {
 		t.Errorf("old %+v, %v", old, err)
 	}
-	if d := api.DiffRobots(old, now); d.Added != 4 || d.Removed != 1 {
+	if d := api.DiffRobots(old, now); d.AddedLines != 4 || d.RemovedLines != 1 {
 		t.Errorf("diff %+v", d)
 	}
 }
@@ -204,16 +204,16 @@ func TestServeAddURLs(t *testing.T) {
 	f.start(true)
 	f.put("p", f.file("http://shop.example/", brisk, "scope: {max_depth: 1}"))
 	f.reload("p")
-	f.becomes("p", api.Done)
+	f.becomes("p", api.StateDone)
 	in, err := f.AddURLs(t.Context(), "p", named("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
 		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
-	want := &api.Intake{Added: 1, Known: 1, Refused: 2, NoURLs: 2, Refusals: in.Refusals}
+	want := &api.AddURLsResult{Added: 1, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: in.Refusals}
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
 		t.Errorf("%+v, %v", in, err)
 	}
 	await(t, "the new page is visited", func() bool { return slices.Contains(pagesOf(f.web.Log()), "http://shop.example/new") })
-	f.becomes("p", api.Done)
-	f.do("p", api.Stop)
+	f.becomes("p", api.StateDone)
+	f.do("p", api.ActionStop)
 	broken := errors.New("the client has gone away")
 	in, err = f.AddURLs(t.Context(), "p", func(yield func(string, error) bool) {
 		_ = yield("http://shop.example/late", nil) && yield("", broken)
@@ -234,8 +234,8 @@ func TestServeAddURLs(t *testing.T) {
 	if in.Added != seedBatch+1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if p := f.project("p"); p.Counts.Queued != seedBatch+2 {
-		t.Errorf("%+v is queued", p.Counts)
+	if p := f.project("p"); p.FrontierCounts.QueuedURLs != seedBatch+2 {
+		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
 	if _, err := f.AddURLs(t.Context(), "none", named()); status(err) != http.StatusNotFound {
 		t.Errorf("added to no project: %v", err)

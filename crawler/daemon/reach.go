@@ -39,13 +39,13 @@ func (r *runner) stalled(err error) {
 	if err == nil {
 		r.reach = newReach()
 		r.app.log.Info("the project goes on: its state can be used again")
-		r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Text: "its state can be used again"})
+		r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
 		return
 	}
 	lost := r.blame(err)
 	r.reach.lose(lost)
 	r.app.log.Error("the project waits", "why", lost)
-	r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Text: lost.Error()})
+	r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Message: lost.Error()})
 }
 
 // forgetReach is the end of waiting for a state that is not used any more.
@@ -97,7 +97,7 @@ func (r *runner) unavailable(err error) error {
 // reach.
 func (r *runner) tryAgain(why error) {
 	r.stalled(why)
-	r.is(api.Running, "")
+	r.is(api.StateRunning, "")
 	time.AfterFunc(retryServers, func() { r.change(func(*orders) {}) })
 }
 

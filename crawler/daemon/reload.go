@@ -7,20 +7,20 @@ import (
 // unchangedReload returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names
 // and which is there now.
-func (r *runner) unchangedReload(stamp string) *api.Reloaded {
+func (r *runner) unchangedReload(stamp string) *api.ReloadResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stamp != stamp || r.orders.gone || r.orders.fault != "" {
 		return nil
 	}
-	return &api.Reloaded{Project: r.name, Change: "none"}
+	return &api.ReloadResult{Project: r.name, Change: "none"}
 }
 
 // follow makes the project one of another edition: a run that goes on is ended in
 // order, and goes on as that says. It is not if the file is again what it was
 // before it made no sense.
-func (r *runner) follow(ed *edition, stamp string) api.Reloaded {
-	result := api.Reloaded{Project: r.name, Change: "changed"}
+func (r *runner) follow(ed *edition, stamp string) api.ReloadResult {
+	result := api.ReloadResult{Project: r.name, Change: "changed"}
 	if r.mend(stamp) {
 		result.Change = "none"
 		return result
@@ -32,7 +32,7 @@ func (r *runner) follow(ed *edition, stamp string) api.Reloaded {
 		o.edition, o.fault, o.gone, r.stamp, r.followed = ed, "", false, stamp, stamp
 	})
 	r.app.log.Info("the project file is followed")
-	r.hub.tell(api.Event{Type: "file", Project: r.name, Text: result.Change})
+	r.hub.tell(api.Event{Type: "file", Project: r.name, Message: result.Change})
 	return result
 }
 
@@ -50,8 +50,8 @@ func (r *runner) mend(stamp string) bool {
 
 // refuse has the project go on as it was: its file makes no sense. last is the
 // edition for a project that has followed none in this process; nil: there is none.
-func (r *runner) refuse(why, stamp string, last *edition) api.Reloaded {
-	result := api.Reloaded{Project: r.name, Change: "refused", Error: why}
+func (r *runner) refuse(why, stamp string, last *edition) api.ReloadResult {
+	result := api.ReloadResult{Project: r.name, Change: "refused", Error: why}
 	r.mu.Lock()
 	same, idle := r.stamp == stamp && r.orders.fault == why, r.orders.edition == nil && (last != nil || r.orders.version == 0) || r.orders.gone
 	r.orders.fault, r.stamp = why, stamp
@@ -73,15 +73,15 @@ func (r *runner) refuse(why, stamp string, last *edition) api.Reloaded {
 			outcome = "the project waits for one that makes sense"
 		}
 		r.app.log.Error("the project file is not followed; "+outcome, "error", why)
-		r.hub.tell(api.Event{Type: "file", Project: r.name, Text: why})
+		r.hub.tell(api.Event{Type: "file", Project: r.name, Message: why})
 	}
 	return result
 }
 
 // lose stops the project, whose file is gone. Its state is kept, and if it ran it
 // goes on when the file is back. last is the edition to look into its state by.
-func (r *runner) lose(last func() *edition) api.Reloaded {
-	result := api.Reloaded{Project: r.name, Change: "gone"}
+func (r *runner) lose(last func() *edition) api.ReloadResult {
+	result := api.ReloadResult{Project: r.name, Change: "gone"}
 	r.mu.Lock()
 	first, known := r.orders.version == 0, r.orders.gone
 	r.mu.Unlock()
@@ -95,6 +95,6 @@ func (r *runner) lose(last func() *edition) api.Reloaded {
 		r.change(func(o *orders) { o.gone = true })
 	}
 	r.app.log.Warn("the project file is gone: the project is stopped, and its state kept")
-	r.hub.tell(api.Event{Type: "file", Project: r.name, Text: "the project file is gone"})
+	r.hub.tell(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
 	return result
 }

@@ -17,20 +17,20 @@ type speaking struct {
 	*farm
 	server *httptest.Server
 	token  string
-	audit  *api.Audit
+	audit  *api.AuditLog
 }
 
 // speak starts the daemon of a farm, and serves its API.
 func (f *farm) speak() *speaking {
 	f.t.Helper()
 	f.start(true)
-	audit, err := api.OpenAudit(filepath.Join(f.dir, "audit.jsonl"), api.AuditConfig{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { audit.Close() })
 	s := &speaking{farm: f, token: "a-token-of-the-tests", audit: audit}
-	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{Keys: []api.Key{api.NewKey("operator", api.Operate, s.token)}, Audit: audit}))
+	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, Audit: audit}))
 	f.t.Cleanup(s.server.Close)
 	return s
 }
@@ -167,12 +167,12 @@ func TestTopShows(t *testing.T) {
 	v := view{
 		chosen: "books",
 		projects: []api.Project{
-			{Name: "books", State: api.Running, Rate: api.Sample{Pages: 2.5}, Stats: api.Stats{Pages: 100, Errors: 3}, Counts: api.Counts{Hosts: 2, Due: 1, Queued: 40}},
-			{Name: "news", State: api.Failed, Why: "no \x1b[2Jroom"},
+			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
+			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
 		},
-		samples: []api.Sample{{Pages: 0}, {Pages: 1}, {Pages: 4}, {Pages: 2}},
-		hosts:   &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", Declared: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
-		visits:  []api.LiveVisit{{URL: "http://a.example/x", Since: now.Add(-1500 * time.Millisecond)}},
+		samples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
+		hosts:   &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		visits:  []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
 		brakes:  []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}
 	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no rest was cut short

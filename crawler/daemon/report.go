@@ -128,7 +128,7 @@ func (a *app) reportOn(ctx context.Context, q reportQuery) error {
 // write writes what was asked for in the form that was asked for.
 func (q reportQuery) write(ctx context.Context, w io.Writer, s *survey) error {
 	switch {
-	case q.host != "" && s.totals.Count == 0:
+	case q.host != "" && s.totals.HostCount == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
 	case q.format == "json":
 		return s.writeJSON(ctx, w)

@@ -51,7 +51,7 @@ type leadingHosts struct {
 // each host costs little.
 func (l *leadingHosts) add(h *surveyed) {
 	r := rankedHost{rank: concern(&h.Host), origin: h.first}
-	if len(l.ranked) < l.held || len(h.Refusals) > 0 {
+	if len(l.ranked) < l.held || len(h.ParkedByRule) > 0 {
 		r.more = &hostDetails{host: h}
 	} else if len(h.others) > 0 {
 		r.more = &hostDetails{origins: append([]decorum.Origin{h.first}, h.others...)}

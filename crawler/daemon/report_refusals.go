@@ -23,49 +23,49 @@ const (
 	whyNothing = "nothing" // any more: the crawl will see when it goes on
 )
 
-// refusals count URLs by why they are parked: an api.Refusal without URLs and
+// refusals count URLs by why they are parked: an api.RefusalSummary without URLs and
 // Example.
-type refusals map[api.Refusal]*api.Refusal
+type refusals map[api.RefusalSummary]*api.RefusalSummary
 
 // maxRules is how many rules of one host are told apart. It bounds what a file
 // of a hundred thousand rules can make a report of.
 const maxRules = 1000
 
 // note counts a URL.
-func (rs refusals) note(why api.Refusal, u decorum.URL) {
+func (rs refusals) note(why api.RefusalSummary, u decorum.URL) {
 	if rs[why] == nil && len(rs) >= maxRules {
-		why.Rule, why.Line = "other rules", 0
+		why.Rule, why.RuleLine = "other rules", 0
 	}
 	if rs[why] == nil {
 		r := why
 		r.Example = u.String()
 		rs[why] = &r
 	}
-	rs[why].URLs++
+	rs[why].URLCount++
 }
 
 // merge adds what is of another host.
-func (rs refusals) merge(more []api.Refusal) {
+func (rs refusals) merge(more []api.RefusalSummary) {
 	for _, r := range more {
 		why := r
-		why.URLs, why.Example = 0, ""
+		why.URLCount, why.Example = 0, ""
 		if rs[why] == nil {
 			rs[why] = &r
 			continue
 		}
-		rs[why].URLs += r.URLs
+		rs[why].URLCount += r.URLCount
 	}
 }
 
 // list returns the refusals, first what keeps most URLs out.
-func (rs refusals) list() []api.Refusal {
-	list := make([]api.Refusal, 0, len(rs))
+func (rs refusals) list() []api.RefusalSummary {
+	list := make([]api.RefusalSummary, 0, len(rs))
 	for _, r := range rs {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b api.Refusal) int {
-		return cmp.Or(cmp.Compare(b.URLs, a.URLs), strings.Compare(a.File, b.File),
-			cmp.Compare(a.Line, b.Line), strings.Compare(a.Rule, b.Rule))
+	slices.SortFunc(list, func(a, b api.RefusalSummary) int {
+		return cmp.Or(cmp.Compare(b.URLCount, a.URLCount), strings.Compare(a.RuleFileURL, b.RuleFileURL),
+			cmp.Compare(a.RuleLine, b.RuleLine), strings.Compare(a.Rule, b.Rule))
 	})
 	return list
 }
@@ -81,13 +81,13 @@ func (q *inquiry) classifyParked(ctx context.Context, o decorum.Origin, h *surve
 	}
 	return q.store.URLs(ctx, o, storage.InParking, func(e storage.Entry, _ time.Time) bool {
 		u, why := q.whyParked(e, evaluate)
-		switch why.Why {
+		switch why.RefusedBy {
 		case whyScope:
 			h.OutOfScope++
 		case whyRobots:
-			h.Blocked++
+			h.BlockedByRobots++
 		case whyTDMRep:
-			h.Reserved++
+			h.BlockedByTDMRep++
 		}
 		h.refusals.note(why, u)
 		return true
@@ -96,26 +96,26 @@ func (q *inquiry) classifyParked(ctx context.Context, o decorum.Origin, h *surve
 
 // whyParked asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
-func (q *inquiry) whyParked(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.Refusal) {
+func (q *inquiry) whyParked(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
 	if e.AsFound {
 		e.URL = e.Found
 	}
 	if q.scope != nil {
 		if err := q.scope.Check(e); err != nil {
-			return e.URL, api.Refusal{Why: whyScope, Rule: cause(err)}
+			return e.URL, api.RefusalSummary{RefusedBy: whyScope, Rule: cause(err)}
 		}
 	}
 	if evaluate == nil {
-		return e.URL, api.Refusal{Why: whyNothing, Rule: "its robots.txt is not known"}
+		return e.URL, api.RefusalSummary{RefusedBy: whyNothing, Rule: "its robots.txt is not known"}
 	}
 	v := evaluate(e.URL)
 	if v.Allowed {
-		return e.URL, api.Refusal{Why: whyNothing, Rule: "allowed by now"}
+		return e.URL, api.RefusalSummary{RefusedBy: whyNothing, Rule: "allowed by now"}
 	}
 	if v.Group == string(robots.InTDMRep) {
-		return e.URL, api.Refusal{Why: whyTDMRep, File: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plain(v.Rule), Line: v.Line}
+		return e.URL, api.RefusalSummary{RefusedBy: whyTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plain(v.Rule), RuleLine: v.Line}
 	}
-	return e.URL, api.Refusal{Why: whyRobots, File: e.URL.Origin().RobotsURL().String(), Rule: plain(v.Rule), Line: v.Line}
+	return e.URL, api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: plain(v.Rule), RuleLine: v.Line}
 }
 
 // cause returns why something was refused, without what and where.

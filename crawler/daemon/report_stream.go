@@ -63,7 +63,7 @@ func (q *inquiry) revisitHost(ctx context.Context, origins []decorum.Origin, wit
 	if err != nil || h == nil {
 		return err
 	}
-	if withParked && h.Parked > 0 {
+	if withParked && h.ParkedURLs > 0 {
 		for _, o := range origins {
 			if err := q.classifyParked(ctx, o, h); err != nil {
 				return err
@@ -98,7 +98,7 @@ func (q *inquiry) readHost(ctx context.Context, origins []decorum.Origin) (h *su
 
 // finish works out what follows from all origins of a host.
 func (q *inquiry) finish(h *surveyed) {
-	cover(&h.Tally)
+	cover(&h.HostTotals)
 	h.mind(q.project.Politeness.MaxCrawlDelay)
 }
 

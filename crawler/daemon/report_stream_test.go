@@ -95,9 +95,9 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	t.Helper()
 	var parked []decorum.Origin
 	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
-	r := &api.Report{At: q.now.UTC(), States: map[string]int{}, MaxDelay: maxDelay}
+	r := &api.Report{AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := heldHosts(t, q, func(o *storage.OriginInfo) {
-		r.Origins++
+		r.OriginCount++
 		if o.Parked > 0 {
 			parked = append(parked, o.Origin)
 		}
@@ -109,13 +109,13 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	total := refusals{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
-		cover(&h.Tally)
-		h.Refusals = h.refusals.list()
-		total.merge(h.Refusals)
-		r.Count++
-		r.States[h.State]++
-		r.Shortfall = max(r.Shortfall, h.Shortfall)
-		addTally(&r.Tally, &h.Tally)
+		cover(&h.HostTotals)
+		h.ParkedByRule = h.refusals.list()
+		total.merge(h.ParkedByRule)
+		r.HostCount++
+		r.HostsByState[h.State]++
+		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
+		addTally(&r.HostTotals, &h.HostTotals)
 		r.Hosts = append(r.Hosts, &h.Host)
 		err = errors.Join(err, q.explainHold(t.Context(), h))
 	}
@@ -125,9 +125,9 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	slices.SortFunc(r.Hosts, func(a, b *api.Host) int {
 		return cmp.Or(concern(a).compare(concern(b)), strings.Compare(a.Host, b.Host))
 	})
-	r.Refusals = total.list()
+	r.ParkedByRule = total.list()
 	if limit > 0 {
-		r.Hosts, r.Refusals = r.Hosts[:min(limit, len(r.Hosts))], r.Refusals[:min(limit, len(r.Refusals))]
+		r.Hosts, r.ParkedByRule = r.Hosts[:min(limit, len(r.Hosts))], r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 	}
 	return r
 }
@@ -138,9 +138,9 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 	q := manyHosts(t, 1000)
 	for _, limit := range []int{0, 1, 20, 500, 5000} {
 		want := heldReport(t, q, limit)
-		if limit == 0 && (want.Parked == 0 || len(want.States) < 4 || want.Origins == want.Count) {
+		if limit == 0 && (want.ParkedURLs == 0 || len(want.HostsByState) < 4 || want.OriginCount == want.HostCount) {
 			t.Fatalf("the crawl has %d parked URLs, hosts %v, %d origins: too little for this test",
-				want.Parked, want.States, want.Origins)
+				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
 		for _, held := range []int{0, 7, 1000} {
 			s, err := q.survey(t.Context(), "", limit, held)
@@ -162,14 +162,14 @@ func sameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
 	t.Helper()
 	d := json.NewDecoder(lines)
 	var totals api.Report
-	if err := d.Decode(&totals); err != nil || totals.Count != want.Count || totals.Hosts != nil {
-		t.Errorf("totals of %d hosts, and %d: %v", totals.Count, len(totals.Hosts), err)
+	if err := d.Decode(&totals); err != nil || totals.HostCount != want.HostCount || totals.Hosts != nil {
+		t.Errorf("totals of %d hosts, and %d: %v", totals.HostCount, len(totals.Hosts), err)
 	}
 	for i := range want.Hosts {
 		var h api.Host
-		if err := d.Decode(&h); err != nil || h.Host != want.Hosts[i].Host || h.Known != want.Hosts[i].Known {
+		if err := d.Decode(&h); err != nil || h.Host != want.Hosts[i].Host || h.KnownURLs != want.Hosts[i].KnownURLs {
 			w := want.Hosts[i]
-			t.Fatalf("host %d is %s (%d URLs, %v), want %s (%d)", i, h.Host, h.Known, err, w.Host, w.Known)
+			t.Fatalf("host %d is %s (%d URLs, %v), want %s (%d)", i, h.Host, h.KnownURLs, err, w.Host, w.KnownURLs)
 		}
 	}
 	if d.More() {
@@ -186,8 +186,8 @@ func TestStreamedStatsAreTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []int{s.Hosts, s.Origins, s.Queued, s.Resting, s.Parked, s.Seen}
-	sums := []int{want.Count, want.Origins, want.Queued, want.Resting, want.Parked, want.Known}
-	if !slices.Equal(got, sums) || !maps.Equal(s.States, want.States) {
-		t.Errorf("stats %v %v, want %v %v", got, s.States, sums, want.States)
+	sums := []int{want.HostCount, want.OriginCount, want.QueuedURLs, want.AwaitingRevisit, want.ParkedURLs, want.KnownURLs}
+	if !slices.Equal(got, sums) || !maps.Equal(s.States, want.HostsByState) {
+		t.Errorf("stats %v %v, want %v %v", got, s.States, sums, want.HostsByState)
 	}
 }

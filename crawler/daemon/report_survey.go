@@ -17,29 +17,29 @@ import (
 )
 
 // addTally adds u to t.
-func addTally(t, u *api.Tally) {
+func addTally(t, u *api.HostTotals) {
 	t.Requests += u.Requests
 	t.Pages += u.Pages
 	t.Failures += u.Failures
 	t.Bytes += u.Bytes
-	t.Spent += u.Spent
-	t.Known += u.Known
-	t.Done += u.Done
-	t.Queued += u.Queued
-	t.Resting += u.Resting
-	t.Parked += u.Parked
-	t.Blocked += u.Blocked
-	t.Reserved += u.Reserved
+	t.RequestTime += u.RequestTime
+	t.KnownURLs += u.KnownURLs
+	t.DoneURLs += u.DoneURLs
+	t.QueuedURLs += u.QueuedURLs
+	t.AwaitingRevisit += u.AwaitingRevisit
+	t.ParkedURLs += u.ParkedURLs
+	t.BlockedByRobots += u.BlockedByRobots
+	t.BlockedByTDMRep += u.BlockedByTDMRep
 	t.OutOfScope += u.OutOfScope
-	t.Withheld += u.Withheld
+	t.PagesWithheld += u.PagesWithheld
 	cover(t)
 }
 
 // cover works out the coverage.
-func cover(t *api.Tally) {
+func cover(t *api.HostTotals) {
 	t.Coverage = 1
-	if all := t.Known - t.OutOfScope; all > 0 {
-		t.Coverage = float64(t.Done) / float64(all)
+	if all := t.KnownURLs - t.OutOfScope; all > 0 {
+		t.Coverage = float64(t.DoneURLs) / float64(all)
 	}
 }
 
@@ -69,17 +69,17 @@ func (q *inquiry) report(ctx context.Context, only string, limit int) (*api.Repo
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
 func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*survey, error) {
 	s := &survey{inquiry: q, hosts: leadingHosts{limit: limit, held: held}, totals: api.Report{
-		At: q.now.UTC(), States: map[string]int{}, MaxDelay: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
+		AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
 	r, total := &s.totals, refusals{}
 	add := func(h *surveyed) {
-		cover(&h.Tally) // again: URLs out of scope are known by now
-		h.Refusals = h.refusals.list()
-		total.merge(h.Refusals)
-		r.Count++
-		r.Origins += len(h.Origins)
-		addTally(&r.Tally, &h.Tally)
-		r.Shortfall = max(r.Shortfall, h.Shortfall)
-		r.States[h.State]++
+		cover(&h.HostTotals) // again: URLs out of scope are known by now
+		h.ParkedByRule = h.refusals.list()
+		total.merge(h.ParkedByRule)
+		r.HostCount++
+		r.OriginCount += len(h.Origins)
+		addTally(&r.HostTotals, &h.HostTotals)
+		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
+		r.HostsByState[h.State]++
 		s.hosts.add(h)
 	}
 	var err error
@@ -95,11 +95,11 @@ func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*su
 		return nil, err
 	}
 	s.hosts.cut()
-	r.Refusals = total.list()
+	r.ParkedByRule = total.list()
 	if limit > 0 {
-		r.Refusals = r.Refusals[:min(limit, len(r.Refusals))]
-		r.Refused = r.Refused[:min(limit, len(r.Refused))]
-		r.Cleaned = r.Cleaned[:min(limit, len(r.Cleaned))]
+		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
+		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
+		r.SessionIDCounts = r.SessionIDCounts[:min(limit, len(r.SessionIDCounts))]
 	}
 	return s, nil
 }
@@ -126,12 +126,12 @@ func (q *inquiry) originsOf(ctx context.Context, host string) (origins []decorum
 
 // sightings adds what was not queued as it was found.
 func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (err error) {
-	if s.Refused, err = frontier.LoadRefusalCounts(ctx, q.store); err != nil {
+	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.store); err != nil {
 		return err
 	}
-	s.Cleaned, err = frontier.LoadSessionIDCounts(ctx, q.store)
+	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.store)
 	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
-	s.Refused, s.Cleaned = slices.DeleteFunc(s.Refused, others), slices.DeleteFunc(s.Cleaned, others)
+	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, others), slices.DeleteFunc(s.SessionIDCounts, others)
 	return err
 }
 
@@ -139,13 +139,13 @@ func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (er
 func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
 	m := crawler.ReadHostMemo(h.Memo)
 	return surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
-		Host: name, State: stateDone, Strikes: h.Strikes, Slots: max(h.Slots, 1), Owed: api.Milliseconds(h.Gap),
-		Declared: api.Milliseconds(m.Declared), Configured: api.Milliseconds(m.Configured),
-		MinObservedDelay: api.Milliseconds(m.Gaps.Min), Median: api.Milliseconds(m.Gaps.Median()), Gaps: m.Gaps.Count(),
-		Shortfall:  api.Milliseconds(m.Shortfall),
-		LastStatus: m.Status, LastVisit: m.Last, Address: m.Addr,
-		Tally:    api.Tally{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, Spent: api.Milliseconds(m.Spent), Withheld: m.Withheld},
-		Override: q.project.override(name),
+		Host: name, State: stateDone, ConsecutiveFailures: h.Strikes, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Gap),
+		CrawlDelay: api.Milliseconds(m.Declared), ConfiguredDelay: api.Milliseconds(m.Configured),
+		MinObservedDelay: api.Milliseconds(m.Gaps.Min), MedianObservedDelay: api.Milliseconds(m.Gaps.Median()), ObservedDelayCount: m.Gaps.Count(),
+		LargestDelayShortfall: api.Milliseconds(m.Shortfall),
+		LastStatus:            m.Status, LastVisit: m.Last, Address: m.Addr,
+		HostTotals: api.HostTotals{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, RequestTime: api.Milliseconds(m.Spent), PagesWithheld: m.Withheld},
+		Override:   q.project.override(name),
 	}}
 }
 
@@ -189,11 +189,11 @@ func (h *surveyed) addOrigin(o *storage.OriginInfo, now time.Time) {
 		h.others = append(h.others, o.Origin)
 	}
 	h.Origins = append(h.Origins, o.Origin.String())
-	h.Known += o.Seen
-	h.Queued += waiting
-	h.Resting += o.Resting
-	h.Parked += o.Parked
-	h.Done += max(0, o.Seen-waiting-o.Parked) // hops are queued and not seen
+	h.KnownURLs += o.Seen
+	h.QueuedURLs += waiting
+	h.AwaitingRevisit += o.Resting
+	h.ParkedURLs += o.Parked
+	h.DoneURLs += max(0, o.Seen-waiting-o.Parked) // hops are queued and not seen
 	state := stateOf(o, now)
 	before, after := slices.Index(states, h.State), slices.Index(states, state)
 	if after > before || after == before && !o.Next.Before(h.next) {
@@ -227,10 +227,10 @@ func stateOf(o *storage.OriginInfo, now time.Time) string {
 // mind sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
 func (h *surveyed) mind(maxDelay Duration) {
-	if h.Queued == 0 || time.Duration(h.Declared) <= time.Duration(maxDelay) {
+	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
 	}
-	h.Why = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.Declared), maxDelay)
+	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.CrawlDelay), maxDelay)
 	if h.State != stateSetAside {
 		h.State, h.HeldUntil = stateSetAside, h.DueAt
 	}
@@ -246,11 +246,11 @@ func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
 	switch {
 	case err != nil:
 	case postponed != nil:
-		h.Why = plain(postponed.Why)
-	case h.Why == "" && h.State == stateSetAside && maxPages > 0 && h.begun >= maxPages:
-		h.Why = fmt.Sprintf("it has had its %d pages", maxPages)
-	case h.Why == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
-		h.Why = fmt.Sprintf("it has sent its %d bytes", bytes)
+		h.HoldReason = plain(postponed.Why)
+	case h.HoldReason == "" && h.State == stateSetAside && maxPages > 0 && h.begun >= maxPages:
+		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
+	case h.HoldReason == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
+		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", bytes)
 	}
 	return err
 }
@@ -261,11 +261,11 @@ type hostKey [3]int64
 // concern is the smallest for what asks most to be looked at: rests cut short,
 // hosts that stand still, and those with most to do.
 func concern(h *api.Host) hostKey {
-	waiting := int64(h.Queued)
+	waiting := int64(h.QueuedURLs)
 	if h.State == stateSetAside || h.State == stateHeld {
 		waiting += 1 << 60
 	}
-	return hostKey{-int64(h.Shortfall), -waiting, -h.Requests}
+	return hostKey{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
 }
 
 func (k hostKey) compare(l hostKey) int {

@@ -38,25 +38,25 @@ func (s *sheet) table(rows func(row func(cells ...any))) {
 func (s *survey) write(ctx context.Context, w io.Writer, data string, limit int) error {
 	var p sheet
 	r := &s.totals
-	p.writeLine("The crawl in %s at %s", data, clock(r.At))
+	p.writeLine("The crawl in %s at %s", data, clock(r.AsOf))
 	p.writeLine("")
 	p.table(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.Count, statesText(r.States), r.Origins))
-		for _, t := range tallyRows(&r.Tally) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", r.HostCount, statesText(r.HostsByState), r.OriginCount))
+		for _, t := range tallyRows(&r.HostTotals) {
 			row(t[0], t[1])
 		}
-		row("pace", shortText(r.Shortfall))
+		row("pace", shortText(r.LargestDelayShortfall))
 	})
 	p.writeLine("")
 	var holds sheet
 	if err := p.hosts(ctx, s, &holds); err != nil {
 		return err
 	}
-	if more := r.Count - len(s.hosts.ranked); more > 0 {
+	if more := r.HostCount - len(s.hosts.ranked); more > 0 {
 		p.writeLine("… and %d hosts more: --limit 0 names them all", more)
 	}
 	p.Write(holds.Bytes())
-	p.refusals("Parked:", r.Refusals, limit)
+	p.refusals("Parked:", r.ParkedByRule, limit)
 	p.sighted(r)
 	_, err := p.WriteTo(w)
 	return err
@@ -68,10 +68,10 @@ func (p *sheet) hosts(ctx context.Context, s *survey, holds *sheet) (err error) 
 	p.table(func(row func(...any)) {
 		row("HOST", "STATE", "DECLARED", "CONFIGURED", "LEAST", "MEDIAN", "SHORT", "REQUESTS", "PAGES", "FAILED", "QUEUED", "RESTING", "PARKED", "COVERAGE")
 		err = s.each(ctx, func(h *api.Host) error {
-			row(h.Host, h.State, paceText(h.Declared), paceText(h.Configured), paceText(h.MinObservedDelay), paceText(h.Median), paceText(h.Shortfall),
-				h.Requests, h.Pages, h.Failures, h.Queued, h.Resting, h.Parked, percent(h.Coverage))
+			row(h.Host, h.State, paceText(h.CrawlDelay), paceText(h.ConfiguredDelay), paceText(h.MinObservedDelay), paceText(h.MedianObservedDelay), paceText(h.LargestDelayShortfall),
+				h.Requests, h.Pages, h.Failures, h.QueuedURLs, h.AwaitingRevisit, h.ParkedURLs, percent(h.Coverage))
 			if !h.HeldUntil.IsZero() {
-				holds.writeLine("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.Why))
+				holds.writeLine("%s is %s until %s%s", h.Host, h.State, clock(h.HeldUntil), because(h.HoldReason))
 			}
 			return nil
 		})
@@ -81,8 +81,8 @@ func (p *sheet) hosts(ctx context.Context, s *survey, holds *sheet) (err error) 
 
 // sighted writes what was not queued as it was found.
 func (p *sheet) sighted(s *api.Report) {
-	p.sightings("Refused where they were found, by reason:", s.Refused)
-	p.sightings("Session ids taken off where URLs were found:", s.Cleaned)
+	p.sightings("Refused where they were found, by reason:", s.RefusalCounts)
+	p.sightings("Session ids taken off where URLs were found:", s.SessionIDCounts)
 }
 
 func (p *sheet) sightings(title string, list []frontier.Sighted) {
@@ -110,16 +110,16 @@ func statesText(hosts map[string]int) string {
 }
 
 // tallyRows returns what the tally says, in words.
-func tallyRows(t *api.Tally) [][2]string {
+func tallyRows(t *api.HostTotals) [][2]string {
 	rows := [][2]string{
-		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), paceText(t.Spent))},
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, approximate(t.Bytes), paceText(t.RequestTime))},
 		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
-			t.Known, t.Done, t.Queued, t.Resting, t.Parked, t.Blocked, t.OutOfScope)},
+			t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope)},
 		{"coverage", percent(t.Coverage)},
 	}
-	if t.Withheld+int64(t.Reserved) > 0 {
+	if t.PagesWithheld+int64(t.BlockedByTDMRep) > 0 {
 		rows = append(rows, [2]string{"AI use", fmt.Sprintf("%d pages whose content is not to be used for the crawl's purpose, and was not kept; %d URLs parked by tdmrep.json",
-			t.Withheld, t.Reserved)})
+			t.PagesWithheld, t.BlockedByTDMRep)})
 	}
 	return rows
 }
@@ -132,7 +132,7 @@ func shortText(short api.Milliseconds) string {
 }
 
 // refusals writes why URLs are parked.
-func (p *sheet) refusals(title string, rs []api.Refusal, limit int) {
+func (p *sheet) refusals(title string, rs []api.RefusalSummary, limit int) {
 	if len(rs) == 0 {
 		return
 	}
@@ -143,28 +143,28 @@ func (p *sheet) refusals(title string, rs []api.Refusal, limit int) {
 			if i == limit && limit > 0 {
 				break
 			}
-			row(fmt.Sprintf("%8d %s", r.URLs, plural(r.URLs)), refusalText(r), rulePlace(r))
+			row(fmt.Sprintf("%8d %s", r.URLCount, plural(r.URLCount)), refusalText(r), rulePlace(r))
 		}
 	})
 }
 
 // refusalText says why URLs are parked.
-func refusalText(r api.Refusal) string {
-	if r.Why == whyScope {
+func refusalText(r api.RefusalSummary) string {
+	if r.RefusedBy == whyScope {
 		return "out of scope: " + r.Rule
 	}
 	return r.Rule
 }
 
 // rulePlace says where the rule stands.
-func rulePlace(r api.Refusal) string {
+func rulePlace(r api.RefusalSummary) string {
 	switch {
-	case r.File == "":
+	case r.RuleFileURL == "":
 		return ""
-	case r.Line == 0:
-		return r.File
+	case r.RuleLine == 0:
+		return r.RuleFileURL
 	}
-	return fmt.Sprintf("%s (line %d)", r.File, r.Line)
+	return fmt.Sprintf("%s (line %d)", r.RuleFileURL, r.RuleLine)
 }
 
 // writeHost writes all that a report on one host says.
@@ -175,10 +175,10 @@ func writeHost(w io.Writer, s *api.Report, limit int) error {
 	p.table(func(row func(...any)) {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
-		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", paceText(h.Declared), paceText(h.Configured), paceText(h.Owed)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", paceText(h.MinObservedDelay), paceText(h.Median), h.Gaps, shortText(h.Shortfall)))
-		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.Strikes))
-		for _, r := range tallyRows(&h.Tally) {
+		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", paceText(h.CrawlDelay), paceText(h.ConfiguredDelay), paceText(h.RequiredDelay)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", paceText(h.MinObservedDelay), paceText(h.MedianObservedDelay), h.ObservedDelayCount, shortText(h.LargestDelayShortfall)))
+		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
+		for _, r := range tallyRows(&h.HostTotals) {
 			row("  "+r[0], r[1])
 		}
 		if !h.LastVisit.IsZero() {
@@ -188,7 +188,7 @@ func writeHost(w io.Writer, s *api.Report, limit int) error {
 			row("  override", fmt.Sprintf("%s: %v", field, h.Override[field]))
 		}
 	})
-	p.refusals("Parked:", h.Refusals, limit)
+	p.refusals("Parked:", h.ParkedByRule, limit)
 	p.sighted(s)
 	_, err := p.WriteTo(w)
 	return err
@@ -197,7 +197,7 @@ func writeHost(w io.Writer, s *api.Report, limit int) error {
 func hostStateText(h *api.Host) string {
 	switch {
 	case !h.HeldUntil.IsZero():
-		return fmt.Sprintf("%s until %s%s", h.State, clock(h.HeldUntil), because(h.Why))
+		return fmt.Sprintf("%s until %s%s", h.State, clock(h.HeldUntil), because(h.HoldReason))
 	case !h.DueAt.IsZero():
 		return fmt.Sprintf("%s, next visit at %s", h.State, clock(h.DueAt))
 	}

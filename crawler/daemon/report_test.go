@@ -190,9 +190,9 @@ func TestReportTellsScopeFromRobots(t *testing.T) {
 		OutOfScope int `json:"out_of_scope"`
 		Blocked    int `json:"blocked_by_robots"`
 		Coverage   float64
-		Refusals   []api.Refusal
+		Refusals   []api.RefusalSummary
 	}](t, r.stdout)
-	if len(got.Refusals) != 1 || got.Refusals[0].URLs != 4 || got.Refusals[0].Why != "scope" || got.Refusals[0].Rule != "deeper than 0 links" {
+	if len(got.Refusals) != 1 || got.Refusals[0].URLCount != 4 || got.Refusals[0].RefusedBy != "scope" || got.Refusals[0].Rule != "deeper than 0 links" {
 		t.Errorf("refusals %+v", got.Refusals)
 	}
 	if got.OutOfScope != 4 || got.Blocked != 0 || got.Coverage != 1 {

@@ -16,15 +16,15 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	if err != nil {
 		return nil, err
 	}
-	f := &api.RobotsFile{Origin: o.String(), Outcome: known.Outcome.String(), Fetched: known.Fetched, SHA256: known.SHA256}
+	f := &api.RobotsFile{Origin: o.String(), Outcome: known.Outcome.String(), FetchedAt: known.Fetched, SHA256: known.SHA256}
 	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case postponed != nil:
-		f.OriginPostponedReason, f.Until = plain(postponed.Why), postponed.Until
+		f.OriginPostponedReason, f.OriginPostponedUntil = plain(postponed.Why), postponed.Until
 	case known.Outcome != robots.Unknown:
-		if f.Fresh, err = q.gate.Fresh(ctx, o); err != nil {
+		if f.ExpiresAt, err = q.gate.Fresh(ctx, o); err != nil {
 			return nil, err
 		}
 	}
@@ -32,7 +32,7 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	if err != nil {
 		return nil, err
 	}
-	f.Delay = api.Milliseconds(pause)
+	f.CrawlDelay = api.Milliseconds(pause)
 	sitemaps, err := q.gate.Sitemaps(ctx, o)
 	if err != nil {
 		return nil, err
@@ -40,14 +40,14 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	for _, u := range sitemaps {
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
-	if f.Host, err = q.gate.Host(ctx, o); err != nil {
+	if f.MainMirror, err = q.gate.Host(ctx, o); err != nil {
 		return nil, err
 	}
 	versions, err := q.gate.Versions(ctx, o)
 	for _, v := range versions {
-		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, Fetched: v.First, At: v.At})
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, FirstFetchedAt: v.First, FinalURL: v.At})
 		if v.SHA256 == f.SHA256 {
-			f.Bytes, f.At = v.Bytes, v.At
+			f.Bytes, f.FinalURL = v.Bytes, v.At
 		}
 	}
 	return f, err
@@ -70,11 +70,11 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 		}
 		old := f.History[i]
 		f = &api.RobotsFile{
-			Origin: f.Origin, Outcome: f.Outcome, Fetched: old.Fetched,
-			SHA256: old.SHA256, Bytes: old.Bytes, At: old.At, History: f.History,
+			Origin: f.Origin, Outcome: f.Outcome, FetchedAt: old.FirstFetchedAt,
+			SHA256: old.SHA256, Bytes: old.Bytes, FinalURL: old.FinalURL, History: f.History,
 		}
 	}
-	if f.Withheld = q.withheld(ctx, o, f.At); f.Withheld != "" {
+	if f.TextWithheldReason = q.withheld(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
 		return f, nil
 	}
 	body, err := q.gate.Body(ctx, o, f.SHA256)
@@ -87,7 +87,7 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 // whose answer only the role operate may see. All projects of a daemon share the cache
 // of robots.txt files, so any of them may have fetched it.
 func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) string {
-	if api.CallerOf(ctx).Role != api.Read || at == "" || !q.reachesPrivate {
+	if api.CallerFromContext(ctx).Role != api.RoleRead || at == "" || !q.reachesPrivate {
 		return ""
 	}
 	if u, err := decorum.ParseURL(at); err == nil && u.Origin().Host() == o.Host() {

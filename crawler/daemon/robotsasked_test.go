@@ -30,17 +30,17 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.start(true)
 	f.put("p", f.file("'http://a.example/', 'http://b.example/'", brisk))
 	f.reload("p")
-	f.becomes("p", api.Done)
+	f.becomes("p", api.StateDone)
 	// A project that cannot reach private networks knows the same robots.txt files.
 	f.put("public", minimalProject)
 	f.reload("public")
-	keys := []api.Key{api.NewKey("reader", api.Read, "reader"), api.NewKey("operator", api.Operate, "operator")}
-	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), auditFile), api.AuditConfig{})
+	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), auditFile), api.AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	server := api.NewServer(f.supervisor, api.Config{Keys: keys, Audit: audit, Page: page.New(f.supervisor, audit), Log: slog.New(slog.DiscardHandler)})
+	server := api.NewServer(f.supervisor, api.Config{APIKeys: keys, Audit: audit, PageHandler: page.New(f.supervisor, audit), Log: slog.New(slog.DiscardHandler)})
 	get := func(token, path string) string {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -61,7 +61,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &file); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if (file.Text == inside) != tt.shown || (file.Withheld == "") != tt.shown || file.At == "" || file.SHA256 == "" {
+		if (file.Text == inside) != tt.shown || (file.TextWithheldReason == "") != tt.shown || file.FinalURL == "" || file.SHA256 == "" {
 			t.Errorf("%s of %s: %+v; want the text shown: %v", tt.token, tt.origin, file, tt.shown)
 		}
 		text = get(tt.token, "/api/v1/projects/public/robots/"+url.PathEscape(tt.origin))

@@ -41,8 +41,8 @@ func explanation(e robots.Explanation) []byte {
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
 	}
-	if e.Indexer != nil {
-		fmt.Fprintf(&b, "  index\t%s\n", notForIndexing(*e.Indexer))
+	if e.IndexingVerdict != nil {
+		fmt.Fprintf(&b, "  index\t%s\n", notForIndexing(*e.IndexingVerdict))
 	}
 	for i, m := range e.Matches {
 		role := "loses"

@@ -63,7 +63,7 @@ func (r *roster) add(h *surveyed) {
 		r.others[int32(len(r.hosts))] = append([]decorum.Origin{h.first}, h.others...)
 	}
 	r.hosts = append(r.hosts, listedHost{
-		origin: h.first, rank: concern(&h.Host), queued: int64(h.Queued), due: moment(h.DueAt), pace: int64(h.Median),
+		origin: h.first, rank: concern(&h.Host), queued: int64(h.QueuedURLs), due: moment(h.DueAt), pace: int64(h.MedianObservedDelay),
 		requests: h.Requests, failures: h.Failures, status: int32(h.LastStatus), state: int8(slices.Index(states, h.State)),
 	})
 }
@@ -94,12 +94,12 @@ func (r *roster) places(order []int32, want api.HostQuery) (places []int32, tota
 	search := strings.ToLower(strings.TrimSpace(want.Search))
 	if search == "" && want.State == "" {
 		for i := want.Offset; i < min(want.Offset+want.Limit, len(order)); i++ {
-			places = append(places, at(order, i, want.Down))
+			places = append(places, at(order, i, want.Descending))
 		}
 		return places, len(order)
 	}
 	for i := range order {
-		place := at(order, i, want.Down)
+		place := at(order, i, want.Descending)
 		h := &r.hosts[place]
 		if want.State != "" && states[h.state] != want.State || !strings.Contains(h.origin.Host(), search) {
 			continue

@@ -122,7 +122,7 @@ func BenchmarkHosts(b *testing.B) {
 		"page":    {Offset: 50_000, Limit: 50},
 		"sorted":  {Sort: "due", Offset: 50_000, Limit: 50},
 		"search":  {Search: "-777", Limit: 50},
-		"backing": {Sort: sortAge, Down: true, Limit: 50},
+		"backing": {Sort: sortAge, Descending: true, Limit: 50},
 	} {
 		b.Run(name, func(b *testing.B) {
 			if _, _, err := r.page(ctx, q, want); err != nil { // sorts
@@ -165,7 +165,7 @@ func TestRosterReadsHosts(t *testing.T) {
 		for _, down := range []bool{false, true} {
 			seen := map[string]bool{}
 			for offset := 0; offset < hosts; offset += maxHostsPerPage {
-				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Down: down, Offset: offset, Limit: maxHostsPerPage})
+				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Descending: down, Offset: offset, Limit: maxHostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}

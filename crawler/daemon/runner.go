@@ -38,7 +38,7 @@ type runner struct {
 	orders        orders
 	interrupt     func(error) // ends the run that goes on; nil: none does
 	stirred       bool        // URLs were added to it
-	state         api.State
+	state         api.ProjectState
 	why           string
 	since         time.Time
 	stamp         string       // of the file as it was read last: see stampOf
@@ -58,14 +58,14 @@ func (s *supervisor) newRunner(name string) *runner {
 	a.log = projectLog(s.app.log, &s.hub, name)
 	r := &runner{
 		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, commons: s.commonsOf, metrics: s.metrics,
-		state: api.Stopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
+		state: api.StateStopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
 	}
 	r.changed.L = &r.mu
 	a.paused = r.shortage.ofOutput
 	r.vault = newVault(r.dir, r.place, r.openVault)
 	r.vault.shuts = r.vacate
 	r.orders.wish, r.orders.gone = s.wishes.of(name), true
-	if r.orders.wish.State == api.Stopped {
+	if r.orders.wish.State == api.StateStopped {
 		r.why = r.orders.wish.Why
 	}
 	return r
@@ -129,7 +129,7 @@ func (r *runner) live() {
 	for version := 0; ; {
 		o := r.await(version)
 		version = o.version
-		running := !o.quit && o.wish.State == api.Running && o.may() == ""
+		running := !o.quit && o.wish.State == api.StateRunning && o.may() == ""
 		if inside && r.vault.isElsewhere() { // its file says so since
 			inside = r.stepOut()
 		}
@@ -144,7 +144,7 @@ func (r *runner) live() {
 			}
 			continue
 		}
-		if inside && (o.quit || o.wish.State != api.Paused || o.may() != "") {
+		if inside && (o.quit || o.wish.State != api.StatePaused || o.may() != "") {
 			inside = r.stepOut()
 		}
 		if o.quit {
@@ -191,13 +191,13 @@ func (r *runner) stepOut() (inside bool) {
 func (r *runner) rest(o orders) {
 	switch why := o.may(); {
 	case o.gone:
-		r.is(api.Stopped, why)
-	case o.wish.State == api.Running:
-		r.is(api.Failed, why)
-	case o.wish.State == api.Paused:
-		r.is(api.Paused, o.wish.Why)
+		r.is(api.StateStopped, why)
+	case o.wish.State == api.StateRunning:
+		r.is(api.StateFailed, why)
+	case o.wish.State == api.StatePaused:
+		r.is(api.StatePaused, o.wish.Why)
 	default:
-		r.is(api.Stopped, o.wish.Why)
+		r.is(api.StateStopped, o.wish.Why)
 	}
 }
 
@@ -205,7 +205,7 @@ func (r *runner) rest(o orders) {
 func (r *runner) failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state == api.Failed
+	return r.state == api.StateFailed
 }
 
 // run crawls until no URL is left, a limit is reached, or orders arrive. It reports
@@ -237,13 +237,13 @@ func (r *runner) run(o orders) (reopen bool) {
 // fail says that the project cannot go on. Others do.
 func (r *runner) fail(err error) {
 	r.app.log.Error("the project fails; when the cause is removed, start it again", "error", err)
-	r.is(api.Failed, err.Error())
+	r.is(api.StateFailed, err.Error())
 }
 
 // pauseAt pauses a project that has reached a limit, for good: unless it was told
 // something else meanwhile.
 func (r *runner) pauseAt(version int, limit error) {
-	it := wish{State: api.Paused, Why: limit.Error()}
+	it := wish{State: api.StatePaused, Why: limit.Error()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.orders.version != version {
@@ -253,7 +253,7 @@ func (r *runner) pauseAt(version int, limit error) {
 		r.app.log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
 	r.orders.wish = it
-	r.enter(api.Paused, it.Why)
+	r.enter(api.StatePaused, it.Why)
 }
 
 // crawl crawls as an edition of the project says. Its state is open.
@@ -350,10 +350,10 @@ func (r *runner) visited(v *crawler.Visit) {
 	}
 	e := api.Event{
 		Type: "visit", Project: r.name, Host: v.URL().Origin().Host(), URL: v.URL().String(),
-		Status: v.Status(), Bytes: int64(v.Bytes()), Took: api.Milliseconds(v.End.Sub(v.Start)),
+		Status: v.Status(), Bytes: int64(v.Bytes()), Duration: api.Milliseconds(v.End.Sub(v.Start)),
 	}
 	if v.Err != nil {
-		e.Text = v.Err.Error()
+		e.Message = v.Err.Error()
 	}
 	r.hub.tell(e)
 }

@@ -20,9 +20,9 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the host is put off", func() bool { return f.project("a").Counts.Dormant > 0 })
-			f.do("a", api.Pause)
-			f.becomes("a", api.Paused)
+			await(t, "the host is put off", func() bool { return f.project("a").FrontierCounts.SuspendedURLs > 0 })
+			f.do("a", api.ActionPause)
+			f.becomes("a", api.StatePaused)
 			lift := func() {
 				if err := f.LiftBrake(t.Context(), "a.example"); err != nil {
 					t.Fatal(err)
@@ -31,10 +31,10 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 			if when == "during the pause" {
 				lift()
 			}
-			f.do("a", api.Resume)
-			f.becomes("a", api.Running)
+			f.do("a", api.ActionResume)
+			f.becomes("a", api.StateRunning)
 			if when == "after it" {
-				await(t, "the host is put off again", func() bool { return f.project("a").Counts.Dormant > 0 })
+				await(t, "the host is put off again", func() bool { return f.project("a").FrontierCounts.SuspendedURLs > 0 })
 				lift()
 			}
 			before := f.project("a").Stats.Pages

@@ -49,15 +49,15 @@ func squadOf(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redi
 	for i := range n {
 		s.launch(i)
 	}
-	s.do(api.Start)
+	s.do(api.ActionStart)
 	return s
 }
 
 // do has all daemons do something with the project.
-func (s *squad) do(a api.Action) {
+func (s *squad) do(a api.ProjectAction) {
 	s.t.Helper()
 	for i, c := range s.clients {
-		if err := c.Do(s.t.Context(), "shop", a); err != nil {
+		if err := c.ControlProject(s.t.Context(), "shop", a); err != nil {
 			s.t.Fatalf("daemon %d: %v", i, err)
 		}
 	}
@@ -126,7 +126,7 @@ func (s *squad) ready(i int) int {
 }
 
 // become waits until the project is in a state in all daemons.
-func (s *squad) become(state api.State) {
+func (s *squad) become(state api.ProjectState) {
 	s.t.Helper()
 	for i := range s.clients {
 		await(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.show(i).State == state })
@@ -175,10 +175,10 @@ func TestServeFleet(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := redistest.Start(t, 3, 1)
 	s := squadOf(t, 4, fleetWeb(100, 4), c, "")
-	s.become(api.Done)
+	s.become(api.StateDone)
 	s.once()
 	given := s.share(20, 10)
-	s.become(api.Done)
+	s.become(api.StateDone)
 	visits := map[string]int{}
 	for _, u := range pagesOf(s.web.Log()) {
 		visits[u]++
@@ -259,7 +259,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	for i := range s.clients {
 		await(t, "it is said that Redis is away", func() bool {
 			p := s.show(i)
-			return p.State == api.Running && strings.Contains(p.Why, "do not answer")
+			return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer")
 		})
 		if ready := s.ready(i); ready != 503 {
 			t.Errorf("readyz of daemon %d: %d", i, ready)
@@ -279,7 +279,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	}
 	for i := range s.clients {
 		before := s.show(i).Stats.Pages
-		await(t, "it goes on", func() bool { p := s.show(i); return p.Why == "" && p.Stats.Pages > before && s.ready(i) == 200 })
+		await(t, "it goes on", func() bool { p := s.show(i); return p.StateReason == "" && p.Stats.Pages > before && s.ready(i) == 200 })
 	}
 }
 
@@ -328,8 +328,8 @@ func TestServeFleetBrakes(t *testing.T) {
 		}
 	})
 	await(t, "all hosts are visited", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
-	order := api.BrakeOrder{Domain: true, Stop: true, Reason: "its owner asked"}
-	if _, err := s.clients[0].Brake(t.Context(), "braked.example", order); err != nil {
+	order := api.BrakeRequest{WithSubdomains: true, Stop: true, Reason: "its owner asked"}
+	if _, err := s.clients[0].SetBrake(t.Context(), "braked.example", order); err != nil {
 		t.Fatal(err)
 	}
 	on := time.Now()
@@ -357,7 +357,7 @@ func TestServeFleetBrakes(t *testing.T) {
 	await(t, "all hosts are visited again", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
 
 	order.Expires = time.Now().Add(2 * time.Second)
-	if _, err := s.clients[2].Brake(t.Context(), "braked.example", order); err != nil {
+	if _, err := s.clients[2].SetBrake(t.Context(), "braked.example", order); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "all requests are broken off", func() bool { return len(s.underWay("braked.example")) == 0 })
@@ -403,7 +403,7 @@ func TestServeFleetLimits(t *testing.T) {
 	c := redistest.Start(t, 1, 1)
 	const limit, rate = 151, 25 // a second: so low that what a busy machine holds up counts for little
 	s := squadOf(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
-	s.become(api.Paused)
+	s.become(api.StatePaused)
 	if n := len(pagesOf(s.web.Log())); n != limit {
 		t.Errorf("%d pages were asked for, want %d", n, limit)
 	}
@@ -412,12 +412,12 @@ func TestServeFleetLimits(t *testing.T) {
 		t.Errorf("%d pages are recorded, want %d", len(times), limit)
 	}
 	s.inTime(rate)
-	if p := s.show(2); !strings.Contains(p.Why, "limit of pages") {
-		t.Errorf("it pauses for %q", p.Why)
+	if p := s.show(2); !strings.Contains(p.StateReason, "limit of pages") {
+		t.Errorf("it pauses for %q", p.StateReason)
 	}
-	s.do(api.Resume)
+	s.do(api.ActionResume)
 	await(t, "it goes on", func() bool { return len(pagesOf(s.web.Log())) > limit })
-	s.become(api.Paused)
+	s.become(api.StatePaused)
 	if n := len(pagesOf(s.web.Log())); n != 2*limit {
 		t.Errorf("%d pages were asked for, want %d", n, 2*limit)
 	}

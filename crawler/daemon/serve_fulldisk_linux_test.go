@@ -26,18 +26,18 @@ func TestServeOnAFullDisk(t *testing.T) {
 		t.Helper()
 		var err error
 		await(t, what+", the daemon is not ready for want of room", func() bool {
-			err = f.Ready(t.Context())
+			err = f.CheckReady(t.Context())
 			return errors.Is(err, api.ErrDiskFull)
 		})
-		if p := f.project("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.Why, "no space left on device") {
-			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.Why)
+		if p := f.project("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
+			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.StateReason)
 		}
 	}
 	goesOn := func(what string) {
 		t.Helper()
 		pages := f.project("books").Stats.Pages
 		await(t, what+", the project goes on", func() bool {
-			return f.Ready(t.Context()) == nil && f.project("books").Stats.Pages > pages+2
+			return f.CheckReady(t.Context()) == nil && f.project("books").Stats.Pages > pages+2
 		})
 	}
 	f.start(true)
@@ -72,7 +72,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	}
 	f.put("books", f.file("http://a.example/"))
 	f.start(true)
-	f.becomes("books", api.Done)
+	f.becomes("books", api.StateDone)
 	f.stop()
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
 	if err := os.WriteFile(filepath.Join(f.visit.data(), memoryFile), []byte(left), 0o600); err != nil {
@@ -80,7 +80,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	}
 	fill(t, ballast)
 	f.start(false)
-	if p := f.becomes("books", api.Stopped); p.Why == "" {
+	if p := f.becomes("books", api.StateStopped); p.StateReason == "" {
 		t.Error("on a full disk nobody knows why it is stopped")
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -88,7 +88,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	}
 	f.stop()
 	f.start(false)
-	if p := f.becomes("books", api.Stopped); p.Why == "" {
+	if p := f.becomes("books", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
 }

@@ -34,10 +34,10 @@ func TestServePausesWithoutConnections(t *testing.T) {
 	f.put("p", f.file("http://a.example/0, http://b.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	await(t, "each host has a connection", func() bool { return open.Load() == 2 })
-	f.do("p", api.Pause)
-	f.becomes("p", api.Paused)
+	f.do("p", api.ActionPause)
+	f.becomes("p", api.StatePaused)
 	await(t, "no connection is open", func() bool { return open.Load() == 0 })
-	f.do("p", api.Resume)
+	f.do("p", api.ActionResume)
 	await(t, "it goes on", func() bool { return open.Load() == 2 })
 }
 
@@ -47,7 +47,7 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 	f := farmOf(t, chain("a.example", 1000))
 	f.put("p", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	f.becomes("p", api.Running)
+	f.becomes("p", api.StateRunning)
 	r, err := f.find("p")
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +62,8 @@ func TestServeStopsWithoutMemory(t *testing.T) {
 		crawl = weak.Make(r.engine.crawler)
 		return crawl.Value() != nil
 	})
-	f.do("p", api.Stop)
-	f.becomes("p", api.Stopped)
+	f.do("p", api.ActionStop)
+	f.becomes("p", api.StateStopped)
 	await(t, "its crawl is collected", func() bool {
 		runtime.GC()
 		return crawl.Value() == nil

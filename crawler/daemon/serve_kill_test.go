@@ -42,13 +42,13 @@ func TestServeKill(t *testing.T) {
 	}
 	f.start(false)
 	for name := range projects {
-		f.do(name, api.Start)
+		f.do(name, api.ActionStart)
 	}
-	f.do("five", api.Pause)
+	f.do("five", api.ActionPause)
 	if err := f.SetBrake(t.Context(), api.Brake{Host: killHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	f.becomes("five", api.Paused)
+	f.becomes("five", api.StatePaused)
 	f.stop()
 	quiet := time.Now() // five is paused and the brake is on
 
@@ -62,11 +62,11 @@ func TestServeKill(t *testing.T) {
 	for name := range projects {
 		switch name {
 		case "five":
-			f.becomes(name, api.Paused)
+			f.becomes(name, api.StatePaused)
 		case "four":
 			await(t, "four has visited all that it may", func() bool { return missing(t, f, name, projects[name][:1]) == nil })
 		default:
-			f.becomes(name, api.Done)
+			f.becomes(name, api.StateDone)
 		}
 	}
 	brakes, err := f.Brakes(t.Context())

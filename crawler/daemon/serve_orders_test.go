@@ -19,25 +19,25 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f := farmOf(t, chain("a.example", 1000))
 	f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	f.becomes("a", api.Running)
+	f.becomes("a", api.StateRunning)
 	inTheWay := filepath.Join(f.visit.data(), wishesFile+".new")
 	if err := os.Mkdir(inTheWay, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Do(t.Context(), "a", api.Pause); err == nil || !strings.Contains(err.Error(), "may not survive") {
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil || !strings.Contains(err.Error(), "may not survive") {
 		t.Errorf("paused: %v", err)
 	}
-	f.becomes("a", api.Paused)
-	if err := f.Do(t.Context(), "a", api.Resume); err == nil {
+	f.becomes("a", api.StatePaused)
+	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
 		t.Error("it goes on, and would not after a restart")
 	}
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Do(t.Context(), "a", api.Pause); err != nil { // again: now it can be kept
+	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be kept
 		t.Error(err)
 	}
-	if w := f.wishes.of("a"); w.State != api.Paused {
+	if w := f.wishes.of("a"); w.State != api.StatePaused {
 		t.Errorf("kept is %q", w.State)
 	}
 }
@@ -59,8 +59,11 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if r, err = f.find("a"); err != nil {
 		t.Fatal(err)
 	}
-	f.do("a", api.Start)
-	await(t, "nothing is left", func() bool { p := f.project("a"); return p.Stats.Pages == 1 && p.Counts.Queued+p.Counts.Leased == 0 })
+	f.do("a", api.ActionStart)
+	await(t, "nothing is left", func() bool {
+		p := f.project("a")
+		return p.Stats.Pages == 1 && p.FrontierCounts.QueuedURLs+p.FrontierCounts.LeasedURLs == 0
+	})
 	late, err := decorum.ParseURL("http://a.example/late")
 	if err != nil {
 		t.Fatal(err)
@@ -74,5 +77,5 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	}
 	r.records.mu.Unlock()
 	await(t, "what was added is visited", func() bool { return f.project("a").Stats.Pages == 2 })
-	f.becomes("a", api.Done)
+	f.becomes("a", api.StateDone)
 }

@@ -34,7 +34,7 @@ func TestServeReadsRegularFilesOnly(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the daemon waits for a pipe")
 	}
-	f.becomes("shop", api.Done)
+	f.becomes("shop", api.StateDone)
 	for _, name := range []string{"pipe", "folder"} {
 		if r := f.reload(name); r.Change != "refused" || r.Error == "" {
 			t.Errorf("%s: %+v", name, r)

@@ -21,33 +21,33 @@ func TestServeWaitsForRedis(t *testing.T) {
 	f.start(true)
 	waits := func() bool {
 		p := f.project("shop")
-		return p.State == api.Running && strings.Contains(p.Why, "do not answer") && strings.Contains(p.Why, c.Addrs()[0])
+		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") && strings.Contains(p.StateReason, c.Addrs()[0])
 	}
 	await(t, "it waits, and says for what", waits)
-	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
+	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
-	if _, err := f.Explain(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
+	if _, err := f.ExplainURL(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("explain: %v", err)
 	}
 	c.Restart(c.Nodes()[0])
-	f.becomes("shop", api.Done)
-	await(t, "it says what it holds", func() bool { p := f.project("shop"); return p.Why == "" && p.Counts.Seen > 0 })
-	if err := f.Ready(t.Context()); err != nil {
+	f.becomes("shop", api.StateDone)
+	await(t, "it says what it holds", func() bool { p := f.project("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
+	if err := f.CheckReady(t.Context()); err != nil {
 		t.Errorf("ready: %v", err)
 	}
 
 	f.put("shop", inFiles)
 	f.reload("shop")
-	if p := f.becomes("shop", api.Failed); !strings.Contains(p.Why, "is in Redis") {
-		t.Errorf("it failed for %q", p.Why)
+	if p := f.becomes("shop", api.StateFailed); !strings.Contains(p.StateReason, "is in Redis") {
+		t.Errorf("it failed for %q", p.StateReason)
 	}
 	f.put("shop", inFiles+inRedis(c, ", durability: none, partitions: 9"))
 	f.reload("shop")
-	await(t, "it says what is wrong", func() bool { return strings.Contains(f.project("shop").Why, "was made with partitions 64") })
+	await(t, "it says what is wrong", func() bool { return strings.Contains(f.project("shop").StateReason, "was made with partitions 64") })
 	f.put("shop", inFiles+inRedis(c, ", durability: none, lease: 5s"))
 	f.reload("shop")
-	f.becomes("shop", api.Done)
+	f.becomes("shop", api.StateDone)
 }
 
 // A project that is told to go on beyond a limit that it has reached does so, though it
@@ -59,9 +59,9 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	text := f.file("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", inRedis(c, ", durability: none, lease: 2s"))
 	f.put("shop", text)
 	f.start(true)
-	f.becomes("shop", api.Paused)
+	f.becomes("shop", api.StatePaused)
 	c.Kill(c.Nodes()[0])
-	f.do("shop", api.Resume)
+	f.do("shop", api.ActionResume)
 	r, err := f.find("shop")
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +78,6 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	c.Restart(c.Nodes()[0])
 	await(t, "it pauses again, when it has visited as many", func() bool {
 		p := f.project("shop")
-		return p.State == api.Paused && p.Stats.Pages >= 5 && len(pagesOf(f.web.Log())) == 10
+		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(pagesOf(f.web.Log())) == 10
 	})
 }

@@ -52,7 +52,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	go func() {
 		n := 0
 		for e := range events {
-			if e.Type == "file" && e.Text != "changed" {
+			if e.Type == "file" && e.Message != "changed" {
 				n++
 			}
 		}
@@ -61,8 +61,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	var followed, during int
 	for i := range edits {
 		seen := len(f.web.Log())
-		await(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.project("p").State == api.Done })
-		if f.project("p").State == api.Running {
+		await(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.project("p").State == api.StateDone })
+		if f.project("p").State == api.StateRunning {
 			during++
 		}
 		if i%2 == 0 {
@@ -80,7 +80,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		bad := nonsense[i/2%len(nonsense)]
 		f.put("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
 		f.reload("p")
-		if p := f.project("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.Failed {
+		if p := f.project("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.StateFailed {
 			t.Errorf("edit %d: %s: %q does not say %q", i, p.State, p.FileError, bad.says)
 		}
 	}
@@ -89,7 +89,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}
 	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.reload("p")
-	p := f.becomes("p", api.Done)
+	p := f.becomes("p", api.StateDone)
 	hush()
 	if n := <-told; n != edits/2 {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, edits/2)
@@ -102,8 +102,8 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	if r := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum"}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
-	if p.Shortfall != 0 {
-		t.Errorf("a rest fell %v short", time.Duration(p.Shortfall))
+	if p.LargestDelayShortfall != 0 {
+		t.Errorf("a rest fell %v short", time.Duration(p.LargestDelayShortfall))
 	}
 	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", edits, during, followed, p.Stats.Pages)
 }
@@ -126,11 +126,11 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 			f.put("fast", strings.Replace(f.file("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
 				"product: decorum", "product: fastbot", 1))
 			f.start(false)
-			f.do("slow", api.Start)
+			f.do("slow", api.ActionStart)
 			await(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
-			f.do("fast", api.Start)
-			f.becomes("slow", api.Done)
-			f.becomes("fast", api.Done)
+			f.do("fast", api.ActionStart)
+			f.becomes("slow", api.StateDone)
+			f.becomes("fast", api.StateDone)
 			f.stop()
 			log := f.web.Log()
 			r := f.web.Judge(crawltest.Options{MinDelay: tt.fast, Revisits: true})

@@ -89,23 +89,23 @@ func (f *farm) put(name, text string) {
 
 // reload has the daemon read the project files again, and returns what became of
 // one.
-func (f *farm) reload(name string) api.Reloaded {
+func (f *farm) reload(name string) api.ReloadResult {
 	f.t.Helper()
-	all, err := f.Reload(f.t.Context())
+	all, err := f.ReloadProjects(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(r api.Reloaded) bool { return r.Project == name })
+	i := slices.IndexFunc(all, func(r api.ReloadResult) bool { return r.Project == name })
 	if i < 0 {
-		return api.Reloaded{}
+		return api.ReloadResult{}
 	}
 	return all[i]
 }
 
-func (f *farm) do(name string, actions ...api.Action) {
+func (f *farm) do(name string, actions ...api.ProjectAction) {
 	f.t.Helper()
 	for _, a := range actions {
-		if err := f.Do(f.t.Context(), name, a); err != nil {
+		if err := f.ControlProject(f.t.Context(), name, a); err != nil {
 			f.t.Fatalf("%s %s: %v", a, name, err)
 		}
 	}
@@ -131,7 +131,7 @@ func await(t *testing.T, what string, so func() bool) {
 }
 
 // becomes waits until a project is in a state.
-func (f *farm) becomes(name string, s api.State) api.Project {
+func (f *farm) becomes(name string, s api.ProjectState) api.Project {
 	f.t.Helper()
 	var p api.Project
 	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(5 * time.Millisecond) {
@@ -139,7 +139,7 @@ func (f *farm) becomes(name string, s api.State) api.Project {
 			return p
 		}
 	}
-	f.t.Fatalf("%s is %s (%s) for a minute, want %s", name, p.State, p.Why, s)
+	f.t.Fatalf("%s is %s (%s) for a minute, want %s", name, p.State, p.StateReason, s)
 	return p
 }
 
@@ -173,19 +173,19 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.put("shop", f.file("http://shop.example/", brisk))
 	await(t, "the new file is seen without being asked for", func() bool { _, err := f.find("shop"); return err == nil })
-	if p := f.project("shop"); p.State != api.Stopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.Loaded.IsZero() || p.FileError != "" {
+	if p := f.project("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}
-	f.do("shop", api.Start, api.Start)
-	p := f.becomes("shop", api.Done)
+	f.do("shop", api.ActionStart, api.ActionStart)
+	p := f.becomes("shop", api.StateDone)
 	if got := pagesOf(f.web.Log()); !slices.Equal(got, shopPages) {
 		t.Errorf("asked for %q, want %q", got, shopPages)
 	}
-	if p.Stats.Pages != int64(len(shopPages)) || p.Counts.Seen != 6 || p.Counts.Parked != 1 || p.Shortfall != 0 {
+	if p.Stats.Pages != int64(len(shopPages)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
 		t.Errorf("it shows %+v", p)
 	}
-	f.do("shop", api.Stop)
-	f.becomes("shop", api.Stopped)
+	f.do("shop", api.ActionStop)
+	f.becomes("shop", api.StateStopped)
 	if got := records(t, filepath.Join(f.visit.data(), projectsDir, "shop", outputFile)); len(got) != len(shopPages) {
 		t.Errorf("%d lines of output, want %d", len(got), len(shopPages))
 	}
@@ -212,23 +212,23 @@ func TestServeKeepsWhatItWasTold(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		await(t, name+" visits pages", func() bool { return f.project(name).Stats.Pages > 2 })
 	}
-	f.do("b", api.Pause)
-	f.do("c", api.Pause, api.Stop)
-	f.becomes("b", api.Paused)
-	f.becomes("c", api.Stopped)
+	f.do("b", api.ActionPause)
+	f.do("c", api.ActionPause, api.ActionStop)
+	f.becomes("b", api.StatePaused)
+	f.becomes("c", api.StateStopped)
 	f.stop()
 	before := f.web.Log()
 	f.start(true)
 	await(t, "a goes on", func() bool { return f.project("a").Stats.Pages > 2 })
-	f.becomes("b", api.Paused)
-	f.becomes("c", api.Stopped)
+	f.becomes("b", api.StatePaused)
+	f.becomes("c", api.StateStopped)
 	for _, x := range f.web.Log()[len(before):] {
 		if !strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for", x.URL)
 		}
 	}
-	f.do("b", api.Resume)
-	f.do("c", api.Start)
+	f.do("b", api.ActionResume)
+	f.do("c", api.ActionStart)
 	for _, name := range []string{"b", "c"} {
 		await(t, name+" goes on", func() bool { return f.project(name).Stats.Pages > 2 })
 	}
@@ -244,7 +244,7 @@ func TestServeDeletes(t *testing.T) {
 	f := farmOf(t, shop())
 	f.put("shop", f.file("http://shop.example/", brisk))
 	f.start(true)
-	f.becomes("shop", api.Done)
+	f.becomes("shop", api.StateDone)
 	if err := f.DeleteProject(t.Context(), "shop"); err != nil {
 		t.Fatal(err)
 	}
@@ -264,14 +264,14 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(f.folderName(), "shop.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its file: %v", err)
 	}
-	if r := f.reload("shop"); r != (api.Reloaded{}) {
+	if r := f.reload("shop"); r != (api.ReloadResult{}) {
 		t.Errorf("reloaded: %v", r)
 	}
 	f.put("shop", f.file("http://shop.example/", brisk))
 	if r := f.reload("shop"); r.Change != "new" {
 		t.Errorf("put back: %v", r)
 	}
-	f.becomes("shop", api.Done)
+	f.becomes("shop", api.StateDone)
 }
 
 // A file that goes away stops its project, and when it is back it goes on; one that
@@ -282,20 +282,20 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	file := f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}")
 	f.put("a", file)
 	f.start(true)
-	f.becomes("a", api.Running)
+	f.becomes("a", api.StateRunning)
 	if err := os.Remove(filepath.Join(f.folderName(), "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	f.reload("a")
-	if p := f.becomes("a", api.Stopped); !strings.Contains(p.Why, "its file is gone") {
+	if p := f.becomes("a", api.StateStopped); !strings.Contains(p.StateReason, "its file is gone") {
 		t.Errorf("without its file: %+v", p)
 	}
-	if err := f.Do(t.Context(), "a", api.Start); err == nil || !strings.Contains(err.Error(), "put it back") {
+	if err := f.ControlProject(t.Context(), "a", api.ActionStart); err == nil || !strings.Contains(err.Error(), "put it back") {
 		t.Errorf("started without its file: %v", err)
 	}
 	f.put("a", file)
 	f.reload("a")
-	f.becomes("a", api.Running)
+	f.becomes("a", api.StateRunning)
 	for name, says := range map[string]string{"B.yaml": `"B" is not a project's name`, "c.yml": "project files are named NAME.yaml"} {
 		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(file), 0o644); err != nil {
 			t.Fatal(err)
@@ -313,7 +313,7 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	if err := os.Rename(f.folderName(), f.folderName()+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := f.ReloadProjects(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("without the folder: %v", err)
 	}
 	before := len(f.web.Log())
@@ -342,35 +342,35 @@ func TestServeFailsAndLimits(t *testing.T) {
 	}
 	f.put("limited", f.file("http://a.example/0", brisk, "limits: {pages: 5}"))
 	f.start(true)
-	if p := f.project("bad"); p.State != api.Stopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
+	if p := f.project("bad"); p.State != api.StateStopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
 		t.Errorf("the bad one: %+v", p)
 	}
-	if err := f.Do(t.Context(), "bad", api.Start); err == nil || !strings.Contains(err.Error(), "limits.workers") {
+	if err := f.ControlProject(t.Context(), "bad", api.ActionStart); err == nil || !strings.Contains(err.Error(), "limits.workers") {
 		t.Errorf("the bad one is started: %v", err)
 	}
-	if p := f.becomes("torn", api.Failed); !strings.Contains(p.Why, "cannot open the state of the crawl") {
+	if p := f.becomes("torn", api.StateFailed); !strings.Contains(p.StateReason, "cannot open the state of the crawl") {
 		t.Errorf("the torn one: %+v", p)
 	}
-	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "project torn has failed") {
+	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "project torn has failed") {
 		t.Errorf("ready: %v", err)
 	}
 	for _, want := range []int64{5, 10} {
-		if p := f.becomes("limited", api.Paused); p.Stats.Pages != want || p.Why != crawler.ErrPages.Error() {
-			t.Errorf("the limited one has %d pages, %q", p.Stats.Pages, p.Why)
+		if p := f.becomes("limited", api.StatePaused); p.Stats.Pages != want || p.StateReason != crawler.ErrPages.Error() {
+			t.Errorf("the limited one has %d pages, %q", p.Stats.Pages, p.StateReason)
 		}
-		f.do("limited", api.Resume)
+		f.do("limited", api.ActionResume)
 	}
-	f.becomes("limited", api.Paused)
+	f.becomes("limited", api.StatePaused)
 	f.stop()
 	f.start(true)
-	if p := f.becomes("limited", api.Paused); p.Why != crawler.ErrPages.Error() {
+	if p := f.becomes("limited", api.StatePaused); p.StateReason != crawler.ErrPages.Error() {
 		t.Errorf("after a restart: %+v", p)
 	}
 	if err := os.Remove(filepath.Join(torn, storeFile)); err != nil {
 		t.Fatal(err)
 	}
-	f.do("torn", api.Start)
-	f.becomes("torn", api.Running)
+	f.do("torn", api.ActionStart)
+	f.becomes("torn", api.StateRunning)
 }
 
 // A project whose file cannot be moved away is not deleted: its state stays where
@@ -380,7 +380,7 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 	f := farmOf(t, shop())
 	f.put("shop", f.file("http://shop.example/", brisk))
 	f.start(true)
-	f.becomes("shop", api.Done)
+	f.becomes("shop", api.StateDone)
 	file := filepath.Join(f.folderName(), "shop"+projectExt)
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -401,8 +401,8 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 	before := len(f.web.Log())
 	f.put("shop", string(text))
 	f.reload("shop")
-	if p := f.becomes("shop", api.Done); p.Counts.Seen != 6 {
-		t.Errorf("what it had seen is lost: %+v", p.Counts)
+	if p := f.becomes("shop", api.StateDone); p.FrontierCounts.SeenURLs != 6 {
+		t.Errorf("what it had seen is lost: %+v", p.FrontierCounts)
 	}
 	if again := f.web.Log()[before:]; len(again) > 0 {
 		t.Errorf("%d requests were made again", len(again))

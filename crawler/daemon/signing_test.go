@@ -160,10 +160,10 @@ func TestSignedDaemon(t *testing.T) {
 	if res, err := http.Post("http://"+g.bot.Addr().String()+botauth.DirectoryPath, "", nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a POST to the directory: %v, %v", res, err)
 	}
-	if about := d.About(); len(about.Products) != 1 || about.Products[0].Keys != "https://bot.example.com"+botauth.DirectoryPath {
+	if about := d.About(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
 		t.Errorf("%+v", about)
 	}
-	if err := d.Do(t.Context(), "signed", api.Start); err != nil {
+	if err := d.ControlProject(t.Context(), "signed", api.ActionStart); err != nil {
 		t.Fatal(err)
 	}
 	done := func(page string) func() bool {
@@ -204,7 +204,7 @@ func TestKeyFileReplaced(t *testing.T) {
 	published := func() {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.KeyDirectory("bot.example.com").ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.SigningKeyDirectory("bot.example.com").ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		if !strings.Contains(w.Body.String(), k.ID()) {
 			t.Errorf("the directory is %s, want %s", w.Body, k.ID())
 		}
@@ -303,9 +303,9 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "it has stopped", func() bool { _, why := r.currentState(); return why != "" })
-	r.is(api.Pausing, "") // its last visits go on
+	r.is(api.StatePausing, "") // its last visits go on
 	published(time.Hour, "gone", "stays")
-	r.is(api.Stopped, "its file is gone")
+	r.is(api.StateStopped, "its file is gone")
 	published(time.Hour, "stays")
 	f.put("gone", string(text))
 	if got := f.reload("gone"); got.Error != "" {
@@ -335,12 +335,12 @@ func TestKeyDirectories(t *testing.T) {
 	}
 	f.put("unsigned", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)
-	if d := f.KeyDirectory("a.example"); d != nil {
+	if d := f.SigningKeyDirectory("a.example"); d != nil {
 		t.Errorf("without keys: %+v", d)
 	}
 	has := func(host string, names ...string) {
 		t.Helper()
-		d := f.KeyDirectory(host)
+		d := f.SigningKeyDirectory(host)
 		if d == nil && len(names) == 0 {
 			return
 		}

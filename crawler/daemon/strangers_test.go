@@ -140,7 +140,7 @@ func TestStrangers(t *testing.T) {
 	call(t, "brake", "a.example", "--reason", "they wrote", "--data", f.visit.data()).want(t, ExitDone, "a.example: stopped")
 	bySocket := f.settled("a", begin)
 	begin = time.Now()
-	if _, err := other.Brake(ctx, "b.example", api.BrakeOrder{Stop: true, Reason: "they wrote"}); err != nil {
+	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {
 		t.Fatal(err)
 	}
 	byTCP := f.settled("b", begin)

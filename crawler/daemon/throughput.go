@@ -24,11 +24,11 @@ type throughput struct {
 // A statsSnapshot is what a project's meters show at a moment.
 type statsSnapshot struct {
 	at    time.Time
-	stats api.Stats
+	stats api.ProjectStats
 }
 
 // read takes a sample of the second before now.
-func (t *throughput) read(now statsSnapshot, queued int) api.Sample {
+func (t *throughput) read(now statsSnapshot, queued int) api.ThroughputSample {
 	if t.last.at.IsZero() {
 		t.last, t.minute = now, now
 	}
@@ -43,37 +43,37 @@ func (t *throughput) read(now statsSnapshot, queued int) api.Sample {
 }
 
 // rate returns the average of the last seconds.
-func (t *throughput) rate() api.Sample {
-	var mean api.Sample
+func (t *throughput) rate() api.ThroughputSample {
+	var mean api.ThroughputSample
 	last := t.fine.samples()
 	last = last[max(0, len(last)-rateSamples):]
 	for _, s := range last {
-		mean.At, mean.Queued = s.At, s.Queued
-		mean.Pages += s.Pages / float64(len(last))
-		mean.Bytes += s.Bytes / float64(len(last))
-		mean.Errors += s.Errors / float64(len(last))
+		mean.At, mean.QueuedURLs = s.At, s.QueuedURLs
+		mean.PagesPerSecond += s.PagesPerSecond / float64(len(last))
+		mean.BytesPerSecond += s.BytesPerSecond / float64(len(last))
+		mean.ErrorsPerSecond += s.ErrorsPerSecond / float64(len(last))
 	}
 	return mean
 }
 
 // between returns what happened a second from one reading to another.
-func between(from, to statsSnapshot, queued int) api.Sample {
-	s := api.Sample{At: to.at.UTC(), Queued: queued}
+func between(from, to statsSnapshot, queued int) api.ThroughputSample {
+	s := api.ThroughputSample{At: to.at.UTC(), QueuedURLs: queued}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
-		s.Pages = float64(to.stats.Pages-from.stats.Pages) / seconds
-		s.Bytes = float64(to.stats.Bytes-from.stats.Bytes) / seconds
-		s.Errors = float64(to.stats.Errors-from.stats.Errors) / seconds
+		s.PagesPerSecond = float64(to.stats.Pages-from.stats.Pages) / seconds
+		s.BytesPerSecond = float64(to.stats.Bytes-from.stats.Bytes) / seconds
+		s.ErrorsPerSecond = float64(to.stats.Errors-from.stats.Errors) / seconds
 	}
 	return s
 }
 
 // A ring keeps the newest samples.
 type ring struct {
-	buf  []api.Sample
+	buf  []api.ThroughputSample
 	next int // the oldest, once it is full
 }
 
-func (r *ring) add(s api.Sample, capacity int) {
+func (r *ring) add(s api.ThroughputSample, capacity int) {
 	if len(r.buf) < capacity {
 		r.buf = append(r.buf, s)
 		return
@@ -83,6 +83,6 @@ func (r *ring) add(s api.Sample, capacity int) {
 }
 
 // samples returns a copy, the oldest first.
-func (r *ring) samples() []api.Sample {
-	return append(append(make([]api.Sample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
+func (r *ring) samples() []api.ThroughputSample {
+	return append(append(make([]api.ThroughputSample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
 }

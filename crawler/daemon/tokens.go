@@ -22,17 +22,17 @@ const shortestToken = 20
 
 // openKeys returns the keys of the daemon's own tokens, which are made at its
 // first start.
-func openKeys(dir stateDir) ([]api.Key, error) {
-	var keys []api.Key
+func openKeys(dir stateDir) ([]api.APIKey, error) {
+	var keys []api.APIKey
 	for _, t := range []struct {
 		file string
 		role api.Role
-	}{{tokenFile, api.Operate}, {readTokenFile, api.Read}} {
+	}{{tokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
 		token, err := openToken(dir.path(t.file))
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, api.NewKey(t.file, t.role, token))
+		keys = append(keys, api.APIKeyFromToken(t.file, t.role, token))
 	}
 	return keys, nil
 }

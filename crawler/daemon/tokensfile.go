@@ -23,7 +23,7 @@ type tokenEntry struct {
 var tokenName = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
 
 // readTokens returns the keys of a file of tokens, which join those that there are.
-func readTokens(file string, keys []api.Key) ([]api.Key, error) {
+func readTokens(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
@@ -55,19 +55,19 @@ func readTokens(file string, keys []api.Key) ([]api.Key, error) {
 
 // key returns the key of an entry, unless it makes no sense, or others have its name
 // or its token.
-func (e tokenEntry) key(others []api.Key) (k api.Key, err error) {
+func (e tokenEntry) key(others []api.APIKey) (k api.APIKey, err error) {
 	hash, err := hex.DecodeString(e.SHA256)
 	switch {
 	case !tokenName.MatchString(e.Name):
 		return k, fmt.Errorf("name is %q, and must have 1 to 64 of the letters, digits, and . _ @ -", e.Name)
-	case e.Name == api.SocketCaller:
+	case e.Name == api.SocketCallerName:
 		return k, fmt.Errorf("name is %q, by which the audit names callers of the daemon's socket", e.Name)
-	case e.Role != string(api.Read) && e.Role != string(api.Operate):
+	case e.Role != string(api.RoleRead) && e.Role != string(api.RoleOperate):
 		return k, fmt.Errorf("role is %q, and must be read or operate", e.Role)
 	case err != nil || len(hash) != sha256.Size:
 		return k, fmt.Errorf("sha256 is not the SHA-256 of a token, 64 digits in hex: printf %%s TOKEN | sha256sum")
 	}
-	k = api.Key{Name: e.Name, Role: api.Role(e.Role), Hash: [sha256.Size]byte(hash)}
+	k = api.APIKey{Name: e.Name, Role: api.Role(e.Role), Hash: [sha256.Size]byte(hash)}
 	for _, o := range others {
 		if o.Name == k.Name || o.Hash == k.Hash {
 			return k, fmt.Errorf("%s has the name or the token of %s: the audit could not tell them apart", e.Name, o.Name)

@@ -11,14 +11,14 @@ import (
 )
 
 func TestTokensFile(t *testing.T) {
-	ours := []api.Key{api.NewKey("token", api.Operate, "ours")}
+	ours := []api.APIKey{api.APIKeyFromToken("token", api.RoleOperate, "ours")}
 	hash := func(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
 	entry := func(name, role, sha string) string {
 		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
 	}
 	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
 	keys, err := readTokens(write(t, "tokens.yaml", good), ours)
-	if err != nil || len(keys) != 3 || keys[1] != api.NewKey("ada@example.org", api.Operate, "ada") || keys[2] != api.NewKey("wall", api.Read, "wall") {
+	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") || keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
 		t.Fatalf("keys %v, %v", keys, err)
 	}
 	for _, tt := range []struct{ text, says string }{

@@ -141,9 +141,9 @@ type watcher struct {
 type view struct {
 	chosen   string
 	projects []api.Project
-	samples  []api.Sample // of the chosen project, as what follows
+	samples  []api.ThroughputSample // of the chosen project, as what follows
 	hosts    *api.HostPage
-	visits   []api.LiveVisit
+	visits   []api.ActiveVisit
 	trouble  string // why the daemon does not say what the chosen project does
 	brakes   []api.Brake
 }
@@ -180,7 +180,7 @@ func (w *watcher) lookInto(ctx context.Context, v *view) (err error) {
 	if v.samples, err = w.client.Throughput(ctx, v.chosen, false); err != nil {
 		return err
 	}
-	if v.visits, err = w.client.Visits(ctx, v.chosen); err != nil {
+	if v.visits, err = w.client.ActiveVisits(ctx, v.chosen); err != nil {
 		return err
 	}
 	v.hosts, err = w.client.Hosts(ctx, v.chosen, api.HostQuery{Limit: topHosts})
@@ -206,10 +206,10 @@ func (w *watcher) press(ctx context.Context, key byte, v view) error {
 		w.chosen = v.projects[min(i+1, len(v.projects)-1)].Name
 	case key == 'k' || key == 'A':
 		w.chosen = v.projects[max(i-1, 0)].Name
-	case key == 'p' && v.projects[i].State == api.Running:
-		return w.client.Do(ctx, v.chosen, api.Pause)
-	case key == 'p' && v.projects[i].State == api.Paused:
-		return w.client.Do(ctx, v.chosen, api.Resume)
+	case key == 'p' && v.projects[i].State == api.StateRunning:
+		return w.client.ControlProject(ctx, v.chosen, api.ActionPause)
+	case key == 'p' && v.projects[i].State == api.StatePaused:
+		return w.client.ControlProject(ctx, v.chosen, api.ActionResume)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (v view) sheet(now time.Time) *sheet {
 	s := new(sheet)
 	var short api.Milliseconds
 	for _, p := range v.projects {
-		short = max(short, p.Shortfall)
+		short = max(short, p.LargestDelayShortfall)
 	}
 	s.writeLine("decorum, %s   projects: %d   %s", clock(now), len(v.projects), shortText(short))
 	s.writeLine("")
@@ -230,8 +230,8 @@ func (v view) sheet(now time.Time) *sheet {
 			if p.Name == v.chosen {
 				mark = ">"
 			}
-			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.Rate.Pages), p.Stats.Pages, p.Stats.Errors, p.Counts.Hosts, p.Counts.Due, p.Counts.Queued,
-				printable(strings.TrimSpace(p.Why+" "+p.FileError)))
+			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages, p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
+				printable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
 		}
 	})
 	if v.chosen != "" {
@@ -254,30 +254,30 @@ func (v view) writeChosen(s *sheet, now time.Time) {
 	s.table(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
 		for _, h := range v.hosts.Hosts {
-			row(h.Host, h.State, h.Queued, time.Duration(h.Declared), time.Duration(h.Configured), time.Duration(h.Median), h.LastStatus, h.Failures)
+			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
 		}
 	})
 	s.writeLine("")
 	s.writeLine("in hand: %d", len(v.visits))
 	for _, l := range v.visits[:min(len(v.visits), topVisits)] {
-		s.writeLine("  %5.1fs  %s", now.Sub(l.Since).Seconds(), printable(l.URL))
+		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), printable(l.URL))
 	}
 }
 
 // sparkline draws pages a second, the latest at the end.
-func sparkline(samples []api.Sample) string {
+func sparkline(samples []api.ThroughputSample) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	samples = samples[max(0, len(samples)-topSamples):]
 	peak := 0.0
 	for _, s := range samples {
-		peak = max(peak, s.Pages)
+		peak = max(peak, s.PagesPerSecond)
 	}
 	if peak == 0 {
 		return "0"
 	}
 	var line strings.Builder
 	for _, s := range samples {
-		i := int(s.Pages / peak * 7)
+		i := int(s.PagesPerSecond / peak * 7)
 		line.WriteRune([]rune(bars)[min(max(i, 0), 7)])
 	}
 	return fmt.Sprintf("%s  (most: %.1f)", line.String(), peak)

@@ -49,7 +49,7 @@ func (c *crier) event(r slog.Record) api.Event {
 		add(a)
 	}
 	r.Attrs(add)
-	e.Text = text.String()
+	e.Message = text.String()
 	return e
 }
 

@@ -16,8 +16,8 @@ import (
 
 // A wish is what somebody wants of a project.
 type wish struct {
-	State api.State `json:"wanted"`        // running, paused or stopped
-	Why   string    `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
+	State api.ProjectState `json:"wanted"`        // running, paused or stopped
+	Why   string           `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
 }
 
 // Wishes are what a daemon was told and must not forget, whenever it is killed.
@@ -127,7 +127,7 @@ func (w *wishes) of(project string) wish {
 	if it, ok := w.told.Projects[project]; ok {
 		return it
 	}
-	return wish{State: api.Stopped}
+	return wish{State: api.StateStopped}
 }
 
 // knows reports whether somebody said what is wanted of a project.

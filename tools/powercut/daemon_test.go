@@ -47,9 +47,9 @@ func (m *machine) operate(chance *rand.Rand) {
 		d := m.serve(projects)
 		d.check(want, cut > 0)
 		host := fmt.Sprintf("braked%d.example", cut)
-		_, err := d.client.Brake(d.ctx, host, api.BrakeOrder{Stop: true, Reason: "its owner asked"})
+		_, err := d.client.SetBrake(d.ctx, host, api.BrakeRequest{Stop: true, Reason: "its owner asked"})
 		if err == nil && cut == 0 {
-			err = d.client.Do(d.ctx, "p", api.Start)
+			err = d.client.ControlProject(d.ctx, "p", api.ActionStart)
 		}
 		if err != nil {
 			m.t.Fatal(err)
@@ -127,7 +127,7 @@ func (s *service) check(want map[string]bool, runs bool) {
 	switch {
 	case err != nil || len(all) != 1:
 		s.m.t.Errorf("projects %+v, %v", all, err)
-	case runs && all[0].State != api.Running && all[0].State != api.Done, !runs && all[0].State != api.Stopped:
-		s.m.t.Errorf("the project is %s (%s), should run: %t", all[0].State, all[0].Why, runs)
+	case runs && all[0].State != api.StateRunning && all[0].State != api.StateDone, !runs && all[0].State != api.StateStopped:
+		s.m.t.Errorf("the project is %s (%s), should run: %t", all[0].State, all[0].StateReason, runs)
 	}
 }

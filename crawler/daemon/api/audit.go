@@ -39,42 +39,42 @@ type AuditEntry struct {
 
 // An AuditPage is a part of the audit, the newest first.
 type AuditPage struct {
-	Entries []AuditEntry `json:"entries"`
-	Before  int64        `json:"before,omitempty"` // asks for the page that follows; none if there is none
+	Entries    []AuditEntry `json:"entries"`
+	NextBefore int64        `json:"before,omitempty"` // asks for the page that follows; none if there is none
 }
 
-// Defaults of AuditConfig.
+// Defaults of AuditRotation.
 const (
-	auditFileSize = 16 << 20
-	auditFiles    = 20
+	defaultMaxAuditFileSize = 16 << 20
+	defaultMaxAuditFiles    = 20
 )
 
-// AuditConfig says how much of an audit is kept.
-type AuditConfig struct {
-	MaxSize int64 // of a file, in bytes; 0: 16 MiB
-	Files   int   // that are full and kept; 0: 20
+// AuditRotation says how much of an audit is kept.
+type AuditRotation struct {
+	MaxFileSize int64 // of a file, in bytes; 0: 16 MiB
+	MaxFiles    int   // that are full and kept; 0: 20
 }
 
-// An Audit is a file of JSON lines to which calls are appended, in full files
+// An AuditLog is a file of JSON lines to which calls are appended, in full files
 // beside it once it is full: audit-SEQ.jsonl, by their last entry.
-type Audit struct {
-	name string
-	cfg  AuditConfig
+type AuditLog struct {
+	path     string
+	rotation AuditRotation
 
-	mu     sync.Mutex // guards what follows, and writing
-	file   *os.File
-	size   int64
-	seq    int64
-	sync   sync.Mutex // held by who makes entries durable, for all that wait
-	synced int64      // the last entry that is durable; guarded by sync
+	mu        sync.Mutex // guards what follows, and writing
+	file      *os.File
+	size      int64
+	lastSeq   int64
+	syncMu    sync.Mutex // held by who makes entries durable, for all that wait
+	syncedSeq int64      // the last entry that is durable; guarded by sync
 }
 
-// OpenAudit opens the audit in a file, which is made if it is not there. A line
+// OpenAuditLog opens the audit in a file, which is made if it is not there. A line
 // that a crash tore is ended, and passed by by who reads.
-func OpenAudit(name string, cfg AuditConfig) (*Audit, error) {
-	cfg.MaxSize, cfg.Files = cmp.Or(cfg.MaxSize, auditFileSize), cmp.Or(cfg.Files, auditFiles)
-	a := &Audit{name: name, cfg: cfg}
-	if err := a.open(); err != nil {
+func OpenAuditLog(path string, rotation AuditRotation) (*AuditLog, error) {
+	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize), cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
+	a := &AuditLog{path: path, rotation: rotation}
+	if err := a.openFile(); err != nil {
 		return nil, err
 	}
 	page, err := a.Page(0, 1)
@@ -82,14 +82,14 @@ func OpenAudit(name string, cfg AuditConfig) (*Audit, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	if len(page.Entries) > 0 {
-		a.seq = page.Entries[0].Seq
+		a.lastSeq = page.Entries[0].Seq
 	}
-	a.synced = a.seq
+	a.syncedSeq = a.lastSeq
 	return a, nil
 }
 
-func (a *Audit) open() error {
-	f, err := os.OpenFile(a.name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+func (a *AuditLog) openFile() error {
+	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot open the audit: %w", err)
 	}
@@ -109,10 +109,10 @@ func (a *Audit) open() error {
 
 // Append keeps an entry, which gets its number. It is on the disk when Append
 // returns; calls at the same time are made durable together.
-func (a *Audit) Append(e AuditEntry) error {
-	seq, f, err := a.write(e)
+func (a *AuditLog) Append(e AuditEntry) error {
+	seq, f, err := a.writeEntry(e)
 	if f != nil {
-		err = errors.Join(err, a.settle(seq, f))
+		err = errors.Join(err, a.syncUpTo(seq, f))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the audit: %w", err)
@@ -120,104 +120,104 @@ func (a *Audit) Append(e AuditEntry) error {
 	return nil
 }
 
-// settle makes an entry of a file durable, unless another call has done it.
-func (a *Audit) settle(seq int64, f *os.File) error {
-	a.sync.Lock()
-	defer a.sync.Unlock()
-	if a.synced >= seq {
+// syncUpTo makes an entry of a file durable, unless another call has done it.
+func (a *AuditLog) syncUpTo(seq int64, f *os.File) error {
+	a.syncMu.Lock()
+	defer a.syncMu.Unlock()
+	if a.syncedSeq >= seq {
 		return nil
 	}
 	a.mu.Lock()
-	latest := a.seq
+	latest := a.lastSeq
 	a.mu.Unlock()
 	if err := f.Sync(); errors.Is(err, os.ErrClosed) {
 		return nil // a full file is made durable before it is closed
 	} else if err != nil {
 		return err
 	}
-	a.synced = latest
+	a.syncedSeq = latest
 	return nil
 }
 
-// write appends an entry. The file is nil if that could not be; with an error and
+// writeEntry appends an entry. The file is nil if that could not be; with an error and
 // a file, it is written, and the full file was not put aside.
-func (a *Audit) write(e AuditEntry) (seq int64, f *os.File, err error) {
+func (a *AuditLog) writeEntry(e AuditEntry) (seq int64, f *os.File, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.file != nil && a.size >= a.cfg.MaxSize {
+	if a.file != nil && a.size >= a.rotation.MaxFileSize {
 		err = a.rotate()
 	}
 	if a.file == nil {
 		return 0, nil, errors.Join(err, fs.ErrClosed)
 	}
-	e.Seq = a.seq + 1
-	line, failed := json.Marshal(e)
+	e.Seq = a.lastSeq + 1
+	line, writeErr := json.Marshal(e)
 	line = jsonline.Escape(line)
-	if failed != nil {
-		return 0, nil, failed
+	if writeErr != nil {
+		return 0, nil, writeErr
 	}
-	n, failed := a.file.Write(append(line, '\n'))
+	n, writeErr := a.file.Write(append(line, '\n'))
 	a.size += int64(n)
-	if failed != nil {
-		return 0, nil, errors.Join(err, failed)
+	if writeErr != nil {
+		return 0, nil, errors.Join(err, writeErr)
 	}
-	a.seq++
-	return a.seq, a.file, err
+	a.lastSeq++
+	return a.lastSeq, a.file, err
 }
 
 // rotate puts the full file aside and begins another. If that cannot be, the
 // full one grows on. mu is held.
-func (a *Audit) rotate() error {
+func (a *AuditLog) rotate() error {
 	err := errors.Join(a.file.Sync(), a.file.Close())
 	a.file = nil
-	full := fmt.Sprintf("%s-%012d.jsonl", strings.TrimSuffix(a.name, ".jsonl"), a.seq)
-	err = errors.Join(err, os.Rename(a.name, full), a.open())
-	files, e := a.full()
-	for err = errors.Join(err, e); len(files) > a.cfg.Files; files = files[:len(files)-1] {
+	rotated := fmt.Sprintf("%s-%012d.jsonl", strings.TrimSuffix(a.path, ".jsonl"), a.lastSeq)
+	err = errors.Join(err, os.Rename(a.path, rotated), a.openFile())
+	files, listErr := a.rotatedFiles()
+	for err = errors.Join(err, listErr); len(files) > a.rotation.MaxFiles; files = files[:len(files)-1] {
 		err = errors.Join(err, os.Remove(files[len(files)-1]))
 	}
 	return err
 }
 
-// full returns the full files, the newest first.
-func (a *Audit) full() ([]string, error) {
-	pattern := strings.TrimSuffix(filepath.Base(a.name), ".jsonl") + "-*.jsonl"
-	files, err := fs.Glob(os.DirFS(filepath.Dir(a.name)), pattern)
+// rotatedFiles returns the full files, the newest first.
+func (a *AuditLog) rotatedFiles() ([]string, error) {
+	pattern := strings.TrimSuffix(filepath.Base(a.path), ".jsonl") + "-*.jsonl"
+	files, err := fs.Glob(os.DirFS(filepath.Dir(a.path)), pattern)
 	slices.Sort(files)
 	slices.Reverse(files)
 	for i, f := range files {
-		files[i] = filepath.Join(filepath.Dir(a.name), f)
+		files[i] = filepath.Join(filepath.Dir(a.path), f)
 	}
 	return files, err
 }
 
 // Page returns the entries before the one with that number, of all if it is 0:
 // at most limit of them.
-func (a *Audit) Page(before int64, limit int) (*AuditPage, error) {
-	full, err := a.full()
+func (a *AuditLog) Page(before int64, limit int) (*AuditPage, error) {
+	full, err := a.rotatedFiles()
 	if err != nil {
 		return nil, err
 	}
 	page := &AuditPage{Entries: []AuditEntry{}}
-	for _, name := range append([]string{a.name}, full...) {
-		last, err := lastEntries(name, before, limit+1-len(page.Entries))
+	for _, name := range append([]string{a.path}, full...) {
+		last, err := lastAuditEntries(name, before, limit+1-len(page.Entries))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		page.Entries = append(page.Entries, last...)
 		if len(page.Entries) > limit {
 			page.Entries = page.Entries[:limit]
-			page.Before = page.Entries[limit-1].Seq
+			page.NextBefore = page.Entries[limit-1].Seq
 			break
 		}
 	}
 	return page, nil
 }
 
-// lastEntries returns the last n entries of a file before the one with that
+// lastAuditEntries returns the last n entries of a file before the one with that
 // number, the newest first.
-func lastEntries(name string, before int64, n int) ([]AuditEntry, error) {
-	f, err := os.Open(name)
+func lastAuditEntries(path string, before int64, n int) ([]AuditEntry, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func lastEntries(name string, before int64, n int) ([]AuditEntry, error) {
 }
 
 // Close closes the file.
-func (a *Audit) Close() error {
+func (a *AuditLog) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file == nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-func openAudit(t *testing.T, name string, cfg AuditConfig) *Audit {
+func openTestAuditLog(t *testing.T, name string, cfg AuditRotation) *AuditLog {
 	t.Helper()
-	a, err := OpenAudit(name, cfg)
+	a, err := OpenAuditLog(name, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,49 +19,49 @@ func openAudit(t *testing.T, name string, cfg AuditConfig) *Audit {
 	return a
 }
 
-// wantAudit checks that the audit has the entries with these numbers, read in pages
+// checkAuditEntries checks that the audit has the entries with these numbers, read in pages
 // of that many.
-func wantAudit(t *testing.T, a *Audit, newest, oldest int64, pages int) {
+func checkAuditEntries(t *testing.T, a *AuditLog, newest, oldest int64, pageSize int) {
 	t.Helper()
-	next := newest
+	wantSeq := newest
 	for before := int64(0); ; {
-		page, err := a.Page(before, pages)
+		page, err := a.Page(before, pageSize)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range page.Entries {
-			if e.Seq != next || e.Path != fmt.Sprintf("/%d", e.Seq) {
-				t.Fatalf("entry %d of %s, want %d", e.Seq, e.Path, next)
+			if e.Seq != wantSeq || e.Path != fmt.Sprintf("/%d", e.Seq) {
+				t.Fatalf("entry %d of %s, want %d", e.Seq, e.Path, wantSeq)
 			}
-			next--
+			wantSeq--
 		}
-		if before = page.Before; before == 0 {
+		if before = page.NextBefore; before == 0 {
 			break
 		}
 	}
-	if next != oldest-1 {
-		t.Errorf("the oldest entry is %d, want %d", next+1, oldest)
+	if wantSeq != oldest-1 {
+		t.Errorf("the oldest entry is %d, want %d", wantSeq+1, oldest)
 	}
 }
 
 func TestAuditRotates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
-	cfg := AuditConfig{MaxSize: 600, Files: 3}
-	a := openAudit(t, name, cfg)
+	cfg := AuditRotation{MaxFileSize: 600, MaxFiles: 3}
+	a := openTestAuditLog(t, name, cfg)
 	lines := 0
 	for i := range 40 {
 		if i == 20 { // a restart
 			if err := a.Close(); err != nil {
 				t.Fatal(err)
 			}
-			a = openAudit(t, name, cfg)
+			a = openTestAuditLog(t, name, cfg)
 		}
 		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files, err := a.full()
-	if err != nil || len(files) != cfg.Files {
+	files, err := a.rotatedFiles()
+	if err != nil || len(files) != cfg.MaxFiles {
 		t.Fatalf("%d full files are kept: %v", len(files), err)
 	}
 	for _, f := range append(files, name) {
@@ -77,8 +77,8 @@ func TestAuditRotates(t *testing.T) {
 	if lines >= 40 || lines < 20 {
 		t.Errorf("%d lines are kept", lines)
 	}
-	for _, pages := range []int{1, 7, 1000} {
-		wantAudit(t, a, 40, int64(41-lines), pages)
+	for _, pageSize := range []int{1, 7, 1000} {
+		checkAuditEntries(t, a, 40, int64(41-lines), pageSize)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestAuditRotates(t *testing.T) {
 // for itself.
 func TestAuditAfterCrash(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
-	a := openAudit(t, name, AuditConfig{})
+	a := openTestAuditLog(t, name, AuditRotation{})
 	for i := range 3 {
 		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAuditAfterCrash(t *testing.T) {
 		if err := os.WriteFile(name, text[:len(text)-torn], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a := openAudit(t, name, AuditConfig{})
+		a := openTestAuditLog(t, name, AuditRotation{})
 		want := int64(3)
 		if torn == 1 { // of the last line, only its end is missing
 			want = 4
@@ -108,12 +108,12 @@ func TestAuditAfterCrash(t *testing.T) {
 		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", want)}); err != nil {
 			t.Fatal(err)
 		}
-		wantAudit(t, a, want, 1, 2)
+		checkAuditEntries(t, a, want, 1, 2)
 	}
 }
 
 func TestAuditByManyAtATime(t *testing.T) {
-	a := openAudit(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditConfig{MaxSize: 4000, Files: 1000})
+	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{MaxFileSize: 4000, MaxFiles: 1000})
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -136,8 +136,8 @@ func TestAuditByManyAtATime(t *testing.T) {
 	}
 }
 
-func TestAuditThatIsClosed(t *testing.T) {
-	a := openAudit(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditConfig{})
+func TestClosedAuditLog(t *testing.T) {
+	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{})
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

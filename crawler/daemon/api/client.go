@@ -27,88 +27,88 @@ type Client struct {
 
 // Projects returns all projects.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
-	return all, c.call(ctx, http.MethodGet, projects, nil, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, projectsPath, nil, nil, &all)
 }
 
 // PutProject makes a project, or changes it.
 func (c *Client) PutProject(ctx context.Context, name string, file []byte) error {
-	return c.send(ctx, http.MethodPut, projects+"/"+url.PathEscape(name), file, http.Header{"Content-Type": {yamlTypes[0]}}, nil)
+	return c.sendRequest(ctx, http.MethodPut, projectsPath+"/"+url.PathEscape(name), file, http.Header{"Content-Type": {yamlTypes[0]}}, nil)
 }
 
-// Do asks a project for a state.
-func (c *Client) Do(ctx context.Context, name string, a Action) error {
-	return c.call(ctx, http.MethodPost, projectPath(name, string(a)), nil, nil, nil)
+// ControlProject asks a project for a state.
+func (c *Client) ControlProject(ctx context.Context, name string, a ProjectAction) error {
+	return c.callJSON(ctx, http.MethodPost, projectAPIPath(name, string(a)), nil, nil, nil)
 }
 
 // Hosts returns a part of the hosts of a project.
 func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostPage, err error) {
-	ask := url.Values{}
+	params := url.Values{}
 	for param, value := range map[string]string{"q": q.Search, "state": q.State, "sort": q.Sort} {
 		if value != "" {
-			ask.Set(param, value)
+			params.Set(param, value)
 		}
 	}
-	if q.Down {
-		ask.Set("order", "desc")
+	if q.Descending {
+		params.Set("order", "desc")
 	}
 	for param, n := range map[string]int{"offset": q.Offset, "limit": q.Limit} {
 		if n != 0 {
-			ask.Set(param, fmt.Sprint(n))
+			params.Set(param, fmt.Sprint(n))
 		}
 	}
-	return page, c.call(ctx, http.MethodGet, projectPath(name, "hosts"), ask, nil, &page)
+	return page, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "hosts"), params, nil, &page)
 }
 
-// Visits returns the visits in hand.
-func (c *Client) Visits(ctx context.Context, name string) (all []LiveVisit, err error) {
-	return all, c.call(ctx, http.MethodGet, projectPath(name, "visits"), nil, nil, &all)
+// ActiveVisits returns the visits in hand.
+func (c *Client) ActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
+	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "visits"), nil, nil, &all)
 }
 
 // Throughput returns what a project did lately.
-func (c *Client) Throughput(ctx context.Context, name string, coarse bool) (all []Sample, err error) {
-	ask := url.Values{}
+func (c *Client) Throughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
+	params := url.Values{}
 	if coarse {
-		ask.Set("coarse", "true")
+		params.Set("coarse", "true")
 	}
-	return all, c.call(ctx, http.MethodGet, projectPath(name, "throughput"), ask, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "throughput"), params, nil, &all)
 }
 
 // Brakes returns the brakes that are on.
 func (c *Client) Brakes(ctx context.Context) (all []Brake, err error) {
-	return all, c.call(ctx, http.MethodGet, brakes, nil, nil, &all)
+	return all, c.callJSON(ctx, http.MethodGet, brakesPath, nil, nil, &all)
 }
 
-// Brake stops or slows a host, and returns the brake that is on it then.
-func (c *Client) Brake(ctx context.Context, host string, o BrakeOrder) (b *Brake, err error) {
-	return b, c.call(ctx, http.MethodPut, brakes+"/"+url.PathEscape(host), nil, o, &b)
+// SetBrake stops or slows a host, and returns the brake that is on it then.
+func (c *Client) SetBrake(ctx context.Context, host string, o BrakeRequest) (b *Brake, err error) {
+	return b, c.callJSON(ctx, http.MethodPut, brakesPath+"/"+url.PathEscape(host), nil, o, &b)
 }
 
 // LiftBrake takes a brake off; reason is for the audit.
 func (c *Client) LiftBrake(ctx context.Context, host, reason string) error {
-	return c.send(ctx, http.MethodDelete, brakes+"/"+url.PathEscape(host), nil, http.Header{reasonHeader: {reason}}, nil)
+	return c.sendRequest(ctx, http.MethodDelete, brakesPath+"/"+url.PathEscape(host), nil, http.Header{reasonHeader: {reason}}, nil)
 }
 
-func projectPath(name, rest string) string {
-	return projects + "/" + url.PathEscape(name) + "/" + rest
+func projectAPIPath(name, rest string) string {
+	return projectsPath + "/" + url.PathEscape(name) + "/" + rest
 }
 
-// call makes a call, with a body in JSON unless it is nil, and reads the answer into
+// callJSON makes a call, with a body in JSON unless it is nil, and reads the answer into
 // the value that into points at, unless that is nil.
-func (c *Client) call(ctx context.Context, method, path string, ask url.Values, body, into any) error {
-	if len(ask) > 0 {
-		path += "?" + ask.Encode()
+func (c *Client) callJSON(ctx context.Context, method, path string, params url.Values, body, into any) error {
+	if len(params) > 0 {
+		path += "?" + params.Encode()
 	}
 	if body == nil {
-		return c.send(ctx, method, path, nil, http.Header{}, into)
+		return c.sendRequest(ctx, method, path, nil, http.Header{}, into)
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, method, path, text, http.Header{"Content-Type": {"application/json"}}, into)
+	return c.sendRequest(ctx, method, path, text, http.Header{"Content-Type": {"application/json"}}, into)
 }
 
-func (c *Client) send(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
+func (c *Client) sendRequest(ctx context.Context, method, path string, body []byte, header http.Header, into any) error {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -121,27 +121,27 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 	if err != nil {
 		return err
 	}
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxResponseBytes))
+	respBody, err := io.ReadAll(io.LimitReader(res.Body, maxResponseBytes))
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return err
 	}
-	return read(res, answer, into)
+	return decodeResponse(res, respBody, into)
 }
 
-// read reads an answer.
-func read(res *http.Response, answer []byte, into any) error {
+// decodeResponse reads an answer.
+func decodeResponse(res *http.Response, body []byte, into any) error {
 	if res.StatusCode/100 != 2 {
 		p := &Problem{}
 		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		if media != "application/problem+json" || json.Unmarshal(answer, p) != nil {
-			return problem(res.StatusCode, "%s is no daemon's answer: %s", res.Request.URL, res.Status)
+		if media != "application/problem+json" || json.Unmarshal(body, p) != nil {
+			return newProblem(res.StatusCode, "%s is no daemon's answer: %s", res.Request.URL, res.Status)
 		}
 		return p
 	}
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(answer, into); err != nil {
+	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("%s is no daemon's answer: %w", res.Request.URL, err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 // TestClient: what a client asks for is what the daemon is asked for, and comes
 // back as the daemon says it.
 func TestClient(t *testing.T) {
-	d := &script{filled: true}
+	d := &fakeDaemon{fillsFields: true}
 	server := httptest.NewServer(newServer(t, d))
 	defer server.Close()
 	c := &Client{Server: server.URL + "/", Token: operateToken, HTTP: server.Client()}
@@ -20,10 +20,10 @@ func TestClient(t *testing.T) {
 	if all, err := c.Projects(ctx); err != nil || len(all) != 1 || all[0].Stats.Pages == 0 {
 		t.Errorf("projects %+v, %v", all, err)
 	}
-	if page, err := c.Hosts(ctx, "books", HostQuery{Search: "shop", State: "set aside", Sort: "queued", Down: true, Offset: 5, Limit: 7}); err != nil || page.Offset != 5 {
+	if page, err := c.Hosts(ctx, "books", HostQuery{Search: "shop", State: "set aside", Sort: "queued", Descending: true, Offset: 5, Limit: 7}); err != nil || page.Offset != 5 {
 		t.Errorf("hosts %+v, %v", page, err)
 	}
-	if all, err := c.Visits(ctx, "books"); err != nil || len(all) != 1 {
+	if all, err := c.ActiveVisits(ctx, "books"); err != nil || len(all) != 1 {
 		t.Errorf("visits %v, %v", all, err)
 	}
 	if all, err := c.Throughput(ctx, "books", true); err != nil || len(all) != 1 {
@@ -32,10 +32,10 @@ func TestClient(t *testing.T) {
 	if err := c.PutProject(ctx, "books", []byte("seeds: []")); err != nil {
 		t.Error(err)
 	}
-	if err := c.Do(ctx, "books", Pause); err != nil {
+	if err := c.ControlProject(ctx, "books", ActionPause); err != nil {
 		t.Error(err)
 	}
-	b, err := c.Brake(ctx, "example.com", BrakeOrder{Delay: Milliseconds(time.Minute), Reason: "asked to", For: Milliseconds(time.Hour)})
+	b, err := c.SetBrake(ctx, "example.com", BrakeRequest{Delay: Milliseconds(time.Minute), Reason: "asked to", Duration: Milliseconds(time.Hour)})
 	if err != nil || b.Host != "example.com" || b.By != "operator" || b.Expires.Sub(b.Since) != time.Hour {
 		t.Errorf("brake %+v, %v", b, err)
 	}
@@ -45,11 +45,11 @@ func TestClient(t *testing.T) {
 	if err := c.LiftBrake(ctx, "example.com", "they say so"); err != nil {
 		t.Error(err)
 	}
-	if did, want := d.deeds(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books", "brake example.com", "lift example.com"}; !slices.Equal(did, want) {
-		t.Errorf("the daemon did %q, want %q", did, want)
+	if calls, want := d.recordedCalls(), []string{"hosts shop set aside queued", "put books seeds: []", "pause books", "brake example.com", "lift example.com"}; !slices.Equal(calls, want) {
+		t.Errorf("the daemon did %q, want %q", calls, want)
 	}
 	var page AuditPage
-	if err := c.call(ctx, http.MethodGet, "/api/v1/audit", nil, nil, &page); err != nil || page.Entries[0].Reason != "they say so" {
+	if err := c.callJSON(ctx, http.MethodGet, "/api/v1/audit", nil, nil, &page); err != nil || page.Entries[0].Reason != "they say so" {
 		t.Errorf("the audit says %+v, %v", page, err)
 	}
 }
@@ -57,15 +57,15 @@ func TestClient(t *testing.T) {
 // TestClientIsRefused: a problem comes back as one, and what no daemon says is told
 // as that.
 func TestClientIsRefused(t *testing.T) {
-	server := httptest.NewServer(newServer(t, &script{fail: Conflict("not now")}))
+	server := httptest.NewServer(newServer(t, &fakeDaemon{err: Conflict("not now")}))
 	defer server.Close()
 	var p *Problem
 	c := &Client{Server: server.URL, Token: operateToken}
-	if err := c.Do(t.Context(), "books", Stop); !errors.As(err, &p) || p.Status != http.StatusConflict || err.Error() != "not now" {
+	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusConflict || err.Error() != "not now" {
 		t.Errorf("error %v", err)
 	}
 	c.Token = "guess"
-	if err := c.Do(t.Context(), "books", Stop); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
+	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
 		t.Errorf("error %v", err)
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestClientIsRefused(t *testing.T) {
 	if _, err := c.Projects(t.Context()); err == nil {
 		t.Error("a page is taken for projects")
 	}
-	if err := c.Do(t.Context(), "books", Stop); !errors.As(err, &p) || p.Status != http.StatusTeapot {
+	if err := c.ControlProject(t.Context(), "books", ActionStop); !errors.As(err, &p) || p.Status != http.StatusTeapot {
 		t.Errorf("error %v", err)
 	}
 }

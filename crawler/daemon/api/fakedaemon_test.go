@@ -22,45 +22,45 @@ const (
 	readToken    = "a-token-that-may-read"
 )
 
-// A script is a Daemon that says what a test wants to hear, and remembers what it
+// A fakeDaemon is a Daemon that says what a test wants to hear, and remembers what it
 // was asked to do. With it the HTTP layer is tested, and nothing else.
-type script struct {
-	filled bool  // answers have something in every field; else nothing
-	fail   error // of every call
-	events []Event
-	ready  error
+type fakeDaemon struct {
+	fillsFields bool  // answers have something in every field; else nothing
+	err         error // of every call
+	events      []Event
+	readyErr    error
 
 	mu     sync.Mutex
-	done   []string
+	calls  []string
 	brakes []Brake
 	urls   []string
-	offer  func(string) error // called with each URL that is taken
+	onURL  func(string) error // called with each URL that is taken
 }
 
-func (d *script) did(what ...string) error {
+func (d *fakeDaemon) recordCall(words ...string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.done = append(d.done, strings.Join(what, " "))
-	return d.fail
+	d.calls = append(d.calls, strings.Join(words, " "))
+	return d.err
 }
 
-func (d *script) deeds() []string {
+func (d *fakeDaemon) recordedCalls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]string{}, d.done...)
+	return append([]string{}, d.calls...)
 }
 
-// say returns a T as the script wants it.
-func say[T any](d *script) (T, error) {
+// fakeAnswer returns a T as the script wants it.
+func fakeAnswer[T any](d *fakeDaemon) (T, error) {
 	var v T
-	if d.fail == nil && d.filled {
-		fill(reflect.ValueOf(&v).Elem(), 0)
+	if d.err == nil && d.fillsFields {
+		fillValue(reflect.ValueOf(&v).Elem(), 0)
 	}
-	return v, d.fail
+	return v, d.err
 }
 
-// fill puts something into everything that JSON shows of v.
-func fill(v reflect.Value, depth int) {
+// fillValue puts something into everything that JSON shows of v.
+func fillValue(v reflect.Value, depth int) {
 	if t, ok := v.Addr().Interface().(*time.Time); ok {
 		*t = time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
 		return
@@ -69,26 +69,26 @@ func fill(v reflect.Value, depth int) {
 	case reflect.Pointer:
 		if depth < 8 {
 			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), depth+1)
+			fillValue(v.Elem(), depth+1)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), depth+1)
+		fillValue(v.Index(0), depth+1)
 	case reflect.Map:
 		e := reflect.New(v.Type().Elem()).Elem()
-		fill(e, depth+1)
+		fillValue(e, depth+1)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf("key").Convert(v.Type().Key()), e)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
-				fill(v.Field(i), depth+1)
+				fillValue(v.Field(i), depth+1)
 			}
 		}
 	case reflect.String:
 		v.SetString("text")
-		if v.Type() == reflect.TypeFor[State]() {
-			v.SetString(string(Running))
+		if v.Type() == reflect.TypeFor[ProjectState]() {
+			v.SetString(string(StateRunning))
 		}
 	case reflect.Bool:
 		v.SetBool(true)
@@ -103,39 +103,41 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-func (d *script) Projects(context.Context) ([]Project, error) { return say[[]Project](d) }
-func (d *script) Project(context.Context, string) (*Project, error) {
-	p, err := sayPointer[Project](d)
+func (d *fakeDaemon) Projects(context.Context) ([]Project, error) { return fakeAnswer[[]Project](d) }
+func (d *fakeDaemon) Project(context.Context, string) (*Project, error) {
+	p, err := fakeAnswerPointer[Project](d)
 	if p != nil {
-		p.State = Running // no project is without
+		p.State = StateRunning // no project is without
 	}
 	return p, err
 }
-func (d *script) ProjectFile(context.Context, string) ([]byte, error) {
-	return []byte("project: a\n"), d.fail
+func (d *fakeDaemon) ProjectFile(context.Context, string) ([]byte, error) {
+	return []byte("project: a\n"), d.err
 }
-func (d *script) PutProject(_ context.Context, name string, file []byte) (bool, error) {
-	return name == "new", d.did("put", name, string(file))
+func (d *fakeDaemon) PutProject(_ context.Context, name string, file []byte) (bool, error) {
+	return name == "new", d.recordCall("put", name, string(file))
 }
-func (d *script) DeleteProject(_ context.Context, name string) error { return d.did("delete", name) }
-func (d *script) Do(_ context.Context, name string, a Action) error {
-	return d.did(string(a), name)
+func (d *fakeDaemon) DeleteProject(_ context.Context, name string) error {
+	return d.recordCall("delete", name)
 }
-func (d *script) Reload(context.Context) ([]Reloaded, error) {
-	return []Reloaded{{Project: "a", Change: "none"}}, d.did("reload")
+func (d *fakeDaemon) ControlProject(_ context.Context, name string, a ProjectAction) error {
+	return d.recordCall(string(a), name)
 }
-func (d *script) AddURLs(ctx context.Context, _ string, lines iter.Seq2[string, error]) (*Intake, error) {
-	in := &Intake{}
+func (d *fakeDaemon) ReloadProjects(context.Context) ([]ReloadResult, error) {
+	return []ReloadResult{{Project: "a", Change: "none"}}, d.recordCall("reload")
+}
+func (d *fakeDaemon) AddURLs(ctx context.Context, _ string, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
+	in := &AddURLsResult{}
 	for line, err := range lines {
 		if err != nil {
 			return in, err
 		}
 		if strings.HasPrefix(line, "(") {
-			in.NoURLs++
+			in.InvalidLines++
 			continue
 		}
-		if d.offer != nil {
-			if err := d.offer(line); err != nil {
+		if d.onURL != nil {
+			if err := d.onURL(line); err != nil {
 				return in, err
 			}
 		} else {
@@ -143,36 +145,38 @@ func (d *script) AddURLs(ctx context.Context, _ string, lines iter.Seq2[string, 
 		}
 		in.Added++
 	}
-	return in, d.fail
+	return in, d.err
 }
-func (d *script) Hosts(_ context.Context, _ string, q HostQuery) (*HostPage, error) {
-	d.did("hosts", q.Search, q.State, q.Sort)
-	p, err := sayPointer[HostPage](d)
+func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostPage, error) {
+	d.recordCall("hosts", q.Search, q.State, q.Sort)
+	p, err := fakeAnswerPointer[HostPage](d)
 	if p != nil {
 		p.Total, p.Offset = 1234, q.Offset
 	}
 	return p, err
 }
-func (d *script) Host(context.Context, string, string) (*HostDetail, error) {
-	return sayPointer[HostDetail](d)
+func (d *fakeDaemon) Host(context.Context, string, string) (*HostDetail, error) {
+	return fakeAnswerPointer[HostDetail](d)
 }
-func (d *script) Explain(context.Context, string, string) (*Explanation, error) {
-	return sayPointer[Explanation](d)
+func (d *fakeDaemon) ExplainURL(context.Context, string, string) (*Explanation, error) {
+	return fakeAnswerPointer[Explanation](d)
 }
-func (d *script) Report(context.Context, string, ReportQuery) (*Report, error) {
-	return sayPointer[Report](d)
+func (d *fakeDaemon) Report(context.Context, string, ReportQuery) (*Report, error) {
+	return fakeAnswerPointer[Report](d)
 }
-func (d *script) Robots(_ context.Context, _, origin, version string) (*RobotsFile, error) {
-	d.did("robots", origin, version)
-	return sayPointer[RobotsFile](d)
+func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*RobotsFile, error) {
+	d.recordCall("robots", origin, version)
+	return fakeAnswerPointer[RobotsFile](d)
 }
-func (d *script) Visits(context.Context, string) ([]LiveVisit, error) { return say[[]LiveVisit](d) }
-func (d *script) Throughput(context.Context, string, bool) ([]Sample, error) {
-	return say[[]Sample](d)
+func (d *fakeDaemon) ActiveVisits(context.Context, string) ([]ActiveVisit, error) {
+	return fakeAnswer[[]ActiveVisit](d)
 }
-func (d *script) Events(ctx context.Context, name string) (iter.Seq[Event], error) {
-	if d.fail != nil {
-		return nil, d.fail
+func (d *fakeDaemon) Throughput(context.Context, string, bool) ([]ThroughputSample, error) {
+	return fakeAnswer[[]ThroughputSample](d)
+}
+func (d *fakeDaemon) Events(ctx context.Context, name string) (iter.Seq[Event], error) {
+	if d.err != nil {
+		return nil, d.err
 	}
 	return func(yield func(Event) bool) {
 		for _, e := range d.events {
@@ -183,18 +187,20 @@ func (d *script) Events(ctx context.Context, name string) (iter.Seq[Event], erro
 		<-ctx.Done()
 	}, nil
 }
-func (d *script) Brakes(context.Context) ([]Brake, error) { return d.brakes, d.fail }
-func (d *script) SetBrake(_ context.Context, b Brake) error {
+func (d *fakeDaemon) Brakes(context.Context) ([]Brake, error) { return d.brakes, d.err }
+func (d *fakeDaemon) SetBrake(_ context.Context, b Brake) error {
 	d.mu.Lock()
 	d.brakes = append(d.brakes, b)
 	d.mu.Unlock()
-	return d.did("brake", b.Host)
+	return d.recordCall("brake", b.Host)
 }
-func (d *script) LiftBrake(_ context.Context, host string) error { return d.did("lift", host) }
-func (d *script) Ready(context.Context) error                    { return d.ready }
-func (d *script) About() About                                   { a, _ := say[About](d); return a }
+func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
+	return d.recordCall("lift", host)
+}
+func (d *fakeDaemon) CheckReady(context.Context) error { return d.readyErr }
+func (d *fakeDaemon) About() About                     { a, _ := fakeAnswer[About](d); return a }
 
-func (d *script) KeyDirectory(string) *botauth.Directory {
+func (d *fakeDaemon) SigningKeyDirectory(string) *botauth.Directory {
 	k, err := botauth.GenerateKey()
 	if err != nil {
 		return nil
@@ -203,8 +209,8 @@ func (d *script) KeyDirectory(string) *botauth.Directory {
 	return directory
 }
 
-func sayPointer[T any](d *script) (*T, error) {
-	v, err := say[T](d)
+func fakeAnswerPointer[T any](d *fakeDaemon) (*T, error) {
+	v, err := fakeAnswer[T](d)
 	if err != nil {
 		return nil, err
 	}
@@ -212,9 +218,9 @@ func sayPointer[T any](d *script) (*T, error) {
 }
 
 // newServer returns a server of d, with a page that says where it was called.
-func newServer(t *testing.T, d *script, change ...func(*Config)) *Server {
+func newServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) *Server {
 	t.Helper()
-	audit, err := OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), AuditConfig{})
+	audit, err := OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,15 +230,15 @@ func newServer(t *testing.T, d *script, change ...func(*Config)) *Server {
 		}
 	})
 	cfg := Config{
-		Keys:    []Key{NewKey("operator", Operate, operateToken), NewKey("reader", Read, readToken)},
-		Audit:   audit,
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("decorum_queued 1\n")) }),
-		Page: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		APIKeys:        []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken), APIKeyFromToken("reader", RoleRead, readToken)},
+		Audit:          audit,
+		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("decorum_queued 1\n")) }),
+		PageHandler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := r.ParseForm(); err != nil {
 				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}
-			w.Write([]byte("page of " + CallerOf(r.Context()).Name))
+			w.Write([]byte("page of " + CallerFromContext(r.Context()).Name))
 		}),
 	}
 	for _, c := range change {
@@ -241,28 +247,28 @@ func newServer(t *testing.T, d *script, change ...func(*Config)) *Server {
 	return NewServer(d, cfg)
 }
 
-// A call is one request of a test.
-type call struct {
+// A testRequest is one request of a test.
+type testRequest struct {
 	method, path, body string
 	header             []string // names and values
 }
 
-// by adds a token.
-func (c call) by(token string) call {
+// withToken adds a token.
+func (c testRequest) withToken(token string) testRequest {
 	if token != "" {
 		c.header = append(c.header[:len(c.header):len(c.header)], "Authorization", "Bearer "+token)
 	}
 	return c
 }
 
-// with adds a header.
-func (c call) with(name, value string) call {
+// withHeader adds a header.
+func (c testRequest) withHeader(name, value string) testRequest {
 	c.header = append(c.header[:len(c.header):len(c.header)], name, value)
 	return c
 }
 
-// to makes the call.
-func (c call) to(s http.Handler) *httptest.ResponseRecorder {
+// sendTo makes the call.
+func (c testRequest) sendTo(s http.Handler) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(c.method, "http://127.0.0.1:8470"+c.path, strings.NewReader(c.body))
 	for i := 0; i < len(c.header); i += 2 {
 		r.Header.Add(c.header[i], c.header[i+1])
@@ -275,22 +281,22 @@ func (c call) to(s http.Handler) *httptest.ResponseRecorder {
 	return w
 }
 
-// example returns a call of a route that makes sense.
-func (rt *route) example() call {
+// exampleRequest returns a call of a route that makes sense.
+func (rt *route) exampleRequest() testRequest {
 	path := strings.NewReplacer("{project}", "books", "{host}", "example.com", "{origin}", "https%3A%2F%2Fexample.com").Replace(rt.path)
-	c := call{method: rt.method, path: path}
-	switch rt.name {
+	c := testRequest{method: rt.method, path: path}
+	switch rt.operationID {
 	case "explain":
 		c.path += "?url=https%3A%2F%2Fexample.com%2F"
 	case "putProject":
 		c.body = "project: books\n"
 	case "addURLs":
-		c = c.with("Content-Type", "text/plain")
+		c = c.withHeader("Content-Type", "text/plain")
 		c.body = "https://example.com/\n"
 	case "brakeHost", "setBrake":
 		c.body = `{"stop": true, "reason": "asked to"}`
 	case "login":
-		c = c.with("Content-Type", formTypes[0])
+		c = c.withHeader("Content-Type", formTypes[0])
 		c.body = "token=" + operateToken
 	}
 	return c

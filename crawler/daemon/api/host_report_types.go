@@ -36,86 +36,86 @@ func (m *Milliseconds) UnmarshalJSON(text []byte) error {
 
 // A HostQuery says which hosts of a project are wanted.
 type HostQuery struct {
-	Search string // part of the name; empty: all
-	State  string // of Host.State; empty: all
-	Sort   string // host, state, queued, due, pace, last_status, robots_age, failures or requests; empty: what matters most
-	Down   bool   // the largest first
-	Offset int    // how many of them to leave out
-	Limit  int    // at most 1000; 0: 50
+	Search     string // part of the name; empty: all
+	State      string // of Host.State; empty: all
+	Sort       string // host, state, queued, due, pace, last_status, robots_age, failures or requests; empty: what matters most
+	Descending bool   // the largest first
+	Offset     int    // how many of them to leave out
+	Limit      int    // at most 1000; 0: 50
 }
 
 // A HostPage is a part of the hosts of a project.
 type HostPage struct {
-	At     time.Time      `json:"at"`     // the moment that it shows
-	Total  int            `json:"total"`  // hosts that fit the query, on all pages
-	Offset int            `json:"offset"` // of the first one here
-	States map[string]int `json:"states"` // how many hosts of the project are in each state
-	Hosts  []Host         `json:"hosts"`
+	AsOf         time.Time      `json:"at"`     // the moment that it shows
+	Total        int            `json:"total"`  // hosts that fit the query, on all pages
+	Offset       int            `json:"offset"` // of the first one here
+	HostsByState map[string]int `json:"states"` // how many hosts of the project are in each state
+	Hosts        []Host         `json:"hosts"`
 }
 
-// A Tally is what can be added up over hosts.
-type Tally struct {
-	Requests   int64        `json:"requests"`          // all that were made: robots.txt, sitemaps and retries too
-	Pages      int64        `json:"pages"`             // visits to pages that were answered
-	Failures   int64        `json:"failures"`          // requests without a whole answer, 408, 425, 429, 5xx
-	Bytes      int64        `json:"bytes"`             // of bodies, as decoded
-	Spent      Milliseconds `json:"spent_ms"`          // in requests
-	Known      int          `json:"known"`             // URLs ever queued
-	Done       int          `json:"done"`              // of Known: visited, or given up
-	Queued     int          `json:"queued"`            // to be visited, or in hand
-	Resting    int          `json:"resting"`           // visited, and to be visited again
-	Parked     int          `json:"parked"`            // kept aside: disallowed, or out of scope
-	Blocked    int          `json:"blocked_by_robots"` // of Parked
-	Reserved   int          `json:"blocked_by_tdmrep"` // of Parked
-	OutOfScope int          `json:"out_of_scope"`      // of Parked
-	Withheld   int64        `json:"withheld"`          // of Pages: their site asked not to use them for the crawl's purpose
-	Coverage   float64      `json:"coverage"`          // Done / (Known - OutOfScope)
+// A HostTotals is what can be added up over hosts.
+type HostTotals struct {
+	Requests        int64        `json:"requests"`          // all that were made: robots.txt, sitemaps and retries too
+	Pages           int64        `json:"pages"`             // visits to pages that were answered
+	Failures        int64        `json:"failures"`          // requests without a whole answer, 408, 425, 429, 5xx
+	Bytes           int64        `json:"bytes"`             // of bodies, as decoded
+	RequestTime     Milliseconds `json:"spent_ms"`          // in requests
+	KnownURLs       int          `json:"known"`             // URLs ever queued
+	DoneURLs        int          `json:"done"`              // of KnownURLs: visited, or given up
+	QueuedURLs      int          `json:"queued"`            // to be visited, or in hand
+	AwaitingRevisit int          `json:"resting"`           // visited, and to be visited again
+	ParkedURLs      int          `json:"parked"`            // kept aside: disallowed, or out of scope
+	BlockedByRobots int          `json:"blocked_by_robots"` // of ParkedURLs
+	BlockedByTDMRep int          `json:"blocked_by_tdmrep"` // of ParkedURLs
+	OutOfScope      int          `json:"out_of_scope"`      // of ParkedURLs
+	PagesWithheld   int64        `json:"withheld"`          // of Pages: their site asked not to use them for the crawl's purpose
+	Coverage        float64      `json:"coverage"`          // DoneURLs / (KnownURLs - OutOfScope)
 }
 
 // A Host is what is known of one host of a project.
 type Host struct {
-	Host             string       `json:"host"`
-	State            string       `json:"state"`               // due, waiting, held, set aside, resting or done
-	DueAt            time.Time    `json:"due_at,omitzero"`     // when its next URL can be visited; none if there is nothing to wait for
-	HeldUntil        time.Time    `json:"held_until,omitzero"` // when the hold ends, if it is held or set aside
-	Why              string       `json:"why,omitempty"`       // why it is held or set aside
-	Declared         Milliseconds `json:"declared_delay_ms"`   // the Crawl-delay of its robots.txt that was last in force; 0: none
-	Configured       Milliseconds `json:"configured_delay_ms"` // the crawl's own delay that was last in force
-	Owed             Milliseconds `json:"owed_ms"`             // the rest after its last request
-	MinObservedDelay Milliseconds `json:"least_gap_ms"`        // the shortest rest it had, from the end of an answer to the next request
-	Median           Milliseconds `json:"median_gap_ms"`       // half of its rests were no longer, to within 10 %
-	Gaps             int64        `json:"gaps"`                // that MinObservedDelay and Median are of
-	Shortfall        Milliseconds `json:"shortfall_ms"`        // the most by which a rest was shorter than what was owed: it must be 0
-	Strikes          int          `json:"strikes"`             // failures in a row, as back-off counts them
-	Slots            int          `json:"slots"`               // visits at a time
-	Tally
-	LastStatus    int            `json:"last_status"`             // of the last request; 0: no answer came
-	LastVisit     time.Time      `json:"last_visit,omitzero"`     // the end of the last request
-	Address       netip.Addr     `json:"address,omitzero"`        // that answered last; none if it is not known
-	Override      map[string]any `json:"override,omitempty"`      // politeness.hosts, of this one
-	Origins       []string       `json:"origins"`                 // schemes and ports under which it was met
-	Refusals      []Refusal      `json:"refusals,omitempty"`      // of its parked URLs; not in lists
-	Robots        string         `json:"robots,omitempty"`        // outcome of the lookup for its first origin, as in RobotsFile; of a daemon only
-	RobotsFetched time.Time      `json:"robots_fetched,omitzero"` // when the answer to that lookup came
-	Brake         *Brake         `json:"brake,omitempty"`         // that is on it
+	Host                  string       `json:"host"`
+	State                 string       `json:"state"`               // due, waiting, held, set aside, resting or done
+	DueAt                 time.Time    `json:"due_at,omitzero"`     // when its next URL can be visited; none if there is nothing to wait for
+	HeldUntil             time.Time    `json:"held_until,omitzero"` // when the hold ends, if it is held or set aside
+	HoldReason            string       `json:"why,omitempty"`       // why it is held or set aside
+	CrawlDelay            Milliseconds `json:"declared_delay_ms"`   // the Crawl-delay of its robots.txt that was last in force; 0: none
+	ConfiguredDelay       Milliseconds `json:"configured_delay_ms"` // the crawl's own delay that was last in force
+	RequiredDelay         Milliseconds `json:"owed_ms"`             // the rest after its last request
+	MinObservedDelay      Milliseconds `json:"least_gap_ms"`        // the shortest rest it had, from the end of an answer to the next request
+	MedianObservedDelay   Milliseconds `json:"median_gap_ms"`       // half of its rests were no longer, to within 10 %
+	ObservedDelayCount    int64        `json:"gaps"`                // that MinObservedDelay and MedianObservedDelay are of
+	LargestDelayShortfall Milliseconds `json:"shortfall_ms"`        // the most by which a rest was shorter than what was owed: it must be 0
+	ConsecutiveFailures   int          `json:"strikes"`             // failures in a row, as back-off counts them
+	Slots                 int          `json:"slots"`               // visits at a time
+	HostTotals
+	LastStatus      int              `json:"last_status"`             // of the last request; 0: no answer came
+	LastVisit       time.Time        `json:"last_visit,omitzero"`     // the end of the last request
+	Address         netip.Addr       `json:"address,omitzero"`        // that answered last; none if it is not known
+	Override        map[string]any   `json:"override,omitempty"`      // politeness.hosts, of this one
+	Origins         []string         `json:"origins"`                 // schemes and ports under which it was met
+	ParkedByRule    []RefusalSummary `json:"refusals,omitempty"`      // of its parked URLs; not in lists
+	RobotsOutcome   string           `json:"robots,omitempty"`        // outcome of the lookup for its first origin, as in RobotsFile; of a daemon only
+	RobotsFetchedAt time.Time        `json:"robots_fetched,omitzero"` // when the answer to that lookup came
+	Brake           *Brake           `json:"brake,omitempty"`         // that is on it
 }
 
 // A HostDetail is all that is known of one host.
 type HostDetail struct {
 	Host
-	Visits []LiveVisit  `json:"visits,omitempty"` // in hand
-	Files  []RobotsFile `json:"robots_files"`     // of its origins, 100 at most, without their text
+	ActiveVisits []ActiveVisit `json:"visits,omitempty"` // in hand
+	RobotsFiles  []RobotsFile  `json:"robots_files"`     // of its origins, 100 at most, without their text
 }
 
-// A Refusal is why URLs are parked: a rule of a robots.txt or tdmrep.json, or the
+// A RefusalSummary is why URLCount are parked: a rule of a robots.txt or tdmrep.json, or the
 // scope.
-type Refusal struct {
-	URLs    int    `json:"urls"`
-	Why     string `json:"why"`              // robots, tdmrep, scope or nothing
-	File    string `json:"robots,omitempty"` // the robots.txt, or tdmrep.json
-	Rule    string `json:"rule,omitempty"`   // its rule, or what of the scope
-	Line    int    `json:"line,omitempty"`   // of the rule
-	Example string `json:"example"`          // one of the URLs
+type RefusalSummary struct {
+	URLCount    int    `json:"urls"`
+	RefusedBy   string `json:"why"`              // robots, tdmrep, scope or nothing
+	RuleFileURL string `json:"robots,omitempty"` // the robots.txt, or tdmrep.json
+	Rule        string `json:"rule,omitempty"`   // its rule, or what of the scope
+	RuleLine    int    `json:"line,omitempty"`   // of the rule
+	Example     string `json:"example"`          // one of the URLCount
 }
 
 // A ReportQuery says how much of a report is wanted.
@@ -126,29 +126,29 @@ type ReportQuery struct {
 
 // A Report is how a crawl stands.
 type Report struct {
-	At       time.Time      `json:"at"`
-	Count    int            `json:"host_count"`         // all hosts, though Hosts may be cut
-	Origins  int            `json:"origin_count"`       // of all hosts
-	States   map[string]int `json:"states"`             // how many hosts are in each state
-	MaxDelay Milliseconds   `json:"max_crawl_delay_ms"` // a host that declares a longer Crawl-delay is set aside
-	Tally
-	Shortfall Milliseconds `json:"shortfall_ms"`       // the most of any host: it must be 0
-	Refusals  []Refusal    `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
-	// Refused counts sightings of URLs that were never queued, by host and reason.
-	Refused []frontier.Sighted `json:"refused,omitempty"`
-	// Cleaned counts sightings of URLs with the id of a session in the path, which
+	AsOf            time.Time      `json:"at"`
+	HostCount       int            `json:"host_count"`         // all hosts, though Hosts may be cut
+	OriginCount     int            `json:"origin_count"`       // of all hosts
+	HostsByState    map[string]int `json:"states"`             // how many hosts are in each state
+	CrawlDelayLimit Milliseconds   `json:"max_crawl_delay_ms"` // a host that declares a longer Crawl-delay is set aside
+	HostTotals
+	LargestDelayShortfall Milliseconds     `json:"shortfall_ms"`       // the most of any host: it must be 0
+	ParkedByRule          []RefusalSummary `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
+	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
+	RefusalCounts []frontier.Sighted `json:"refused,omitempty"`
+	// SessionIDCounts counts sightings of URLs with the id of a session in the path, which
 	// were queued without it, by host.
-	Cleaned []frontier.Sighted `json:"cleaned,omitempty"`
-	Hosts   []*Host            `json:"hosts"` // what asks most to be looked at comes first
+	SessionIDCounts []frontier.Sighted `json:"cleaned,omitempty"`
+	Hosts           []*Host            `json:"hosts"` // what asks most to be looked at comes first
 }
 
-// An Intake is what became of URLs that were offered.
-type Intake struct {
-	Added    int       `json:"added"`              // new, and queued
-	Known    int       `json:"known"`              // were there before, or twice among these
-	Refused  int       `json:"refused"`            // out of scope
-	NoURLs   int       `json:"not_urls"`           // lines that name no URL; blank ones and comments do not count
-	Refusals []Refusal `json:"refusals,omitempty"` // of the refused ones, by reason
+// An AddURLsResult is what became of URLs that were offered.
+type AddURLsResult struct {
+	Added        int              `json:"added"`              // new, and queued
+	Duplicates   int              `json:"known"`              // were there before, or twice among these
+	Refused      int              `json:"refused"`            // out of scope
+	InvalidLines int              `json:"not_urls"`           // lines that name no URL; blank ones and comments do not count
+	Refusals     []RefusalSummary `json:"refusals,omitempty"` // of the refused ones, by reason
 }
 
 // A RobotsFile is a robots.txt as it was fetched.
@@ -156,25 +156,25 @@ type RobotsFile struct {
 	Origin                string          `json:"origin"`
 	Outcome               string          `json:"outcome"`              // of the last lookup: unknown, rules, allow_all, disallow_all, cached_rules or following
 	OriginPostponedReason string          `json:"closed,omitempty"`     // why the origin cannot be visited for now
-	Until                 time.Time       `json:"until,omitzero"`       // if closed: when it is asked for again
-	Fetched               time.Time       `json:"fetched,omitzero"`     // when the answer came; of an older version, when it first did
-	Fresh                 time.Time       `json:"fresh_until,omitzero"` // when it is asked for again
+	OriginPostponedUntil  time.Time       `json:"until,omitzero"`       // if closed: when it is asked for again
+	FetchedAt             time.Time       `json:"fetched,omitzero"`     // when the answer came; of an older version, when it first did
+	ExpiresAt             time.Time       `json:"fresh_until,omitzero"` // when it is asked for again
 	SHA256                string          `json:"sha256,omitempty"`     // of the bytes, in hex; none if there is no file
 	Bytes                 int             `json:"bytes"`                // of the file; 0 if none is kept
-	Delay                 Milliseconds    `json:"crawl_delay_ms"`       // the pause its rules ask of this crawl, Request-rate included; 0: none
+	CrawlDelay            Milliseconds    `json:"crawl_delay_ms"`       // the pause its rules ask of this crawl, Request-rate included; 0: none
 	Sitemaps              []string        `json:"sitemaps,omitempty"`   // URLs that it names
-	Host                  string          `json:"host,omitempty"`       // the main mirror that the file names; nobody goes there because of it
-	At                    string          `json:"at,omitempty"`         // the URL that redirects led to; empty: there were none
+	MainMirror            string          `json:"host,omitempty"`       // the main mirror that the file names; nobody goes there because of it
+	FinalURL              string          `json:"at,omitempty"`         // the URL that redirects led to; empty: there were none
 	Text                  string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
-	Withheld              string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
+	TextWithheldReason    string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
 	History               []RobotsVersion `json:"history,omitempty"`    // the newest first
 	Diff                  *RobotsDiff     `json:"diff,omitempty"`       // to another version, where one was named
 }
 
 // A RobotsVersion is a robots.txt that an origin had.
 type RobotsVersion struct {
-	SHA256  string    `json:"sha256"` // in hex: what version and against ask for
-	Bytes   int       `json:"bytes"`
-	Fetched time.Time `json:"fetched"`      // when it first came
-	At      string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
+	SHA256         string    `json:"sha256"` // in hex: what version and against ask for
+	Bytes          int       `json:"bytes"`
+	FirstFetchedAt time.Time `json:"fetched"`      // when it first came
+	FinalURL       string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }

@@ -16,9 +16,9 @@ const (
 	assetsPath = "/assets/"
 )
 
-// setHeaders says what no answer of ours may be used for. The page has no script
+// setSecurityHeaders says what no answer of ours may be used for. The page has no script
 // or style but those of files of its own.
-func setHeaders(h http.Header) {
+func setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
@@ -28,10 +28,10 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// demandTLS makes browsers use only TLS for a year (RFC 6797) after their first visit
+// setHSTS makes browsers use only TLS for a year (RFC 6797) after their first visit
 // by TLS. It does nothing on localhost, where services on other ports may have no TLS.
 // Browsers ignore the header for addresses.
-func demandTLS(h http.Header, r *http.Request) {
+func setHSTS(h http.Header, r *http.Request) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -42,14 +42,16 @@ func demandTLS(h http.Header, r *http.Request) {
 	}
 }
 
-// isNameless reports whether a path is for those who watch the process, or check its
+// isExemptFromHostCheck reports whether a path is for those who watch the process, or check its
 // signatures, by whatever name they know it.
-func isNameless(path string) bool { return path == healthPath || path == readyPath || path == keysPath }
+func isExemptFromHostCheck(path string) bool {
+	return path == healthPath || path == readyPath || path == keyDirectoryPath
+}
 
-// knows reports whether a Host header is a name of the daemon: an address, a name
+// isAllowedHostHeader reports whether a Host header is a name of the daemon: an address, a name
 // of loopback, or one that it was given. No name of somebody else's leads here
 // then, whatever it resolves to.
-func (s *Server) knows(host string) bool {
+func (s *Server) isAllowedHostHeader(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -57,64 +59,64 @@ func (s *Server) knows(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.ContainsFunc(s.cfg.Hosts, func(h string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.ContainsFunc(s.cfg.AllowedHosts, func(h string) bool {
 		return strings.EqualFold(h, host)
 	})
 }
 
-// pageLimit is how long a form of the page may be: one may be a list of URLs.
-const pageLimit = 8 << 20
+// maxPageFormBytes is how long a form of the page may be: one may be a list of URLs.
+const maxPageFormBytes = 8 << 20
 
 // servePage lets a browser in to the page. What a form of it changes is in the
 // audit, as is what a call of the API does.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
-	r = noted(r)
-	c, err := s.admit(w, r, pageRole(r))
+	r = withAuditNote(r)
+	c, err := s.authorize(w, r, requiredPageRole(r))
 	if err != nil {
 		p := s.problemOf(r, err)
-		if changes(r.Method) {
-			s.keep(r, p.Status, err)
-		} else if p.Status == http.StatusUnauthorized && fromBrowser(r) {
-			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
+		if isUnsafeMethod(r.Method) {
+			s.appendAudit(r, p.Status, err)
+		} else if p.Status == http.StatusUnauthorized && isFromBrowser(r) {
+			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalRedirectPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
 			return
 		}
 		writeProblem(w, p)
 		return
 	}
 	if c == (Caller{}) {
-		c, _ = s.caller(r) // an open page may greet who is logged in
+		c, _ = s.authenticate(r) // an open page may greet who is logged in
 	}
 	if strings.HasPrefix(r.URL.Path, assetsPath) {
 		w.Header().Set("Cache-Control", "no-cache")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, pageLimit)
-	inner := withCaller(r, c)
-	watched := &statusWriter{ResponseWriter: w}
-	s.cfg.Page.ServeHTTP(watched, inner)
-	if changes(r.Method) {
-		s.keep(inner, watched.code(), nil)
+	r.Body = http.MaxBytesReader(w, r.Body, maxPageFormBytes)
+	authorized := withCaller(r, c)
+	sw := &statusRecorder{ResponseWriter: w}
+	s.cfg.PageHandler.ServeHTTP(sw, authorized)
+	if isUnsafeMethod(r.Method) {
+		s.appendAudit(authorized, sw.statusCode(), nil)
 	}
 }
 
-// pageRole returns what a call of the page needs.
-func pageRole(r *http.Request) Role {
+// requiredPageRole returns what a call of the page needs.
+func requiredPageRole(r *http.Request) Role {
 	switch path := r.URL.Path; {
-	case changes(r.Method):
-		return Operate
+	case isUnsafeMethod(r.Method):
+		return RoleOperate
 	case path == loginPath, path == botPath, strings.HasPrefix(path, assetsPath), path == "/favicon.ico":
-		return Open
+		return RolePublic
 	}
-	return Read
+	return RoleRead
 }
 
-// A statusWriter remembers the status of an answer.
-type statusWriter struct {
+// A statusRecorder remembers the status of an answer.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader is part of http.ResponseWriter.
-func (w *statusWriter) WriteHeader(status int) {
+func (w *statusRecorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
 	}
@@ -122,9 +124,9 @@ func (w *statusWriter) WriteHeader(status int) {
 }
 
 // Unwrap is for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *statusWriter) code() int {
+func (w *statusRecorder) statusCode() int {
 	if w.status == 0 {
 		return http.StatusOK
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// document returns the OpenAPI document (3.1) of routes.
-func document(routes []route, version string) []byte {
-	s := &schemas{defs: map[string]schema{}, about: comments()}
+// openAPIDocument returns the OpenAPI document (3.1) of routes.
+func openAPIDocument(routes []route, version string) []byte {
+	s := &schemaBuilder{components: map[string]schema{}, docComments: loadDocComments()}
 	paths := map[string]schema{}
 	for _, rt := range routes {
 		if paths[rt.path] == nil {
@@ -17,7 +17,7 @@ func document(routes []route, version string) []byte {
 		}
 		paths[rt.path][strings.ToLower(rt.method)] = s.operation(&rt)
 	}
-	s.of(reflect.TypeFor[Problem]())
+	s.schemaOf(reflect.TypeFor[Problem]())
 	text, err := json.MarshalIndent(schema{
 		"openapi": "3.1.0",
 		"info": schema{"title": "decorum", "version": version, "license": schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -26,13 +26,13 @@ func document(routes []route, version string) []byte {
 		"security": []schema{{"token": []string{}}, {"session": []string{}}},
 		"paths":    paths,
 		"components": schema{
-			"schemas": s.defs,
+			"schemas": s.components,
 			"responses": schema{"Problem": schema{"description": "Why not",
-				"content": content("application/problem+json", schema{"$ref": refPrefix + "Problem"})}},
+				"content": mediaTypeContent("application/problem+json", schema{"$ref": componentRefPrefix + "Problem"})}},
 			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header", "description": "why, for the audit", "schema": schema{"type": "string"}}},
 			"securitySchemes": schema{
 				"token":   schema{"type": "http", "scheme": "bearer", "description": "of the file token or token-read in the daemon's data directory"},
-				"session": schema{"type": "apiKey", "in": "cookie", "name": sessionCookie},
+				"session": schema{"type": "apiKey", "in": "cookie", "name": sessionCookieName},
 			},
 		},
 	}, "", " ")
@@ -42,102 +42,102 @@ func document(routes []route, version string) []byte {
 	return text
 }
 
-func content(contentType string, s schema) schema {
+func mediaTypeContent(contentType string, s schema) schema {
 	return schema{contentType: schema{"schema": s}}
 }
 
 // operation describes a route.
-func (s *schemas) operation(rt *route) schema {
-	o := schema{
-		"operationId": rt.name, "summary": rt.summary,
-		"responses": schema{rt.success(): s.answer(rt), "default": schema{"$ref": "#/components/responses/Problem"}},
+func (s *schemaBuilder) operation(rt *route) schema {
+	op := schema{
+		"operationId": rt.operationID, "summary": rt.summary,
+		"responses": schema{rt.successStatus(): s.responseSchema(rt), "default": schema{"$ref": "#/components/responses/Problem"}},
 	}
-	about := rt.about
-	if rt.role == Open {
-		o["security"] = []schema{}
+	description := rt.description
+	if rt.role == RolePublic {
+		op["security"] = []schema{}
 	} else {
-		about = strings.TrimSpace("Needs the role " + string(rt.role) + ". " + about)
-		o["x-decorum-role"] = rt.role
+		description = strings.TrimSpace("Needs the role " + string(rt.role) + ". " + description)
+		op["x-decorum-role"] = rt.role
 	}
-	if about != "" {
-		o["description"] = about
+	if description != "" {
+		op["description"] = description
 	}
 	if p := s.parameters(rt); len(p) > 0 {
-		o["parameters"] = p
+		op["parameters"] = p
 	}
-	if body := s.body(rt); body != nil {
-		o["requestBody"] = body
+	if body := s.requestBody(rt); body != nil {
+		op["requestBody"] = body
 	}
-	responses := o["responses"].(schema)
-	if rt.created {
+	responses := op["responses"].(schema)
+	if rt.mayCreate {
 		responses["201"] = schema{"description": "Made", "headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
 	}
-	return o
+	return op
 }
 
-// success returns the status of an answer that is none of failure.
-func (rt *route) success() string {
-	if rt.gives == nil {
+// successStatus returns the status of an answer that is none of failure.
+func (rt *route) successStatus() string {
+	if rt.responseBodyPrototype == nil {
 		return "204"
 	}
 	return "200"
 }
 
-// answer describes what a route gives.
-func (s *schemas) answer(rt *route) schema {
-	if rt.gives == nil {
+// responseSchema describes what a route gives.
+func (s *schemaBuilder) responseSchema(rt *route) schema {
+	if rt.responseBodyPrototype == nil {
 		return schema{"description": "Done"}
 	}
-	as := rt.as
-	if as == "" {
-		as = "application/json"
+	contentType := rt.responseMediaType
+	if contentType == "" {
+		contentType = "application/json"
 	}
-	a := schema{"description": rt.summary, "content": content(as, s.of(reflect.TypeOf(rt.gives)))}
-	if _, ok := rt.gives.(Project); ok && rt.method == "GET" {
+	a := schema{"description": rt.summary, "content": mediaTypeContent(contentType, s.schemaOf(reflect.TypeOf(rt.responseBodyPrototype)))}
+	if _, ok := rt.responseBodyPrototype.(Project); ok && rt.method == "GET" {
 		a["content"].(schema)["application/yaml"] = schema{"schema": schema{"type": "string"}}
 	}
 	return a
 }
 
-var wildcard = regexp.MustCompile(`{(\w+)}`)
+var pathParamPattern = regexp.MustCompile(`{(\w+)}`)
 
 // parameters describes what stands in the path and the query, and the reason.
-func (s *schemas) parameters(rt *route) []schema {
+func (s *schemaBuilder) parameters(rt *route) []schema {
 	var all []schema
-	for _, m := range wildcard.FindAllStringSubmatch(rt.path, -1) {
+	for _, m := range pathParamPattern.FindAllStringSubmatch(rt.path, -1) {
 		all = append(all, schema{"name": m[1], "in": "path", "required": true, "schema": schema{"type": "string"}})
 	}
 	for _, p := range rt.params {
-		is := schema{"type": p.is}
-		if p.one != nil {
-			is["enum"] = p.one
+		paramSchema := schema{"type": p.jsonType}
+		if p.enum != nil {
+			paramSchema["enum"] = p.enum
 		}
-		all = append(all, schema{"name": p.name, "in": "query", "description": p.about, "schema": is})
+		all = append(all, schema{"name": p.name, "in": "query", "description": p.description, "schema": paramSchema})
 	}
-	if changes(rt.method) && rt.role == Operate {
+	if isUnsafeMethod(rt.method) && rt.role == RoleOperate {
 		all = append(all, schema{"$ref": "#/components/parameters/Reason"})
 	}
 	return all
 }
 
-// body describes what a route takes.
-func (s *schemas) body(rt *route) schema {
-	if len(rt.types) == 0 {
+// requestBody describes what a route takes.
+func (s *schemaBuilder) requestBody(rt *route) schema {
+	if len(rt.requestMediaTypes) == 0 {
 		return nil
 	}
-	is := schema{"type": "string"}
-	if rt.takesOf != nil {
-		is = s.of(reflect.TypeOf(rt.takesOf))
+	bodySchema := schema{"type": "string"}
+	if rt.requestBodyPrototype != nil {
+		bodySchema = s.schemaOf(reflect.TypeOf(rt.requestBodyPrototype))
 	}
-	takes := schema{}
-	for _, t := range rt.types {
-		takes[t] = schema{"schema": is}
-		if rt.takesOf == nil && t == "application/json" {
-			takes[t] = schema{"schema": schema{"type": "array"}}
+	contents := schema{}
+	for _, t := range rt.requestMediaTypes {
+		contents[t] = schema{"schema": bodySchema}
+		if rt.requestBodyPrototype == nil && t == "application/json" {
+			contents[t] = schema{"schema": schema{"type": "array"}}
 		}
 		if t == formTypes[0] {
-			takes[t] = schema{"schema": schema{"type": "object", "properties": schema{"token": is, "next": is}}}
+			contents[t] = schema{"schema": schema{"type": "object", "properties": schema{"token": bodySchema, "next": bodySchema}}}
 		}
 	}
-	return schema{"content": takes}
+	return schema{"content": contents}
 }

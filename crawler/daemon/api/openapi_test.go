@@ -21,7 +21,7 @@ import (
 // fetchDocument returns the document as it is served.
 func fetchDocument(t *testing.T) map[string]any {
 	t.Helper()
-	w := call{method: "GET", path: "/openapi.json"}.by(readToken).to(newServer(t, &script{}, func(c *Config) { c.Version = "1.2.3" }))
+	w := testRequest{method: "GET", path: "/openapi.json"}.withToken(readToken).sendTo(newServer(t, &fakeDaemon{}, func(c *Config) { c.Version = "1.2.3" }))
 	var doc map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func fetchDocument(t *testing.T) map[string]any {
 	return doc
 }
 
-// compile returns the schema at a place of a document.
-func compile(t *testing.T, doc any, at string) *jsonschema.Schema {
+// compileSchema returns the schema at a place of a document.
+func compileSchema(t *testing.T, doc any, at string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -56,14 +56,14 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := fetchDocument(t)
-	if err := compile(t, standard, "").Validate(any(doc)); err != nil {
+	if err := compileSchema(t, standard, "").Validate(any(doc)); err != nil {
 		t.Error(err)
 	}
 	if version := doc["info"].(map[string]any)["version"]; version != "1.2.3" {
 		t.Errorf("the version is %v", version)
 	}
 	doc["paths"].(map[string]any)["healthz"] = 1 // the check can fail
-	if err := compile(t, standard, "").Validate(any(doc)); err == nil {
+	if err := compileSchema(t, standard, "").Validate(any(doc)); err == nil {
 		t.Error("a document that is wrong passes")
 	}
 }
@@ -84,11 +84,11 @@ func TestDocumentHasRoutes(t *testing.T) {
 				continue
 			}
 			rt := routes[i]
-			if names[rt.name] {
-				t.Errorf("two operations are called %s", rt.name)
+			if names[rt.operationID] {
+				t.Errorf("two operations are called %s", rt.operationID)
 			}
-			names[rt.name] = true
-			if operation["operationId"] != rt.name || (rt.role != Open) != (operation["x-decorum-role"] == string(rt.role)) {
+			names[rt.operationID] = true
+			if operation["operationId"] != rt.operationID || (rt.role != RolePublic) != (operation["x-decorum-role"] == string(rt.role)) {
 				t.Errorf("%s %s: %v", method, path, operation)
 			}
 		}
@@ -107,28 +107,28 @@ func TestAnswersFitSchemas(t *testing.T) {
 		s.(map[string]any)["additionalProperties"] = false
 	}
 	for _, rt := range routes {
-		if rt.gives == nil || rt.as != "" || rt.name == "openapi" {
+		if rt.responseBodyPrototype == nil || rt.responseMediaType != "" || rt.operationID == "openapi" {
 			continue
 		}
 		at := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(rt.path) +
 			"/" + strings.ToLower(rt.method) + "/responses/200/content/application~1json/schema"
-		schema := compile(t, doc, at)
+		schema := compileSchema(t, doc, at)
 		for _, filled := range []bool{false, true} {
-			w := rt.example().by(operateToken).to(newServer(t, &script{filled: filled}))
+			w := rt.exampleRequest().withToken(operateToken).sendTo(newServer(t, &fakeDaemon{fillsFields: filled}))
 			if got := w.Header().Get("Content-Type"); got != "application/json" {
-				t.Errorf("%s: the content type is %q", rt.name, got)
+				t.Errorf("%s: the content type is %q", rt.operationID, got)
 			}
 			answer, err := jsonschema.UnmarshalJSON(w.Body)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := schema.Validate(answer); err != nil {
-				t.Errorf("%s, filled %v: %v", rt.name, filled, err)
+				t.Errorf("%s, filled %v: %v", rt.operationID, filled, err)
 			}
 		}
 	}
-	problem := compile(t, doc, "/components/schemas/Problem")
-	answer, err := jsonschema.UnmarshalJSON(call{method: "GET", path: "/api/v1/projects"}.to(newServer(t, &script{})).Body)
+	problem := compileSchema(t, doc, "/components/schemas/Problem")
+	answer, err := jsonschema.UnmarshalJSON(testRequest{method: "GET", path: "/api/v1/projects"}.sendTo(newServer(t, &fakeDaemon{})).Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +137,9 @@ func TestAnswersFitSchemas(t *testing.T) {
 	}
 }
 
-// foreign returns the types of the document that are of other packages.
-func foreign() []reflect.Type {
-	var all []reflect.Type
+// externalTypes returns the types of the document that are of other packages.
+func externalTypes() []reflect.Type {
+	var types []reflect.Type
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(t reflect.Type) {
@@ -151,8 +151,8 @@ func foreign() []reflect.Type {
 				return
 			}
 			seen[t] = true
-			if strings.Contains(nameOf(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.Module) {
-				all = append(all, t)
+			if strings.Contains(goTypeName(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.Module) {
+				types = append(types, t)
 			}
 			for f := range t.Fields() {
 				if f.IsExported() && f.Tag.Get("json") != "-" {
@@ -162,56 +162,56 @@ func foreign() []reflect.Type {
 		}
 	}
 	for _, rt := range routes {
-		for _, v := range []any{rt.gives, rt.takesOf} {
+		for _, v := range []any{rt.responseBodyPrototype, rt.requestBodyPrototype} {
 			if v != nil {
 				walk(reflect.TypeOf(v))
 			}
 		}
 	}
-	return all
+	return types
 }
 
 // TestComponentNames: each schema has a name from componentNames, and no two have the same.
 func TestComponentNames(t *testing.T) {
-	s := &schemas{defs: map[string]schema{}}
+	s := &schemaBuilder{components: map[string]schema{}}
 	for _, rt := range routes {
-		for _, v := range []any{rt.gives, rt.takesOf} {
+		for _, v := range []any{rt.responseBodyPrototype, rt.requestBodyPrototype} {
 			if v != nil {
-				s.of(reflect.TypeOf(v))
+				s.schemaOf(reflect.TypeOf(v))
 			}
 		}
 	}
-	if _, ok := s.defs[""]; ok {
+	if _, ok := s.components[""]; ok {
 		t.Error("the document has a type that componentNames lacks")
 	}
 	types := map[string]reflect.Type{}
-	for of, name := range componentNames {
+	for typ, name := range componentNames {
 		if types[name] != nil {
-			t.Errorf("%v and %v are both named %s", types[name], of, name)
+			t.Errorf("%v and %v are both named %s", types[name], typ, name)
 		}
-		types[name] = of
+		types[name] = typ
 	}
 }
 
 var update = flag.Bool("update", false, "write others.json anew")
 
-// TestWordsOfOthers: external_comments.json says what the sources of other packages say of their
+// TestExternalComments: external_comments.json says what the sources of other packages say of their
 // types in the document. With -update it is written anew.
-func TestWordsOfOthers(t *testing.T) {
+func TestExternalComments(t *testing.T) {
 	want := map[string]string{}
-	for _, of := range foreign() {
-		files, err := filepath.Glob("../../.." + strings.TrimPrefix(of.PkgPath(), decorum.Module) + "/*.go")
+	for _, typ := range externalTypes() {
+		files, err := filepath.Glob("../../.." + strings.TrimPrefix(typ.PkgPath(), decorum.Module) + "/*.go")
 		if err != nil || files == nil {
-			t.Fatal(of, files, err)
+			t.Fatal(typ, files, err)
 		}
 		for _, name := range files {
 			src, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for what, says := range commentsOf(src) {
-				if says != "" && (what == of.Name() || strings.HasPrefix(what, of.Name()+".")) {
-					want[strings.TrimSuffix(nameOf(of), of.Name())+what] = says
+			for key, comment := range parseDocComments(src) {
+				if comment != "" && (key == typ.Name() || strings.HasPrefix(key, typ.Name()+".")) {
+					want[strings.TrimSuffix(goTypeName(typ), typ.Name())+key] = comment
 				}
 			}
 		}
@@ -226,32 +226,32 @@ func TestWordsOfOthers(t *testing.T) {
 		}
 	}
 	var got map[string]string
-	if err := json.Unmarshal(others, &got); err != nil {
+	if err := json.Unmarshal(externalComments, &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Errorf("others.json differs from the sources; to write it anew: go test ./crawler/daemon/api -run TestWordsOfOthers -update\n%s", diff)
+		t.Errorf("others.json differs from the sources; to write it anew: go test ./crawler/daemon/api -run TestExternalComments -update\n%s", diff)
 	}
 }
 
-// TestDocumentHasWords: what the source says of fields is in the document, in which
+// TestDocumentHasComments: what the source says of fields is in the document, in which
 // they have the names of JSON.
-func TestDocumentHasWords(t *testing.T) {
-	s := &schemas{defs: map[string]schema{}, about: comments()}
-	s.of(reflect.TypeFor[Brake]())
-	fields := s.defs["Brake"]["properties"].(schema)
+func TestDocumentHasComments(t *testing.T) {
+	s := &schemaBuilder{components: map[string]schema{}, docComments: loadDocComments()}
+	s.schemaOf(reflect.TypeFor[Brake]())
+	fields := s.components["Brake"]["properties"].(schema)
 	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {
 		t.Errorf("of delay_ms it says %q", got)
 	}
-	s.of(reflect.TypeFor[Host]())
-	if got := s.defs["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
+	s.schemaOf(reflect.TypeFor[Host]())
+	if got := s.components["Host"]["properties"].(schema)["coverage"].(schema)["description"]; got != "done / (known - out_of_scope)" {
 		t.Errorf("of coverage it says %q", got)
 	}
-	s.of(reflect.TypeFor[robots.Signal]())
-	if got := s.defs["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
+	s.schemaOf(reflect.TypeFor[robots.Signal]())
+	if got := s.components["robots.Signal"]["properties"].(schema)["line"].(schema)["description"]; got != "in the file, counted from 1; 0 if it is of none" {
 		t.Errorf("of line it says %q", got)
 	}
-	if got := s.defs["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
+	if got := s.components["Brake"]["description"]; got != "A Brake stops or slows a host, in all projects." {
 		t.Errorf("of Brake it says %q", got)
 	}
 }

@@ -13,8 +13,8 @@ type Problem struct {
 	Status int    `json:"status"`           // the HTTP status of the answer
 	Detail string `json:"detail,omitempty"` // what to do about it
 	Err    error  `json:"-"`                // the cause, which no caller is told
-	// Taken is what was queued all the same, of URLs that were offered.
-	Taken *Intake `json:"taken,omitempty"`
+	// PartialResult is what was queued all the same, of URLs that were offered.
+	PartialResult *AddURLsResult `json:"taken,omitempty"`
 }
 
 // Error says what is wrong.
@@ -30,28 +30,28 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // NotFound is the problem of a name that nothing has.
 func NotFound(format string, args ...any) *Problem {
-	return problem(http.StatusNotFound, format, args...)
+	return newProblem(http.StatusNotFound, format, args...)
 }
 
 // Conflict is the problem of something that cannot be as things stand.
 func Conflict(format string, args ...any) *Problem {
-	return problem(http.StatusConflict, format, args...)
+	return newProblem(http.StatusConflict, format, args...)
 }
 
 // Unavailable is the problem of something that will be there again.
 func Unavailable(format string, args ...any) *Problem {
-	return problem(http.StatusServiceUnavailable, format, args...)
+	return newProblem(http.StatusServiceUnavailable, format, args...)
 }
 
 // ErrDiskFull says that a project waits for room on the disk.
 var ErrDiskFull = errors.New("no room on the disk")
 
-// Invalid is the problem of input that makes no sense.
-func Invalid(format string, args ...any) *Problem {
-	return problem(http.StatusUnprocessableEntity, format, args...)
+// InvalidInput is the problem of input that makes no sense.
+func InvalidInput(format string, args ...any) *Problem {
+	return newProblem(http.StatusUnprocessableEntity, format, args...)
 }
 
-func problem(status int, format string, args ...any) *Problem {
+func newProblem(status int, format string, args ...any) *Problem {
 	err := fmt.Errorf(format, args...)
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: err.Error(), Err: err}
 }

@@ -26,12 +26,12 @@ func TestDiffRobots(t *testing.T) {
 			mark := map[string]string{LineSame: " ", LineAdded: "+", LineRemoved: "-"}[l.Kind]
 			added += strings.Count(mark, "+")
 			removed += strings.Count(mark, "-")
-			got = append(got, fmt.Sprintf("%s%d:%d %s", mark, l.Old, l.New, l.Text))
+			got = append(got, fmt.Sprintf("%s%d:%d %s", mark, l.OldLine, l.NewLine, l.Text))
 		}
 		if s := strings.Join(got, "|"); s != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
 		}
-		if d.Old != "o" || d.New != "n" || d.Added != added || d.Removed != removed || d.Left != 0 {
+		if d.OldSHA256 != "o" || d.NewSHA256 != "n" || d.AddedLines != added || d.RemovedLines != removed || d.UncomparedLines != 0 {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
 	}
@@ -53,12 +53,12 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 		var before, after []string
 		for _, l := range d.Lines {
 			if l.Kind != LineAdded {
-				if before = append(before, l.Text); l.Old != len(before) {
+				if before = append(before, l.Text); l.OldLine != len(before) {
 					t.Fatalf("%d lines: %+v is line %d of the old file", tt.lines, l, len(before))
 				}
 			}
 			if l.Kind != LineRemoved {
-				if after = append(after, l.Text); l.New != len(after) {
+				if after = append(after, l.Text); l.NewLine != len(after) {
 					t.Fatalf("%d lines: %+v is line %d of the new file", tt.lines, l, len(after))
 				}
 			}
@@ -67,8 +67,8 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 		if !slices.Equal(before, strings.Split(old, "\n")[:compared]) || !slices.Equal(after, strings.Split(new, "\n")[:compared]) {
 			t.Errorf("%d lines: the files cannot be read off their difference", tt.lines)
 		}
-		if want := 2 * (tt.lines - compared); d.Left != want {
-			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.Left, want)
+		if want := 2 * (tt.lines - compared); d.UncomparedLines != want {
+			t.Errorf("%d lines: %d are left, want %d", tt.lines, d.UncomparedLines, want)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 // Two files of the most bytes that are kept, in which no line or every line is the
 // same, or as many as there can be.
 func BenchmarkDiffRobots(b *testing.B) {
-	many := func(format string, lines int) string {
+	numberedLines := func(format string, lines int) string {
 		var t strings.Builder
 		for i := range lines {
 			fmt.Fprintf(&t, format, i)
@@ -84,8 +84,8 @@ func BenchmarkDiffRobots(b *testing.B) {
 		return t.String()
 	}
 	for name, texts := range map[string][2]string{
-		"other": {many("Disallow: /a%d\n", 30_000), many("Disallow: /b%d\n", 30_000)},
-		"same":  {many("Disallow: /a%d\n", 30_000), many("Disallow: /a%d\n", 30_000)},
+		"other": {numberedLines("Disallow: /a%d\n", 30_000), numberedLines("Disallow: /b%d\n", 30_000)},
+		"same":  {numberedLines("Disallow: /a%d\n", 30_000), numberedLines("Disallow: /a%d\n", 30_000)},
 		"short": {strings.Repeat("a\nb\n", 125_000), strings.Repeat("b\nb\na\n", 83_000)},
 	} {
 		b.Run(name, func(b *testing.B) {

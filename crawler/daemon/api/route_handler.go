@@ -22,51 +22,53 @@ const reasonHeader = "Decorum-Reason"
 // maxAuditTextBytes is how much of a text that a caller chose is kept in the audit.
 const maxAuditTextBytes = 1000
 
-// A note is what the audit will say of a call.
-type note struct {
+// An auditNote is what the audit will say of a call.
+type auditNote struct {
 	AuditEntry
-	refused int // the status, where a browser is sent elsewhere by the answer's
+	statusOverride int // the status, where a browser is sent elsewhere by the answer's
 }
 
-type noteKey struct{}
+type auditNoteContextKey struct{}
 
-// noteOf returns the note of a call.
-func noteOf(r *http.Request) *note { return r.Context().Value(noteKey{}).(*note) }
+// auditNoteOf returns the note of a call.
+func auditNoteOf(r *http.Request) *auditNote {
+	return r.Context().Value(auditNoteContextKey{}).(*auditNote)
+}
 
-// noted gives a call its note.
-func noted(r *http.Request) *http.Request {
-	n := &note{AuditEntry: AuditEntry{
-		At: time.Now().UTC(), Remote: r.RemoteAddr, Method: r.Method, Path: cut(r.URL.EscapedPath()),
-		Reason: cut(r.Header.Get(reasonHeader)),
+// withAuditNote gives a call its note.
+func withAuditNote(r *http.Request) *http.Request {
+	n := &auditNote{AuditEntry: AuditEntry{
+		At: time.Now().UTC(), Remote: r.RemoteAddr, Method: r.Method, Path: truncateForAudit(r.URL.EscapedPath()),
+		Reason: truncateForAudit(r.Header.Get(reasonHeader)),
 	}}
-	return r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
+	return r.WithContext(context.WithValue(r.Context(), auditNoteContextKey{}, n))
 }
 
-// cut makes a text that a caller chose fit for the audit.
-func cut(text string) string {
+// truncateForAudit makes a text that a caller chose fit for the audit.
+func truncateForAudit(text string) string {
 	if len(text) > maxAuditTextBytes {
 		text = text[:maxAuditTextBytes]
 	}
 	return strings.ToValidUTF8(text, string(utf8.RuneError))
 }
 
-// keep puts a call into the audit. Where that cannot be, on a full disk say, the
+// appendAudit puts a call into the audit. Where that cannot be, on a full disk say, the
 // log has it: a brake must be possible all the same.
-func (s *Server) keep(r *http.Request, status int, err error) {
-	n := noteOf(r)
+func (s *Server) appendAudit(r *http.Request, status int, err error) {
+	n := auditNoteOf(r)
 	n.Status = status
-	n.Project, n.Host = cut(r.PathValue("project")), cut(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
-	n.Reason = cmp.Or(cut(r.PostForm.Get("reason")), n.Reason)
-	if n.refused != 0 {
-		n.Status = n.refused
+	n.Project, n.Host = truncateForAudit(r.PathValue("project")), truncateForAudit(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
+	n.Reason = cmp.Or(truncateForAudit(r.PostForm.Get("reason")), n.Reason)
+	if n.statusOverride != 0 {
+		n.Status = n.statusOverride
 	}
 	if err != nil {
-		n.Error = cut(err.Error())
+		n.Error = truncateForAudit(err.Error())
 	}
 	if n.Status == http.StatusTooManyRequests {
 		return
 	}
-	if stranger := n.Who == "" || n.Status == http.StatusForbidden; stranger && !s.strangers.allow(r.RemoteAddr) {
+	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.auditThrottle.allow(r.RemoteAddr) {
 		return
 	}
 	if err := s.cfg.Audit.Append(n.AuditEntry); err != nil {
@@ -74,127 +76,127 @@ func (s *Server) keep(r *http.Request, status int, err error) {
 	}
 }
 
-// changes reports whether a call may change something.
-func changes(method string) bool {
+// isUnsafeMethod reports whether a call may change something.
+func isUnsafeMethod(method string) bool {
 	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }
 
 // A reply is what a call is answered with.
 type reply struct {
-	status int // 0: 200, or 204 if there is nothing to say
-	body   any // written as JSON
-	stream func(http.ResponseWriter) error
+	status    int // 0: 200, or 204 if there is nothing to say
+	body      any // written as JSON
+	writeBody func(http.ResponseWriter) error
 }
 
-// seeOther sends a browser elsewhere.
-func seeOther(path string) reply {
-	return reply{status: http.StatusSeeOther, stream: func(w http.ResponseWriter) error {
+// redirectReply sends a browser elsewhere.
+func redirectReply(path string) reply {
+	return reply{status: http.StatusSeeOther, writeBody: func(w http.ResponseWriter) error {
 		w.Header().Set("Location", path)
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}}
 }
 
-// raw answers with bytes.
-func raw(contentType string, text []byte) reply {
-	return reply{status: http.StatusOK, stream: func(w http.ResponseWriter) error {
+// rawReply answers with bytes.
+func rawReply(contentType string, text []byte) reply {
+	return reply{status: http.StatusOK, writeBody: func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", contentType)
 		_, err := w.Write(text)
 		return err
 	}}
 }
 
-func (a reply) code() int {
+func (a reply) statusCode() int {
 	switch {
 	case a.status != 0:
 		return a.status
-	case a.body == nil && a.stream == nil:
+	case a.body == nil && a.writeBody == nil:
 		return http.StatusNoContent
 	}
 	return http.StatusOK
 }
 
-// serve returns the handler of a route. A call that may change something is in
+// routeHandler returns the handler of a route. A call that may change something is in
 // the audit before it is answered.
-func (s *Server) serve(rt route) http.Handler {
+func (s *Server) routeHandler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = noted(r)
-		answer, err := s.run(rt, w, r)
+		r = withAuditNote(r)
+		rep, err := s.authorizeAndHandle(rt, w, r)
 		var p *Problem
 		if err != nil {
 			p = s.problemOf(r, err)
-			answer.status = p.Status
+			rep.status = p.Status
 		}
-		if changes(rt.method) {
-			s.keep(r, answer.code(), err)
+		if isUnsafeMethod(rt.method) {
+			s.appendAudit(r, rep.statusCode(), err)
 		}
-		allowTime(w)
+		extendWriteDeadline(w)
 		if p != nil {
 			writeProblem(w, p)
 			return
 		}
-		if err := answer.write(w); err != nil && r.Context().Err() == nil {
+		if err := rep.write(w); err != nil && r.Context().Err() == nil {
 			s.cfg.Log.Debug("an answer of the API could not be written", "path", r.URL.Path, "error", err)
 		}
 	})
 }
 
-// run lets a call in, or not, and does what it asks for.
-func (s *Server) run(rt route, w http.ResponseWriter, r *http.Request) (reply, error) {
+// authorizeAndHandle lets a call in, or not, and does what it asks for.
+func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Request) (reply, error) {
 	role := rt.role
 	if rt.path == metricsPath && s.cfg.PublicMetrics {
-		role = Open
+		role = RolePublic
 	}
-	c, err := s.admit(w, r, role)
+	c, err := s.authorize(w, r, role)
 	if err != nil {
 		return reply{}, err
 	}
-	if err := rt.takes(r); err != nil {
+	if err := rt.checkRequest(r); err != nil {
 		return reply{}, err
 	}
-	if rt.limit >= 0 {
-		r.Body = http.MaxBytesReader(w, r.Body, rt.limit)
+	if rt.maxBodyBytes >= 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, rt.maxBodyBytes)
 	}
 	return rt.handle(s, w, withCaller(r, c))
 }
 
-// admit says who makes a call: its token is looked at first, then whether a
+// authorize says who makes a call: its token is looked at first, then whether a
 // browser was made to send it from elsewhere, then what the caller may do.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, needed Role) (Caller, error) {
-	c, err := s.enter(r, needed)
-	n := noteOf(r)
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request, needed Role) (Caller, error) {
+	c, err := s.authenticateForRole(r, needed)
+	n := auditNoteOf(r)
 	n.Who, n.Role = c.Name, c.Role
 	if err != nil {
 		return c, err
 	}
-	if err := s.cross.Check(r); err != nil {
-		return c, problem(http.StatusForbidden, "a page of another site has sent this: %w", err)
+	if err := s.crossOriginProtection.Check(r); err != nil {
+		return c, newProblem(http.StatusForbidden, "a page of another site has sent this: %w", err)
 	}
-	return c, allowed(c, needed)
+	return c, checkRole(c, needed)
 }
 
 func withCaller(r *http.Request, c Caller) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+	return r.WithContext(context.WithValue(r.Context(), callerContextKey{}, c))
 }
 
-// takes returns why a route does not take what a call brings, as far as its
+// checkRequest returns why a route does not take what a call brings, as far as its
 // header says.
-func (rt *route) takes(r *http.Request) error {
+func (rt *route) checkRequest(r *http.Request) error {
 	for name := range r.URL.Query() {
-		if !slices.ContainsFunc(rt.params, func(p param) bool { return p.name == name }) {
-			return problem(http.StatusBadRequest, "%q is no parameter of this", name)
+		if !slices.ContainsFunc(rt.params, func(p queryParam) bool { return p.name == name }) {
+			return newProblem(http.StatusBadRequest, "%q is no parameter of this", name)
 		}
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return problem(http.StatusUnsupportedMediaType, "the body is in %q: send it as it is", coding)
+		return newProblem(http.StatusUnsupportedMediaType, "the body is in %q: send it as it is", coding)
 	}
-	given := r.Header.Get("Content-Type")
-	if given == "" || len(rt.types) == 0 {
+	contentType := r.Header.Get("Content-Type")
+	if contentType == "" || len(rt.requestMediaTypes) == 0 {
 		return nil
 	}
-	media, _, err := mime.ParseMediaType(given)
-	if err != nil || !slices.Contains(rt.types, media) {
-		return problem(http.StatusUnsupportedMediaType, "the body is %q, and this takes %s", given, strings.Join(rt.types, ", "))
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil || !slices.Contains(rt.requestMediaTypes, media) {
+		return newProblem(http.StatusUnsupportedMediaType, "the body is %q, and this takes %s", contentType, strings.Join(rt.requestMediaTypes, ", "))
 	}
 	return nil
 }
@@ -202,22 +204,22 @@ func (rt *route) takes(r *http.Request) error {
 // writeTimeout is for how long nobody may take what is being written.
 const writeTimeout = time.Minute
 
-// allowTime gives what is written next its time, however long ago the call began.
+// extendWriteDeadline gives what is written next its time, however long ago the call began.
 // Where there is no connection, in tests, there is no deadline.
-func allowTime(w http.ResponseWriter) {
+func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
 // write answers.
 func (a reply) write(w http.ResponseWriter) error {
 	switch {
-	case a.stream != nil:
-		return a.stream(w)
+	case a.writeBody != nil:
+		return a.writeBody(w)
 	case a.body == nil:
-		w.WriteHeader(a.code())
+		w.WriteHeader(a.statusCode())
 		return nil
 	}
-	return writeJSON(w, a.code(), "application/json", a.body)
+	return writeJSON(w, a.statusCode(), "application/json", a.body)
 }
 
 // writeJSON answers with a value, or with 500 if it is none in JSON.
@@ -239,7 +241,7 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="decorum"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", retrySeconds)
+		w.Header().Set("Retry-After", retryAfterSeconds)
 	}
 	_ = writeJSON(w, p.Status, "application/problem+json", p)
 }
@@ -248,35 +250,35 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 // for the log: it may say more than a caller should know.
 func (s *Server) problemOf(r *http.Request, err error) *Problem {
 	var (
-		p    *Problem
-		long *http.MaxBytesError
+		p        *Problem
+		tooLarge *http.MaxBytesError
 	)
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &long):
-		return problem(http.StatusRequestEntityTooLarge, "the body is longer than the %d bytes that this takes", long.Limit)
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, "the body is longer than the %d bytes that this takes", tooLarge.Limit)
 	case r.Context().Err() != nil:
-		return problem(statusGone, "the caller has gone")
+		return newProblem(statusClientClosedRequest, "the caller has gone")
 	}
 	s.cfg.Log.Error("a call of the API failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	return internal()
+	return internalProblem()
 }
 
-// statusGone is for the audit, of a caller who did not wait for the answer.
-const statusGone = 499
+// statusClientClosedRequest is for the audit, of a caller who did not wait for the answer.
+const statusClientClosedRequest = 499
 
-func internal() *Problem {
-	return problem(http.StatusInternalServerError, "this should not be; the daemon's log says more")
+func internalProblem() *Problem {
+	return newProblem(http.StatusInternalServerError, "this should not be; the daemon's log says more")
 }
 
-// badBody is the problem of a body that cannot be read.
-func badBody(err error) error {
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
+// bodyProblem is the problem of a body that cannot be read.
+func bodyProblem(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
 		return err
 	}
-	return problem(http.StatusBadRequest, "the body cannot be read: %w", err)
+	return newProblem(http.StatusBadRequest, "the body cannot be read: %w", err)
 }
 
 // readJSON reads a body that is one object, of known fields only.
@@ -284,10 +286,10 @@ func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return badBody(err)
+		return bodyProblem(err)
 	}
 	if d.More() {
-		return badBody(fmt.Errorf("there is more after the object"))
+		return bodyProblem(fmt.Errorf("there is more after the object"))
 	}
 	return nil
 }

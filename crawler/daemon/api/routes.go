@@ -8,44 +8,44 @@ import (
 
 // Paths that more than the table knows.
 const (
-	healthPath  = "/healthz"
-	readyPath   = "/readyz"
-	metricsPath = "/metrics"
-	keysPath    = botauth.DirectoryPath
+	healthPath       = "/healthz"
+	readyPath        = "/readyz"
+	metricsPath      = "/metrics"
+	keyDirectoryPath = botauth.DirectoryPath
 )
 
 // Limits of bodies, in bytes. What streams in has a limit by the line.
 const (
-	noBody      = 4 << 10
-	smallBody   = 64 << 10
-	projectBody = 1 << 20
-	streamed    = -1
+	maxEmptyBodyBytes   = 4 << 10
+	maxSmallBodyBytes   = 64 << 10
+	maxProjectFileBytes = 1 << 20
+	unlimitedBody       = -1
 )
 
 // A route is a line of the table: what the API can be asked, who may, and what
 // comes back. The OpenAPI document is made of it.
 type route struct {
-	method, path string
-	name         string // operationId
-	role         Role
-	summary      string
-	about        string
-	params       []param
-	limit        int64    // of the body, in bytes; streamed: none
-	types        []string // of the body; none: there is none
-	takesOf      any      // a value of the type that the body is, if it is JSON
-	gives        any      // a value of the type of the answer; nil: none
-	as           string   // its content type; empty: application/json
-	created      bool     // 201 instead of 204
-	handle       func(*Server, http.ResponseWriter, *http.Request) (reply, error)
+	method, path          string
+	operationID           string // operationId
+	role                  Role
+	summary               string
+	description           string
+	params                []queryParam
+	maxBodyBytes          int64    // of the body, in bytes; streamed: none
+	requestMediaTypes     []string // of the body; none: there is none
+	requestBodyPrototype  any      // a value of the type that the body is, if it is JSON
+	responseBodyPrototype any      // a value of the type of the answer; nil: none
+	responseMediaType     string   // its content type; empty: application/json
+	mayCreate             bool     // 201 instead of 204
+	handle                func(*Server, http.ResponseWriter, *http.Request) (reply, error)
 }
 
-// A param is a parameter of a query.
-type param struct {
-	name  string
-	about string
-	is    string // its type in JSON Schema
-	one   []string
+// A queryParam is a parameter of a query.
+type queryParam struct {
+	name        string
+	description string
+	jsonType    string // its type in JSON Schema
+	enum        []string
 }
 
 var (
@@ -54,90 +54,90 @@ var (
 	urlTypes  = []string{"application/x-ndjson", "application/jsonl", "application/json", "text/plain"}
 	formTypes = []string{"application/x-www-form-urlencoded"}
 
-	offset = param{name: "offset", is: "integer", about: "how many to leave out"}
-	limit  = param{name: "limit", is: "integer", about: "how many at most"}
+	offsetParam = queryParam{name: "offset", jsonType: "integer", description: "how many to leave out"}
+	limitParam  = queryParam{name: "limit", jsonType: "integer", description: "how many at most"}
 )
 
 const (
-	projects = "/api/v1/projects"
-	project  = projects + "/{project}"
-	brakes   = "/api/v1/brakes"
+	projectsPath       = "/api/v1/projects"
+	projectPathPattern = projectsPath + "/{project}"
+	brakesPath         = "/api/v1/brakes"
 )
 
 // routes is all that the API can be asked. A call that may change something is
 // one of another method than GET.
 var routes = []route{
-	{method: "GET", path: projects, name: "projects", role: Read, summary: "All projects", gives: []Project(nil), handle: (*Server).listProjects},
-	{method: "GET", path: project, name: "project", role: Read, summary: "A project, or its file",
-		about:  "With Accept: application/yaml, the project file, for which the role operate is needed: it may hold passwords of proxies.",
-		params: nil, gives: Project{}, handle: (*Server).getProject},
-	{method: "PUT", path: project, name: "putProject", role: Operate, summary: "Make a project, or change it",
-		about: "A file that makes no sense is refused with 422, says where, and changes nothing. A change loses no visit.",
-		limit: projectBody, types: yamlTypes, created: true, handle: (*Server).putProject},
-	{method: "DELETE", path: project, name: "deleteProject", role: Operate, summary: "Stop a project, and move its file and state aside",
-		limit: noBody, handle: (*Server).deleteProject},
-	{method: "POST", path: project + "/start", name: "start", role: Operate, summary: "Crawl", limit: noBody, gives: Project{}, handle: do(Start)},
-	{method: "POST", path: project + "/pause", name: "pause", role: Operate, summary: "Begin no visit; those in hand are finished", limit: noBody, gives: Project{}, handle: do(Pause)},
-	{method: "POST", path: project + "/resume", name: "resume", role: Operate, summary: "Crawl on after a pause", limit: noBody, gives: Project{}, handle: do(Resume)},
-	{method: "POST", path: project + "/stop", name: "stop", role: Operate, summary: "Pause, and close the state", limit: noBody, gives: Project{}, handle: do(Stop)},
-	{method: "POST", path: project + "/urls", name: "addURLs", role: Operate, summary: "Queue URLs, as many as you like",
-		about: "JSON Lines (a URL in quotes, or an object with url, depth and referrer), one JSON array of such, or plain text with a URL a line. " +
+	{method: "GET", path: projectsPath, operationID: "projects", role: RoleRead, summary: "All projects", responseBodyPrototype: []Project(nil), handle: (*Server).listProjects},
+	{method: "GET", path: projectPathPattern, operationID: "project", role: RoleRead, summary: "A project, or its file",
+		description: "With Accept: application/yaml, the project file, for which the role operate is needed: it may hold passwords of proxies.",
+		params:      nil, responseBodyPrototype: Project{}, handle: (*Server).getProject},
+	{method: "PUT", path: projectPathPattern, operationID: "putProject", role: RoleOperate, summary: "Make a project, or change it",
+		description:  "A file that makes no sense is refused with 422, says where, and changes nothing. A change loses no visit.",
+		maxBodyBytes: maxProjectFileBytes, requestMediaTypes: yamlTypes, mayCreate: true, handle: (*Server).putProject},
+	{method: "DELETE", path: projectPathPattern, operationID: "deleteProject", role: RoleOperate, summary: "Stop a project, and move its file and state aside",
+		maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).deleteProject},
+	{method: "POST", path: projectPathPattern + "/start", operationID: "start", role: RoleOperate, summary: "Crawl", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: Project{}, handle: controlHandler(ActionStart)},
+	{method: "POST", path: projectPathPattern + "/pause", operationID: "pause", role: RoleOperate, summary: "Begin no visit; those in hand are finished", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: Project{}, handle: controlHandler(ActionPause)},
+	{method: "POST", path: projectPathPattern + "/resume", operationID: "resume", role: RoleOperate, summary: "Crawl on after a pause", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: Project{}, handle: controlHandler(ActionResume)},
+	{method: "POST", path: projectPathPattern + "/stop", operationID: "stop", role: RoleOperate, summary: "Pause, and close the state", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: Project{}, handle: controlHandler(ActionStop)},
+	{method: "POST", path: projectPathPattern + "/urls", operationID: "addURLs", role: RoleOperate, summary: "Queue URLs, as many as you like",
+		description: "JSON Lines (a URL in quotes, or an object with url, depth and referrer), one JSON array of such, or plain text with a URL a line. " +
 			"The body is read as fast as the store takes it. What was taken before a call breaks off stays taken.",
-		limit: streamed, types: urlTypes, gives: Intake{}, handle: (*Server).addURLs},
-	{method: "GET", path: project + "/hosts", name: "hosts", role: Read, summary: "The hosts of a project",
-		params: []param{
-			{name: "q", is: "string", about: "part of the name"},
-			{name: "state", is: "string", one: hostStates, about: "only hosts in it"},
-			{name: "sort", is: "string", one: hostSorts, about: "by what; without, what matters most comes first"},
-			{name: "order", is: "string", one: []string{"asc", "desc"}, about: "asc if it is not said"},
-			offset, limit},
-		gives: HostPage{}, handle: (*Server).listHosts},
-	{method: "GET", path: project + "/hosts/{host}", name: "host", role: Read, summary: "All that is known of a host", gives: HostDetail{}, handle: (*Server).getHost},
-	{method: "PUT", path: project + "/hosts/{host}/brake", name: "brakeHost", role: Operate, summary: "Stop or slow a host, in all projects",
-		about: "At once, visits in hand included, and durable. The reason may be in the body or in the header Decorum-Reason.",
-		limit: smallBody, types: jsonTypes, takesOf: BrakeOrder{}, gives: Brake{}, handle: (*Server).setBrake},
-	{method: "DELETE", path: project + "/hosts/{host}/brake", name: "liftHostBrake", role: Operate, summary: "Take the brake off a host", limit: noBody, handle: (*Server).liftBrake},
-	{method: "GET", path: project + "/explain", name: "explain", role: Read, summary: "All that a crawl makes of a URL",
-		params: []param{{name: "url", is: "string", about: "as it was found; compulsory"}}, gives: Explanation{}, handle: (*Server).explain},
-	{method: "GET", path: project + "/report", name: "report", role: Read, summary: "How a crawl stands",
-		params: []param{{name: "host", is: "string", about: "of this host only"},
-			{name: "limit", is: "integer", about: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
-		gives: Report{}, handle: (*Server).report},
-	{method: "GET", path: project + "/robots/{origin}", name: "robots", role: Read, summary: "The robots.txt of an origin, as it was fetched",
-		about: "The origin is percent-encoded, as https%3A%2F%2Fexample.com.",
-		params: []param{{name: "version", is: "string", about: "SHA-256 of an older one"},
-			{name: "against", is: "string", about: "SHA-256 of another one, to which diff compares it"}}, gives: RobotsFile{}, handle: (*Server).robots},
-	{method: "GET", path: project + "/visits", name: "visits", role: Read, summary: "The visits in hand", gives: []LiveVisit(nil), handle: (*Server).visits},
-	{method: "GET", path: project + "/throughput", name: "throughput", role: Read, summary: "What a project did lately",
-		params: []param{{name: "coarse", is: "boolean", about: "a sample a minute for the last day, instead of one a second for the last minutes"}},
-		gives:  []Sample(nil), handle: (*Server).throughput},
-	{method: "GET", path: project + "/events", name: "projectEvents", role: Read, summary: "What happens in a project, as it happens", gives: Event{}, as: eventStream, handle: (*Server).events},
-	{method: "GET", path: "/api/v1/events", name: "events", role: Read, summary: "What happens, as it happens",
-		about: "Server-sent events. Each is a JSON object, event names its type. They are not kept: who comes back goes on with what happens then.",
-		gives: Event{}, as: eventStream, handle: (*Server).events},
-	{method: "GET", path: brakes, name: "brakes", role: Read, summary: "The brakes that are on", gives: []Brake(nil), handle: (*Server).listBrakes},
-	{method: "PUT", path: brakes + "/{host}", name: "setBrake", role: Operate, summary: "Stop or slow a host, or a domain, in all projects",
-		limit: smallBody, types: jsonTypes, takesOf: BrakeOrder{}, gives: Brake{}, handle: (*Server).setBrake},
-	{method: "DELETE", path: brakes + "/{host}", name: "liftBrake", role: Operate, summary: "Take a brake off", limit: noBody, handle: (*Server).liftBrake},
-	{method: "POST", path: "/api/v1/reload", name: "reload", role: Operate, summary: "Read all project files again", limit: noBody, gives: []Reloaded(nil), handle: (*Server).reload},
-	{method: "GET", path: "/api/v1/audit", name: "audit", role: Read, summary: "Who changed what, the newest first",
-		params: []param{{name: "before", is: "integer", about: "only entries with a lower seq"}, limit}, gives: AuditPage{}, handle: (*Server).audit},
-	{method: "GET", path: "/api/v1/about", name: "about", role: Open, summary: "What site owners may know", gives: About{}, handle: (*Server).about},
-	{method: "GET", path: keysPath, name: "keys", role: Open, summary: "The keys that requests of the crawls are signed with",
-		about: "Of the host that is asked. Each key signs the answer (RFC 9421).", gives: botauth.KeySet{}, as: botauth.DirectoryType, handle: (*Server).keys},
-	{method: "POST", path: loginPath, name: "login", role: Open, summary: "Trade a token for a session, as browsers do",
-		limit: noBody, types: formTypes, handle: (*Server).login},
-	{method: "POST", path: "/logout", name: "logout", role: Open, summary: "End the session", limit: noBody, types: formTypes, handle: (*Server).logout},
-	{method: "GET", path: healthPath, name: "health", role: Open, summary: "Is the process alive?", gives: Health{}, handle: (*Server).health},
-	{method: "GET", path: readyPath, name: "ready", role: Open, summary: "Does every project run that should?",
-		about: "503 if not: a project has failed, waits for room on the disk, or waits for the servers that keep its state. A caller with a token gets the reasons.", gives: Health{}, handle: (*Server).ready},
-	{method: "GET", path: metricsPath, name: "metrics", role: Read, summary: "Numbers for Prometheus", gives: "", as: "text/plain", handle: (*Server).metrics},
-	{method: "GET", path: "/openapi.json", name: "openapi", role: Read, summary: "This document", gives: map[string]any(nil), handle: (*Server).openapi},
+		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, handle: (*Server).addURLs},
+	{method: "GET", path: projectPathPattern + "/hosts", operationID: "hosts", role: RoleRead, summary: "The hosts of a project",
+		params: []queryParam{
+			{name: "q", jsonType: "string", description: "part of the name"},
+			{name: "state", jsonType: "string", enum: hostStates, description: "only hosts in it"},
+			{name: "sort", jsonType: "string", enum: hostSortKeys, description: "by what; without, what matters most comes first"},
+			{name: "order", jsonType: "string", enum: []string{"asc", "desc"}, description: "asc if it is not said"},
+			offsetParam, limitParam},
+		responseBodyPrototype: HostPage{}, handle: (*Server).listHosts},
+	{method: "GET", path: projectPathPattern + "/hosts/{host}", operationID: "host", role: RoleRead, summary: "All that is known of a host", responseBodyPrototype: HostDetail{}, handle: (*Server).getHost},
+	{method: "PUT", path: projectPathPattern + "/hosts/{host}/brake", operationID: "brakeHost", role: RoleOperate, summary: "Stop or slow a host, in all projects",
+		description:  "At once, visits in hand included, and durable. The reason may be in the body or in the header Decorum-Reason.",
+		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
+	{method: "DELETE", path: projectPathPattern + "/hosts/{host}/brake", operationID: "liftHostBrake", role: RoleOperate, summary: "Take the brake off a host", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
+	{method: "GET", path: projectPathPattern + "/explain", operationID: "explain", role: RoleRead, summary: "All that a crawl makes of a URL",
+		params: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: Explanation{}, handle: (*Server).explainURL},
+	{method: "GET", path: projectPathPattern + "/report", operationID: "report", role: RoleRead, summary: "How a crawl stands",
+		params: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
+			{name: "limit", jsonType: "integer", description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
+		responseBodyPrototype: Report{}, handle: (*Server).getReport},
+	{method: "GET", path: projectPathPattern + "/robots/{origin}", operationID: "robots", role: RoleRead, summary: "The robots.txt of an origin, as it was fetched",
+		description: "The origin is percent-encoded, as https%3A%2F%2Fexample.com.",
+		params: []queryParam{{name: "version", jsonType: "string", description: "SHA-256 of an older one"},
+			{name: "against", jsonType: "string", description: "SHA-256 of another one, to which diff compares it"}}, responseBodyPrototype: RobotsFile{}, handle: (*Server).getRobotsFile},
+	{method: "GET", path: projectPathPattern + "/visits", operationID: "visits", role: RoleRead, summary: "The visits in hand", responseBodyPrototype: []ActiveVisit(nil), handle: (*Server).listActiveVisits},
+	{method: "GET", path: projectPathPattern + "/throughput", operationID: "throughput", role: RoleRead, summary: "What a project did lately",
+		params:                []queryParam{{name: "coarse", jsonType: "boolean", description: "a sample a minute for the last day, instead of one a second for the last minutes"}},
+		responseBodyPrototype: []ThroughputSample(nil), handle: (*Server).getThroughput},
+	{method: "GET", path: projectPathPattern + "/events", operationID: "projectEvents", role: RoleRead, summary: "What happens in a project, as it happens", responseBodyPrototype: Event{}, responseMediaType: eventStreamType, handle: (*Server).streamEvents},
+	{method: "GET", path: "/api/v1/events", operationID: "events", role: RoleRead, summary: "What happens, as it happens",
+		description:           "Server-sent events. Each is a JSON object, event names its type. They are not kept: who comes back goes on with what happens then.",
+		responseBodyPrototype: Event{}, responseMediaType: eventStreamType, handle: (*Server).streamEvents},
+	{method: "GET", path: brakesPath, operationID: "brakes", role: RoleRead, summary: "The brakes that are on", responseBodyPrototype: []Brake(nil), handle: (*Server).listBrakes},
+	{method: "PUT", path: brakesPath + "/{host}", operationID: "setBrake", role: RoleOperate, summary: "Stop or slow a host, or a domain, in all projects",
+		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
+	{method: "DELETE", path: brakesPath + "/{host}", operationID: "liftBrake", role: RoleOperate, summary: "Take a brake off", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
+	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate, summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: []ReloadResult(nil), handle: (*Server).reloadProjects},
+	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead, summary: "Who changed what, the newest first",
+		params: []queryParam{{name: "before", jsonType: "integer", description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
+	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: About{}, handle: (*Server).getAbout},
+	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
+		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryType, handle: (*Server).getSigningKeyDirectory},
+	{method: "POST", path: loginPath, operationID: "login", role: RolePublic, summary: "Trade a token for a session, as browsers do",
+		maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).login},
+	{method: "POST", path: "/logout", operationID: "logout", role: RolePublic, summary: "End the session", maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).logout},
+	{method: "GET", path: healthPath, operationID: "health", role: RolePublic, summary: "Is the process alive?", responseBodyPrototype: Health{}, handle: (*Server).getHealth},
+	{method: "GET", path: readyPath, operationID: "ready", role: RolePublic, summary: "Does every project run that should?",
+		description: "503 if not: a project has failed, waits for room on the disk, or waits for the servers that keep its state. A caller with a token gets the reasons.", responseBodyPrototype: Health{}, handle: (*Server).getReadiness},
+	{method: "GET", path: metricsPath, operationID: "metrics", role: RoleRead, summary: "Numbers for Prometheus", responseBodyPrototype: "", responseMediaType: "text/plain", handle: (*Server).getMetrics},
+	{method: "GET", path: "/openapi.json", operationID: "openapi", role: RoleRead, summary: "This document", responseBodyPrototype: map[string]any(nil), handle: (*Server).getOpenAPI},
 }
 
 var (
-	hostStates = []string{"due", "waiting", "held", "set aside", "resting", "done"}
-	hostSorts  = []string{"host", "state", "queued", "due", "pace", "last_status", "robots_age", "failures", "requests"}
+	hostStates   = []string{"due", "waiting", "held", "set aside", "resting", "done"}
+	hostSortKeys = []string{"host", "state", "queued", "due", "pace", "last_status", "robots_age", "failures", "requests"}
 )
 
 // Health is how the daemon is.

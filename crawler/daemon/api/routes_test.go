@@ -25,68 +25,68 @@ func TestRoutes(t *testing.T) {
 		t.Run(rt.method+" "+rt.path, func(t *testing.T) {
 			for _, tt := range []struct {
 				name   string
-				c      call
+				c      testRequest
 				status int // 0: it is let in
 			}{
-				{"nobody", rt.example(), refusedUnless(rt.role == Open, http.StatusUnauthorized)},
-				{"a wrong token", rt.example().by("guess"), refusedUnless(rt.role == Open, http.StatusUnauthorized)},
-				{"another scheme", rt.example().with("Authorization", "Basic b3A6b3A="), refusedUnless(rt.role == Open, http.StatusUnauthorized)},
-				{"a reader", rt.example().by(readToken), refusedUnless(rt.role != Operate, http.StatusForbidden)},
-				{"an operator", rt.example().by(operateToken), 0},
-				{"an operator, from another site", rt.example().by(operateToken).with("Origin", evil), refusedUnless(!changes(rt.method), http.StatusForbidden)},
-				{"an operator, from a frame", rt.example().by(operateToken).with("Sec-Fetch-Site", "cross-site"), refusedUnless(!changes(rt.method), http.StatusForbidden)},
-				{"an operator, from here", rt.example().by(operateToken).with("Origin", "http://127.0.0.1:8470"), 0},
+				{"nobody", rt.exampleRequest(), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"a wrong token", rt.exampleRequest().withToken("guess"), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"another scheme", rt.exampleRequest().withHeader("Authorization", "Basic b3A6b3A="), statusUnless(rt.role == RolePublic, http.StatusUnauthorized)},
+				{"a reader", rt.exampleRequest().withToken(readToken), statusUnless(rt.role != RoleOperate, http.StatusForbidden)},
+				{"an operator", rt.exampleRequest().withToken(operateToken), 0},
+				{"an operator, from another site", rt.exampleRequest().withToken(operateToken).withHeader("Origin", evil), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
+				{"an operator, from a frame", rt.exampleRequest().withToken(operateToken).withHeader("Sec-Fetch-Site", "cross-site"), statusUnless(!isUnsafeMethod(rt.method), http.StatusForbidden)},
+				{"an operator, from here", rt.exampleRequest().withToken(operateToken).withHeader("Origin", "http://127.0.0.1:8470"), 0},
 			} {
-				checkDoor(t, rt, tt.name, tt.c, tt.status)
+				checkAccess(t, rt, tt.name, tt.c, tt.status)
 			}
 		})
 	}
 }
 
-func refusedUnless(may bool, status int) int {
-	if may {
+func statusUnless(allowed bool, status int) int {
+	if allowed {
 		return 0
 	}
 	return status
 }
 
-func checkDoor(t *testing.T, rt route, who string, c call, refused int) {
+func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatus int) {
 	t.Helper()
-	d := &script{filled: true}
+	d := &fakeDaemon{fillsFields: true}
 	s := newServer(t, d)
-	if rt.as == eventStream {
+	if rt.responseMediaType == eventStreamType {
 		s.endStreams()
 	}
-	w := c.to(s)
-	status, want := w.Code, refused
-	if refused == 0 {
-		want = (&reply{}).code()
-		if rt.gives != nil {
+	w := c.sendTo(s)
+	status, want := w.Code, refusedStatus
+	if refusedStatus == 0 {
+		want = (&reply{}).statusCode()
+		if rt.responseBodyPrototype != nil {
 			want = http.StatusOK
 		}
 	}
 	if status != want {
 		t.Errorf("%s: %d, want %d: %s", who, status, want, w.Body)
 	}
-	if refused != 0 {
-		wantProblem(t, w, refused)
-		if did := d.deeds(); len(did) > 0 || len(d.urls) > 0 {
-			t.Errorf("%s was refused, and the daemon was asked to %q", who, did)
+	if refusedStatus != 0 {
+		checkProblem(t, w, refusedStatus)
+		if calls := d.recordedCalls(); len(calls) > 0 || len(d.urls) > 0 {
+			t.Errorf("%s was refused, and the daemon was asked to %q", who, calls)
 		}
 	}
 	page, err := s.cfg.Audit.Page(0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(page.Entries); (n == 1) != changes(rt.method) {
+	if n := len(page.Entries); (n == 1) != isUnsafeMethod(rt.method) {
 		t.Errorf("%s: %d entries in the audit", who, n)
 	} else if n == 1 && (page.Entries[0].Status != status || page.Entries[0].Path != c.path) {
 		t.Errorf("%s: the audit says %+v", who, page.Entries[0])
 	}
 }
 
-// wantProblem checks that an answer is a problem of that status.
-func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Problem) {
+// checkProblem checks that an answer is a problem of that status.
+func checkProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Problem) {
 	t.Helper()
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("the content type is %q", got)
@@ -102,19 +102,19 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int) (p Prob
 func TestEveryChangeIsGuarded(t *testing.T) {
 	open := []string{"login", "logout"}
 	for _, rt := range routes {
-		if changes(rt.method) && rt.role != Operate && !slices.Contains(open, rt.name) {
+		if isUnsafeMethod(rt.method) && rt.role != RoleOperate && !slices.Contains(open, rt.operationID) {
 			t.Errorf("%s %s changes something, and needs no operator", rt.method, rt.path)
 		}
-		if changes(rt.method) && rt.limit == 0 {
+		if isUnsafeMethod(rt.method) && rt.maxBodyBytes == 0 {
 			t.Errorf("%s %s has no limit of its body", rt.method, rt.path)
 		}
 	}
 }
 
 func TestHeaders(t *testing.T) {
-	s := newServer(t, &script{})
+	s := newServer(t, &fakeDaemon{})
 	for _, path := range []string{"/api/v1/projects", "/healthz", "/", "/nowhere", "/api/v1/nowhere"} {
-		h := call{method: "GET", path: path}.by(readToken).to(s).Header()
+		h := testRequest{method: "GET", path: path}.withToken(readToken).sendTo(s).Header()
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff",
 			"Cache-Control": "no-store", "Referrer-Policy": "same-origin",
@@ -127,32 +127,32 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestHostNames(t *testing.T) {
-	s := newServer(t, &script{}, func(c *Config) { c.Hosts = []string{"crawler.example.org"} })
+	s := newServer(t, &fakeDaemon{}, func(c *Config) { c.AllowedHosts = []string{"crawler.example.org"} })
 	for host, status := range map[string]int{
 		"127.0.0.1:8470": 200, "localhost:8470": 200, "localhost": 200, "crawl.localhost": 200, "[::1]:8470": 200, "192.0.2.7": 200,
 		"Crawler.example.org": 200, "crawler.example.org.:8470": 200,
 		"evil.example": 421, "evil.example:8470": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421, "": 421,
 	} {
-		if w := (call{method: "GET", path: "/api/v1/about"}).with("Host", host).to(s); w.Code != status {
+		if w := (testRequest{method: "GET", path: "/api/v1/about"}).withHeader("Host", host).sendTo(s); w.Code != status {
 			t.Errorf("Host %q: %d, want %d", host, w.Code, status)
 		}
 	}
-	evil := call{method: "GET", path: "/healthz"}.with("Host", "pod.cluster.local")
-	if w := evil.to(s); w.Code != 200 {
+	evil := testRequest{method: "GET", path: "/healthz"}.withHeader("Host", "pod.cluster.local")
+	if w := evil.sendTo(s); w.Code != 200 {
 		t.Errorf("a probe by another name: %d", w.Code)
 	}
 	evil.path = "/api/v1/projects"
-	if w := evil.by(readToken).to(s); w.Code != 200 {
+	if w := evil.withToken(readToken).sendTo(s); w.Code != 200 {
 		t.Errorf("with a token, by another name: %d", w.Code)
 	}
 }
 
 func TestUnknownPaths(t *testing.T) {
-	s := newServer(t, &script{}, func(c *Config) { c.Page = nil })
-	wantProblem(t, call{method: "GET", path: "/api/v1/nothing"}.by(readToken).to(s), http.StatusNotFound)
-	wantProblem(t, call{method: "GET", path: "/"}.to(s), http.StatusNotFound)
-	w := call{method: "PATCH", path: "/api/v1/projects/books"}.by(operateToken).to(s)
-	wantProblem(t, w, http.StatusMethodNotAllowed)
+	s := newServer(t, &fakeDaemon{}, func(c *Config) { c.PageHandler = nil })
+	checkProblem(t, testRequest{method: "GET", path: "/api/v1/nothing"}.withToken(readToken).sendTo(s), http.StatusNotFound)
+	checkProblem(t, testRequest{method: "GET", path: "/"}.sendTo(s), http.StatusNotFound)
+	w := testRequest{method: "PATCH", path: "/api/v1/projects/books"}.withToken(operateToken).sendTo(s)
+	checkProblem(t, w, http.StatusMethodNotAllowed)
 	if allow := w.Header().Get("Allow"); allow != "DELETE, GET, HEAD, PUT" {
 		t.Errorf("Allow is %q", allow)
 	}
@@ -161,28 +161,28 @@ func TestUnknownPaths(t *testing.T) {
 // TestBodies sends bodies that are too long, of another type, or make no sense.
 func TestBodies(t *testing.T) {
 	for _, rt := range routes {
-		if !changes(rt.method) || rt.limit < 0 {
+		if !isUnsafeMethod(rt.method) || rt.maxBodyBytes < 0 {
 			continue
 		}
-		t.Run(rt.name, func(t *testing.T) {
-			if len(rt.types) > 0 {
-				s := newServer(t, &script{})
-				c := rt.example().by(operateToken)
-				c.header = append(c.header, "Content-Type", rt.types[0])
-				c.body = `{"reason": "` + strings.Repeat("x", int(rt.limit)) + `"}`
-				if rt.name == "logout" {
+		t.Run(rt.operationID, func(t *testing.T) {
+			if len(rt.requestMediaTypes) > 0 {
+				s := newServer(t, &fakeDaemon{})
+				c := rt.exampleRequest().withToken(operateToken)
+				c.header = append(c.header, "Content-Type", rt.requestMediaTypes[0])
+				c.body = `{"reason": "` + strings.Repeat("x", int(rt.maxBodyBytes)) + `"}`
+				if rt.operationID == "logout" {
 					return // it reads none
 				}
-				wantProblem(t, c.to(s), http.StatusRequestEntityTooLarge)
-				c = rt.example().by(operateToken)
+				checkProblem(t, c.sendTo(s), http.StatusRequestEntityTooLarge)
+				c = rt.exampleRequest().withToken(operateToken)
 				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", "image/png"}
-				wantProblem(t, c.to(s), http.StatusUnsupportedMediaType)
-				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", rt.types[0], "Content-Encoding", "gzip"}
-				wantProblem(t, c.to(s), http.StatusUnsupportedMediaType)
+				checkProblem(t, c.sendTo(s), http.StatusUnsupportedMediaType)
+				c.header = []string{"Authorization", "Bearer " + operateToken, "Content-Type", rt.requestMediaTypes[0], "Content-Encoding", "gzip"}
+				checkProblem(t, c.sendTo(s), http.StatusUnsupportedMediaType)
 			}
 		})
 	}
-	s := newServer(t, &script{})
+	s := newServer(t, &fakeDaemon{})
 	for body, status := range map[string]int{
 		`{"stop": true, "reason": "x"}`:                     200,
 		`{"delay_ms": 1500, "reason": "x", "for_ms": 1000}`: 200,
@@ -200,14 +200,14 @@ func TestBodies(t *testing.T) {
 		`{"stop": true, "reason": "x", "for_ms": 18446744073710}`:                       400,
 		`{"stop": "yes"}`: 400, `[]`: 400, ``: 400, `{"stop": true, "reason": "x"} {}`: 400,
 	} {
-		if w := (call{method: "PUT", path: "/api/v1/brakes/example.com", body: body}).by(operateToken).to(s); w.Code != status {
+		if w := (testRequest{method: "PUT", path: "/api/v1/brakes/example.com", body: body}).withToken(operateToken).sendTo(s); w.Code != status {
 			t.Errorf("%s: %d, want %d: %s", body, w.Code, status, w.Body)
 		}
 	}
 }
 
 func TestQueries(t *testing.T) {
-	s := newServer(t, &script{})
+	s := newServer(t, &fakeDaemon{})
 	const hosts = "/api/v1/projects/books/hosts"
 	for path, status := range map[string]int{
 		hosts + "?q=a&state=set+aside&sort=queued&order=desc&offset=50&limit=1000": 200,
@@ -219,11 +219,11 @@ func TestQueries(t *testing.T) {
 		"/api/v1/audit?before=17&limit=3":                200,
 		"/api/v1/audit?before=then":                      400,
 	} {
-		if w := (call{method: "GET", path: path}).by(readToken).to(s); w.Code != status {
+		if w := (testRequest{method: "GET", path: path}).withToken(readToken).sendTo(s); w.Code != status {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, status, w.Body)
 		}
 	}
-	w := call{method: "GET", path: hosts + "?q=shop&offset=100&limit=50"}.by(readToken).to(s)
+	w := testRequest{method: "GET", path: hosts + "?q=shop&offset=100&limit=50"}.withToken(readToken).sendTo(s)
 	want := []string{`</api/v1/projects/books/hosts?limit=50&offset=150&q=shop>; rel="next"`, `</api/v1/projects/books/hosts?limit=50&offset=50&q=shop>; rel="prev"`}
 	if got := w.Header().Values("Link"); !slices.Equal(got, want) {
 		t.Errorf("Link is %q, want %q", got, want)
@@ -233,13 +233,13 @@ func TestQueries(t *testing.T) {
 // TestProjectFile: the file may hold passwords, so who may only look does not get
 // it.
 func TestProjectFile(t *testing.T) {
-	s := newServer(t, &script{})
-	c := call{method: "GET", path: "/api/v1/projects/books"}.with("Accept", "application/yaml")
-	if w := c.by(operateToken).to(s); w.Body.String() != "project: a\n" || w.Header().Get("Content-Type") != "application/yaml" {
+	s := newServer(t, &fakeDaemon{})
+	c := testRequest{method: "GET", path: "/api/v1/projects/books"}.withHeader("Accept", "application/yaml")
+	if w := c.withToken(operateToken).sendTo(s); w.Body.String() != "project: a\n" || w.Header().Get("Content-Type") != "application/yaml" {
 		t.Errorf("the file is %q, of type %s", w.Body, w.Header().Get("Content-Type"))
 	}
-	wantProblem(t, c.by(readToken).to(s), http.StatusForbidden)
-	w := call{method: "PUT", path: "/api/v1/projects/new", body: "project: new\n"}.by(operateToken).to(s)
+	checkProblem(t, c.withToken(readToken).sendTo(s), http.StatusForbidden)
+	w := testRequest{method: "PUT", path: "/api/v1/projects/new", body: "project: new\n"}.withToken(operateToken).sendTo(s)
 	if w.Code != http.StatusCreated || w.Header().Get("Location") != "/api/v1/projects/new" {
 		t.Errorf("a new project: %d, Location %q", w.Code, w.Header().Get("Location"))
 	}
@@ -247,23 +247,23 @@ func TestProjectFile(t *testing.T) {
 
 // TestRobotsOrigin: an origin in the path comes as it is.
 func TestRobotsOrigin(t *testing.T) {
-	d := &script{}
-	call{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.by(readToken).to(newServer(t, d))
-	if did := d.deeds(); !slices.Equal(did, []string{"robots http://example.com:8080 ab12"}) {
-		t.Errorf("the daemon was asked for %q", did)
+	d := &fakeDaemon{}
+	testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com%3A8080?version=ab12"}.withToken(readToken).sendTo(newServer(t, d))
+	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com:8080 ab12"}) {
+		t.Errorf("the daemon was asked for %q", calls)
 	}
 }
 
 // TestRobotsAgainst: a version is compared with the one that is named.
 func TestRobotsAgainst(t *testing.T) {
-	d := &script{filled: true}
-	w := call{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"}.by(readToken).to(newServer(t, d))
+	d := &fakeDaemon{fillsFields: true}
+	w := testRequest{method: "GET", path: "/api/v1/projects/books/robots/http%3A%2F%2Fexample.com?version=new&against=old"}.withToken(readToken).sendTo(newServer(t, d))
 	var file RobotsFile
 	if err := json.Unmarshal(w.Body.Bytes(), &file); err != nil || file.Diff == nil || len(file.Diff.Lines) != 1 {
 		t.Errorf("the answer is %s, %v", w.Body, err)
 	}
-	if did := d.deeds(); !slices.Equal(did, []string{"robots http://example.com new", "robots http://example.com old"}) {
-		t.Errorf("the daemon was asked for %q", did)
+	if calls := d.recordedCalls(); !slices.Equal(calls, []string{"robots http://example.com new", "robots http://example.com old"}) {
+		t.Errorf("the daemon was asked for %q", calls)
 	}
 }
 
@@ -271,20 +271,20 @@ func TestRobotsAgainst(t *testing.T) {
 // a caller should know, there is a line in the log.
 func TestErrors(t *testing.T) {
 	var log strings.Builder
-	s := newServer(t, &script{fail: Conflict("it is being deleted")}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	get := call{method: "GET", path: "/api/v1/projects"}.by(readToken)
-	if p := wantProblem(t, get.to(s), http.StatusConflict); p.Detail != "it is being deleted" {
+	s := newServer(t, &fakeDaemon{err: Conflict("it is being deleted")}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	get := testRequest{method: "GET", path: "/api/v1/projects"}.withToken(readToken)
+	if p := checkProblem(t, get.sendTo(s), http.StatusConflict); p.Detail != "it is being deleted" {
 		t.Errorf("the problem says %q", p.Detail)
 	}
-	s.d = &script{fail: fmt.Errorf("look: %w", errSecret)}
-	if p := wantProblem(t, get.to(s), http.StatusInternalServerError); strings.Contains(p.Detail, "secret") {
+	s.daemon = &fakeDaemon{err: fmt.Errorf("look: %w", errSecret)}
+	if p := checkProblem(t, get.sendTo(s), http.StatusInternalServerError); strings.Contains(p.Detail, "secret") {
 		t.Errorf("the problem says %q", p.Detail)
 	}
 	if !strings.Contains(log.String(), errSecret.Error()) {
 		t.Errorf("the log says only %q", &log)
 	}
-	s.cfg.Page = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
-	wantProblem(t, call{method: "GET", path: "/"}.by(readToken).to(s), http.StatusInternalServerError)
+	s.cfg.PageHandler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oh") })
+	checkProblem(t, testRequest{method: "GET", path: "/"}.withToken(readToken).sendTo(s), http.StatusInternalServerError)
 	if !strings.Contains(log.String(), "panic=oh") || !strings.Contains(log.String(), "routes_test.go") {
 		t.Errorf("the log does not say where it panicked: %q", &log)
 	}
@@ -293,45 +293,45 @@ func TestErrors(t *testing.T) {
 // TestThrottle: who guesses is slowed, and nobody else is.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, &script{})
-		guess := call{method: "DELETE", path: "/api/v1/projects/books"}.by("guess")
-		for i := range guessesAtOnce {
-			if w := guess.to(s); w.Code != http.StatusUnauthorized {
+		s := newServer(t, &fakeDaemon{})
+		guess := testRequest{method: "DELETE", path: "/api/v1/projects/books"}.withToken("guess")
+		for i := range guessBurst {
+			if w := guess.sendTo(s); w.Code != http.StatusUnauthorized {
 				t.Fatalf("guess %d: %d", i, w.Code)
 			}
 		}
-		w := guess.to(s)
-		wantProblem(t, w, http.StatusTooManyRequests)
+		w := guess.sendTo(s)
+		checkProblem(t, w, http.StatusTooManyRequests)
 		if w.Header().Get("Retry-After") == "" {
 			t.Error("it does not say when to come back")
 		}
-		if w := (call{method: "GET", path: "/api/v1/projects"}).by(readToken).to(s); w.Code != http.StatusOK {
+		if w := (testRequest{method: "GET", path: "/api/v1/projects"}).withToken(readToken).sendTo(s); w.Code != http.StatusOK {
 			t.Errorf("a good token from the same address: %d", w.Code)
 		}
 		page, err := s.cfg.Audit.Page(0, 100)
-		if err != nil || len(page.Entries) != guessesAtOnce {
+		if err != nil || len(page.Entries) != guessBurst {
 			t.Errorf("the audit has %d entries, %v", len(page.Entries), err)
 		}
 		time.Sleep(2 * time.Second)
-		if w := guess.to(s); w.Code != http.StatusUnauthorized {
+		if w := guess.sendTo(s); w.Code != http.StatusUnauthorized {
 			t.Errorf("after a rest: %d", w.Code)
 		}
 	})
 }
 
 // Nobody who may change nothing can push others out of the audit.
-func TestStrangersDoNotFillTheAudit(t *testing.T) {
-	for name, flood := range map[string]call{
+func TestUntrustedCallsDoNotFillTheAudit(t *testing.T) {
+	for name, flood := range map[string]testRequest{
 		"no token":        {method: "POST", path: "/api/v1/reload"},
-		"no such session": call{method: "POST", path: "/brakes"}.with("Cookie", sessionCookie+"=none"),
-		"no form":         call{method: "POST", path: "/login", body: "%zz"}.with("Content-Type", formTypes[0]),
+		"no such session": testRequest{method: "POST", path: "/brakes"}.withHeader("Cookie", sessionCookieName+"=none"),
+		"no form":         testRequest{method: "POST", path: "/login", body: "%zz"}.withHeader("Content-Type", formTypes[0]),
 		"no login":        {method: "POST", path: "/logout"},
-		"read only":       call{method: "POST", path: "/api/v1/reload"}.by(readToken),
-		"another site":    call{method: "POST", path: "/api/v1/reload"}.by(operateToken).with("Origin", "https://evil.example"),
+		"read only":       testRequest{method: "POST", path: "/api/v1/reload"}.withToken(readToken),
+		"another site":    testRequest{method: "POST", path: "/api/v1/reload"}.withToken(operateToken).withHeader("Origin", "https://evil.example"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t, &script{})
+				s := newServer(t, &fakeDaemon{})
 				entryCount := func() int {
 					page, err := s.cfg.Audit.Page(0, 1000)
 					if err != nil {
@@ -339,19 +339,19 @@ func TestStrangersDoNotFillTheAudit(t *testing.T) {
 					}
 					return len(page.Entries)
 				}
-				for range 3 * guessesAtOnce {
-					flood.to(s)
+				for range 3 * guessBurst {
+					flood.sendTo(s)
 				}
-				if n := entryCount(); n != guessesAtOnce {
+				if n := entryCount(); n != guessBurst {
 					t.Errorf("%d calls are kept", n)
 				}
-				call{method: "POST", path: "/api/v1/reload"}.by(operateToken).to(s)
-				if n := entryCount(); n != guessesAtOnce+1 {
+				testRequest{method: "POST", path: "/api/v1/reload"}.withToken(operateToken).sendTo(s)
+				if n := entryCount(); n != guessBurst+1 {
 					t.Errorf("with that of the operator, %d calls are kept", n)
 				}
 				time.Sleep(2 * time.Second)
-				flood.to(s)
-				if n := entryCount(); n != guessesAtOnce+2 {
+				flood.sendTo(s)
+				if n := entryCount(); n != guessBurst+2 {
 					t.Errorf("after a rest, %d calls are kept", n)
 				}
 			})
@@ -360,11 +360,11 @@ func TestStrangersDoNotFillTheAudit(t *testing.T) {
 }
 
 func TestThrottleIsBounded(t *testing.T) {
-	var th throttle
+	var th untrustedThrottle
 	for i := range 3 * maxThrottledNetworks {
 		th.allow(fmt.Sprintf("[2001:db8:%x:%x::1]:443", i>>8, i&255))
 	}
-	if n := len(th.young) + len(th.old); n > 2*maxThrottledNetworks {
+	if n := len(th.recentLimiters) + len(th.olderLimiters); n > 2*maxThrottledNetworks {
 		t.Errorf("%d addresses are kept", n)
 	}
 }
@@ -372,8 +372,8 @@ func TestThrottleIsBounded(t *testing.T) {
 // logIn logs a browser in and returns its cookie.
 func logIn(t *testing.T, s *Server, token string) *http.Cookie {
 	t.Helper()
-	w := call{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {"/brakes?x=1"}}.Encode()}.
-		with("Content-Type", formTypes[0]).with("Accept", "text/html").to(s)
+	w := testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {"/brakes?x=1"}}.Encode()}.
+		withHeader("Content-Type", formTypes[0]).withHeader("Accept", "text/html").sendTo(s)
 	cookies := w.Result().Cookies()
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/brakes?x=1" || len(cookies) != 1 {
 		t.Fatalf("login: %d, Location %q, cookies %v", w.Code, w.Header().Get("Location"), cookies)
@@ -383,67 +383,67 @@ func logIn(t *testing.T, s *Server, token string) *http.Cookie {
 
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, &script{})
+		s := newServer(t, &fakeDaemon{})
 		c := logIn(t, s, operateToken)
 		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 26 {
 			t.Errorf("the cookie is %+v", c)
 		}
 		cookie := c.Name + "=" + c.Value
-		page := call{method: "GET", path: "/"}.with("Cookie", cookie)
-		if w := page.to(s); w.Body.String() != "page of operator" {
+		page := testRequest{method: "GET", path: "/"}.withHeader("Cookie", cookie)
+		if w := page.sendTo(s); w.Body.String() != "page of operator" {
 			t.Errorf("the page says %q", w.Body)
 		}
-		stop := call{method: "POST", path: "/api/v1/projects/books/stop"}.with("Cookie", cookie)
-		if w := stop.to(s); w.Code != http.StatusOK {
+		stop := testRequest{method: "POST", path: "/api/v1/projects/books/stop"}.withHeader("Cookie", cookie)
+		if w := stop.sendTo(s); w.Code != http.StatusOK {
 			t.Errorf("an action: %d", w.Code)
 		}
-		wantProblem(t, stop.with("Origin", "null").to(s), http.StatusForbidden)
-		if w := (call{method: "POST", path: "/logout"}).with("Cookie", cookie).to(s); w.Code != http.StatusNoContent {
+		checkProblem(t, stop.withHeader("Origin", "null").sendTo(s), http.StatusForbidden)
+		if w := (testRequest{method: "POST", path: "/logout"}).withHeader("Cookie", cookie).sendTo(s); w.Code != http.StatusNoContent {
 			t.Errorf("logout: %d", w.Code)
 		}
-		wantProblem(t, stop.to(s), http.StatusUnauthorized)
+		checkProblem(t, stop.sendTo(s), http.StatusUnauthorized)
 
 		c = logIn(t, s, readToken)
-		page = call{method: "GET", path: "/"}.with("Cookie", c.Name+"="+c.Value)
-		if w := page.to(s); w.Body.String() != "page of reader" {
+		page = testRequest{method: "GET", path: "/"}.withHeader("Cookie", c.Name+"="+c.Value)
+		if w := page.sendTo(s); w.Body.String() != "page of reader" {
 			t.Errorf("the page says %q", w.Body)
 		}
-		post := call{method: "POST", path: "/brakes"}.with("Cookie", c.Name+"="+c.Value)
-		wantProblem(t, post.to(s), http.StatusForbidden)
-		time.Sleep(sessionFor)
-		wantProblem(t, page.to(s), http.StatusUnauthorized)
+		post := testRequest{method: "POST", path: "/brakes"}.withHeader("Cookie", c.Name+"="+c.Value)
+		checkProblem(t, post.sendTo(s), http.StatusForbidden)
+		time.Sleep(sessionLifetime)
+		checkProblem(t, page.sendTo(s), http.StatusUnauthorized)
 	})
 }
 
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
 	now := time.Now()
-	operator, reader := Caller{"a", Operate}, Caller{"b", Read}
-	other := s.begin(operator, now)
-	first := s.begin(reader, now)
+	operator, reader := Caller{"a", RoleOperate}, Caller{"b", RoleRead}
+	other := s.create(operator, now)
+	first := s.create(reader, now)
 	for i := range 1000 { // as the throttle does not hold who has a token
-		s.begin(reader, now.Add(time.Duration(i+1)*time.Second))
+		s.create(reader, now.Add(time.Duration(i+1)*time.Second))
 	}
-	if len(s.open) != maxSessionsPerToken+1 || s.find(first) != (Caller{}) || s.find(other) != operator {
-		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.open), s.find(first), s.find(other))
+	if len(s.byIDHash) != maxSessionsPerToken+1 || s.callerOf(first) != (Caller{}) || s.callerOf(other) != operator {
+		t.Errorf("%d sessions are open, the first is of %v, and the operator's of %v", len(s.byIDHash), s.callerOf(first), s.callerOf(other))
 	}
 }
 
 func TestLogin(t *testing.T) {
-	s := newServer(t, &script{})
-	form := func(token, next string) call {
-		return call{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {next}}.Encode()}.with("Content-Type", formTypes[0])
+	s := newServer(t, &fakeDaemon{})
+	form := func(token, next string) testRequest {
+		return testRequest{method: "POST", path: "/login", body: url.Values{"token": {token}, "next": {next}}.Encode()}.withHeader("Content-Type", formTypes[0])
 	}
-	if w := form("guess", "/audit").with("Accept", "text/html").to(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?failed=1&next=%2Faudit" {
+	if w := form("guess", "/audit").withHeader("Accept", "text/html").sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?failed=1&next=%2Faudit" {
 		t.Errorf("a wrong token leads to %q", w.Header().Get("Location"))
 	}
-	wantProblem(t, form("guess", "").to(s), http.StatusUnauthorized)
+	checkProblem(t, form("guess", "").sendTo(s), http.StatusUnauthorized)
 	for _, next := range []string{"//evil.example", "https://evil.example/", `/\evil.example`, "evil", "", "/\t/evil.example"} {
-		if w := form(operateToken, next).with("Accept", "text/html").to(s); w.Header().Get("Location") != "/" {
+		if w := form(operateToken, next).withHeader("Accept", "text/html").sendTo(s); w.Header().Get("Location") != "/" {
 			t.Errorf("next=%q leads to %q", next, w.Header().Get("Location"))
 		}
 	}
-	wantProblem(t, form(operateToken, "").with("Origin", "https://evil.example").to(s), http.StatusForbidden)
+	checkProblem(t, form(operateToken, "").withHeader("Origin", "https://evil.example").sendTo(s), http.StatusForbidden)
 	page, err := s.cfg.Audit.Page(0, 100)
 	if err != nil || len(page.Entries) != 9 {
 		t.Fatalf("the audit has %d entries, %v", len(page.Entries), err)
@@ -464,24 +464,24 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestPageDoor(t *testing.T) {
-	s := newServer(t, &script{})
-	browser := call{method: "GET", path: "/projects/books?sort=host"}.with("Accept", "text/html")
-	if w := browser.to(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?next=%2Fprojects%2Fbooks%3Fsort%3Dhost" {
+func TestPageAccess(t *testing.T) {
+	s := newServer(t, &fakeDaemon{})
+	browser := testRequest{method: "GET", path: "/projects/books?sort=host"}.withHeader("Accept", "text/html")
+	if w := browser.sendTo(s); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/login?next=%2Fprojects%2Fbooks%3Fsort%3Dhost" {
 		t.Errorf("who is not logged in is sent to %q", w.Header().Get("Location"))
 	}
 	for _, path := range []string{"/login", "/bot", "/assets/page.css", "/favicon.ico"} {
-		if w := (call{method: "GET", path: path}).to(s); w.Code != http.StatusOK {
+		if w := (testRequest{method: "GET", path: path}).sendTo(s); w.Code != http.StatusOK {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
 	for _, path := range []string{"/", "/botany", "/assets", "/login/x"} {
-		wantProblem(t, call{method: "GET", path: path}.to(s), http.StatusUnauthorized)
+		checkProblem(t, testRequest{method: "GET", path: path}.sendTo(s), http.StatusUnauthorized)
 	}
-	form := call{method: "POST", path: "/brakes", body: "host=example.com&reason=they+asked"}.with("Content-Type", formTypes[0])
-	wantProblem(t, form.to(s), http.StatusUnauthorized)
-	wantProblem(t, form.by(operateToken).with("Origin", "https://evil.example").to(s), http.StatusForbidden)
-	if w := form.by(operateToken).to(s); w.Code != http.StatusOK {
+	form := testRequest{method: "POST", path: "/brakes", body: "host=example.com&reason=they+asked"}.withHeader("Content-Type", formTypes[0])
+	checkProblem(t, form.sendTo(s), http.StatusUnauthorized)
+	checkProblem(t, form.withToken(operateToken).withHeader("Origin", "https://evil.example").sendTo(s), http.StatusForbidden)
+	if w := form.withToken(operateToken).sendTo(s); w.Code != http.StatusOK {
 		t.Errorf("a form: %d %s", w.Code, w.Body)
 	}
 	page, err := s.cfg.Audit.Page(0, 1)
@@ -491,23 +491,23 @@ func TestPageDoor(t *testing.T) {
 	if e := page.Entries[0]; e.Who != "operator" || e.Reason != "they asked" || e.Host != "example.com" || e.Status != 200 {
 		t.Errorf("the audit says %+v", e)
 	}
-	form.body = "reason=" + strings.Repeat("x", pageLimit)
-	if w := form.by(operateToken).to(s); w.Code != http.StatusRequestEntityTooLarge {
+	form.body = "reason=" + strings.Repeat("x", maxPageFormBytes)
+	if w := form.withToken(operateToken).sendTo(s); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form that is too long: %d", w.Code)
 	}
 }
 
 func TestPublicMetrics(t *testing.T) {
-	get := call{method: "GET", path: "/metrics"}
-	wantProblem(t, get.to(newServer(t, &script{})), http.StatusUnauthorized)
-	if w := get.to(newServer(t, &script{}, func(c *Config) { c.PublicMetrics = true })); w.Code != http.StatusOK {
+	get := testRequest{method: "GET", path: "/metrics"}
+	checkProblem(t, get.sendTo(newServer(t, &fakeDaemon{})), http.StatusUnauthorized)
+	if w := get.sendTo(newServer(t, &fakeDaemon{}, func(c *Config) { c.PublicMetrics = true })); w.Code != http.StatusOK {
 		t.Errorf("public metrics: %d", w.Code)
 	}
 }
 
 func TestReady(t *testing.T) {
-	s := newServer(t, &script{ready: fmt.Errorf("books: %w", errSecret)})
-	w := call{method: "GET", path: "/readyz"}.to(s)
+	s := newServer(t, &fakeDaemon{readyErr: fmt.Errorf("books: %w", errSecret)})
+	w := testRequest{method: "GET", path: "/readyz"}.sendTo(s)
 	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("not ready: %d %s", w.Code, w.Body)
 	}
@@ -515,21 +515,21 @@ func TestReady(t *testing.T) {
 
 // A caller who may read gets every reason, others what kind of trouble it is.
 func TestReadyReasons(t *testing.T) {
-	full := fmt.Errorf("%w: project books waits", ErrDiskFull)
+	diskFull := fmt.Errorf("%w: project books waits", ErrDiskFull)
 	failed := errors.New("project news has failed")
 	for _, tt := range []struct {
 		status, reasons string
 		ready           error
 	}{
-		{status: "a project waits for room on the disk", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(full)},
-		{status: "a project does not run that should", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(full, failed)},
+		{status: "a project waits for room on the disk", reasons: `["no room on the disk: project books waits"]`, ready: errors.Join(diskFull)},
+		{status: "a project does not run that should", reasons: `["no room on the disk: project books waits","project news has failed"]`, ready: errors.Join(diskFull, failed)},
 	} {
-		s := newServer(t, &script{ready: tt.ready})
-		get := call{method: "GET", path: "/readyz"}
-		if got, want := strings.TrimSpace(get.to(s).Body.String()), `{"status":"`+tt.status+`"}`; got != want {
+		s := newServer(t, &fakeDaemon{readyErr: tt.ready})
+		get := testRequest{method: "GET", path: "/readyz"}
+		if got, want := strings.TrimSpace(get.sendTo(s).Body.String()), `{"status":"`+tt.status+`"}`; got != want {
 			t.Errorf("a stranger reads %s, want %s", got, want)
 		}
-		if got, want := strings.TrimSpace(get.by(readToken).to(s).Body.String()), `{"status":"`+tt.status+`","reasons":`+tt.reasons+`}`; got != want {
+		if got, want := strings.TrimSpace(get.withToken(readToken).sendTo(s).Body.String()), `{"status":"`+tt.status+`","reasons":`+tt.reasons+`}`; got != want {
 			t.Errorf("a reader reads %s, want %s", got, want)
 		}
 	}

@@ -19,58 +19,58 @@ import (
 // A schema is a JSON Schema (2020-12).
 type schema = map[string]any
 
-// enumerations are the values of types that have few.
-var enumerations = map[reflect.Type]any{
-	reflect.TypeFor[State](): []State{Running, Pausing, Paused, Stopped, Done, Failed},
-	reflect.TypeFor[Role]():  []Role{Open, Read, Operate},
+// enumValues are the values of types that have few.
+var enumValues = map[reflect.Type]any{
+	reflect.TypeFor[ProjectState](): []ProjectState{StateRunning, StatePausing, StatePaused, StateStopped, StateDone, StateFailed},
+	reflect.TypeFor[Role]():         []Role{RolePublic, RoleRead, RoleOperate},
 }
 
-// schemas makes the schemas of types as encoding/json writes them, by name.
-type schemas struct {
-	defs  map[string]schema
-	about map[string]string // what the source says of nameOf(type), and of its fields: Type.Field
+// schemaBuilder makes the schemas of types as encoding/json writes them, by name.
+type schemaBuilder struct {
+	components  map[string]schema
+	docComments map[string]string // what the source says of goTypeName(type), and of its fields: Type.Field
 }
 
 var (
-	timeType      = reflect.TypeFor[time.Time]()
-	millisType    = reflect.TypeFor[Milliseconds]()
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	anyJSON       = reflect.TypeFor[json.Marshaler]()
-	bytesType     = reflect.TypeFor[[]byte]()
+	timeType          = reflect.TypeFor[time.Time]()
+	millisecondsType  = reflect.TypeFor[Milliseconds]()
+	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonMarshalerType = reflect.TypeFor[json.Marshaler]()
+	bytesType         = reflect.TypeFor[[]byte]()
 )
 
-// refPrefix is where a document has its schemas.
-const refPrefix = "#/components/schemas/"
+// componentRefPrefix is where a document has its schemas.
+const componentRefPrefix = "#/components/schemas/"
 
-// of returns the schema of a type, or a reference to it.
-func (s *schemas) of(t reflect.Type) schema {
+// schemaOf returns the schema of a type, or a reference to it.
+func (s *schemaBuilder) schemaOf(t reflect.Type) schema {
 	switch {
 	case t == timeType:
 		return schema{"type": "string", "format": "date-time"}
-	case t == millisType:
+	case t == millisecondsType:
 		return schema{"type": "integer", "description": "milliseconds"}
 	case t == bytesType:
 		return schema{"type": "string", "contentEncoding": "base64"}
-	case t.Implements(anyJSON):
+	case t.Implements(jsonMarshalerType):
 		return schema{}
-	case t.Implements(textMarshaler):
+	case t.Implements(textMarshalerType):
 		return schema{"type": "string"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return s.of(t.Elem())
+		return s.schemaOf(t.Elem())
 	case reflect.Slice, reflect.Array:
-		return schema{"type": "array", "items": s.of(t.Elem())}
+		return schema{"type": "array", "items": s.schemaOf(t.Elem())}
 	case reflect.Map:
-		return schema{"type": "object", "additionalProperties": s.of(t.Elem())}
+		return schema{"type": "object", "additionalProperties": s.schemaOf(t.Elem())}
 	case reflect.Struct:
-		return s.refer(t)
+		return s.componentRef(t)
 	case reflect.String:
-		is := schema{"type": "string"}
-		if known := enumerations[t]; known != nil {
-			is["enum"] = known
+		stringSchema := schema{"type": "string"}
+		if values := enumValues[t]; values != nil {
+			stringSchema["enum"] = values
 		}
-		return is
+		return stringSchema
 	case reflect.Bool:
 		return schema{"type": "boolean"}
 	case reflect.Float32, reflect.Float64:
@@ -81,18 +81,18 @@ func (s *schemas) of(t reflect.Type) schema {
 	return schema{"type": "integer"}
 }
 
-// refer returns a reference to a struct's schema, which is made if it is not there.
-func (s *schemas) refer(t reflect.Type) schema {
+// componentRef returns a reference to a struct's schema, which is made if it is not there.
+func (s *schemaBuilder) componentRef(t reflect.Type) schema {
 	name := componentNames[t]
-	if s.defs[name] == nil {
-		s.defs[name] = schema{} // for types that hold themselves
-		s.defs[name] = s.object(t)
+	if s.components[name] == nil {
+		s.components[name] = schema{} // for types that hold themselves
+		s.components[name] = s.objectSchema(t)
 	}
-	return schema{"$ref": refPrefix + name}
+	return schema{"$ref": componentRefPrefix + name}
 }
 
-// nameOf returns a type's name in Go, with its package if that is not this one.
-func nameOf(t reflect.Type) string {
+// goTypeName returns a type's name in Go, with its package if that is not this one.
+func goTypeName(t reflect.Type) string {
 	pkg := path.Base(t.PkgPath())
 	if pkg == path.Base(reflect.TypeFor[Project]().PkgPath()) {
 		return t.Name()
@@ -100,26 +100,26 @@ func nameOf(t reflect.Type) string {
 	return pkg + "." + t.Name()
 }
 
-// object returns the schema of a struct.
-func (s *schemas) object(t reflect.Type) schema {
+// objectSchema returns the schema of a struct.
+func (s *schemaBuilder) objectSchema(t reflect.Type) schema {
 	properties, required := schema{}, []string{}
-	s.fields(t, properties, &required)
+	s.addFields(t, properties, &required)
 	o := schema{"type": "object", "properties": properties}
 	if len(required) > 0 {
 		o["required"] = required
 	}
-	if about := s.saysOf(t, ""); about != "" {
-		o["description"] = about
+	if description := s.descriptionOf(t, ""); description != "" {
+		o["description"] = description
 	}
 	return o
 }
 
-var goName = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
+var goNamePattern = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
 
-// saysOf returns what the source says of a struct, or of a field of it, with the
+// descriptionOf returns what the source says of a struct, or of a field of it, with the
 // struct called as in the document, and the fields that it names as in JSON.
-func (s *schemas) saysOf(t reflect.Type, field string) string {
-	return goName.ReplaceAllStringFunc(s.about[strings.TrimSuffix(nameOf(t)+"."+field, ".")], func(word string) string {
+func (s *schemaBuilder) descriptionOf(t reflect.Type, field string) string {
+	return goNamePattern.ReplaceAllStringFunc(s.docComments[strings.TrimSuffix(goTypeName(t)+"."+field, ".")], func(word string) string {
 		if name, ok := componentNames[t]; ok && word == t.Name() {
 			return name[strings.LastIndex(name, ".")+1:]
 		}
@@ -131,9 +131,9 @@ func (s *schemas) saysOf(t reflect.Type, field string) string {
 	})
 }
 
-// fields adds the fields of a struct; those of structs in it come last, and give
+// addFields adds the fields of a struct; those of structs in it come last, and give
 // way to fields of the same name further out.
-func (s *schemas) fields(t reflect.Type, properties schema, required *[]string) {
+func (s *schemaBuilder) addFields(t reflect.Type, properties schema, required *[]string) {
 	var inner []reflect.Type
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -144,24 +144,24 @@ func (s *schemas) fields(t reflect.Type, properties schema, required *[]string) 
 		case name == "-" || !f.IsExported() || properties[name] != nil:
 			continue
 		}
-		p := s.of(f.Type)
+		p := s.schemaOf(f.Type)
 		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		if !optional {
 			*required = append(*required, name)
-			p = orNull(p, f.Type)
+			p = allowNull(p, f.Type)
 		}
-		if about := s.saysOf(t, f.Name); about != "" {
-			p["description"] = about
+		if description := s.descriptionOf(t, f.Name); description != "" {
+			p["description"] = description
 		}
 		properties[name] = p
 	}
 	for _, t := range inner {
-		s.fields(t, properties, required)
+		s.addFields(t, properties, required)
 	}
 }
 
-// orNull adds null to the types of what may be nil.
-func orNull(p schema, t reflect.Type) schema {
+// allowNull adds null to the types of what may be nil.
+func allowNull(p schema, t reflect.Type) schema {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map:
 		p["type"] = []string{p["type"].(string), "null"}
@@ -171,36 +171,36 @@ func orNull(p schema, t reflect.Type) schema {
 	return p
 }
 
-// sources hold the comments of the types, which are the words of the document
+// sourceFiles hold the comments of the types, which are the words of the document
 // too.
 //
 //go:embed daemon.go explanation_types.go host_report_types.go problem.go robotsdiff.go handlers.go routes.go audit.go
-var sources embed.FS
+var sourceFiles embed.FS
 
-// others holds the comments of types of other packages, as commentsOf returns them:
-// a package can embed no files but its own. TestWordsOfOthers writes it.
+// externalComments holds the comments of types of other packages, as parseDocComments returns them:
+// a package can embed no files but its own. TestExternalComments writes it.
 //
 //go:embed external_comments.json
-var others []byte
+var externalComments []byte
 
-// comments returns what the sources say of types and fields.
-func comments() map[string]string {
-	about := map[string]string{}
-	if err := json.Unmarshal(others, &about); err != nil {
+// loadDocComments returns what the sources say of types and fields.
+func loadDocComments() map[string]string {
+	comments := map[string]string{}
+	if err := json.Unmarshal(externalComments, &comments); err != nil {
 		panic(err) // it is part of the program
 	}
-	files, _ := fs.Glob(sources, "*.go")
+	files, _ := fs.Glob(sourceFiles, "*.go")
 	for _, name := range files {
-		src, _ := sources.ReadFile(name)
-		maps.Copy(about, commentsOf(src))
+		src, _ := sourceFiles.ReadFile(name)
+		maps.Copy(comments, parseDocComments(src))
 	}
-	return about
+	return comments
 }
 
-// commentsOf returns what a file of source says of types and fields, by Type and
+// parseDocComments returns what a file of source says of types and fields, by Type and
 // Type.Field. The file compiles, so that it can be parsed.
-func commentsOf(src []byte) map[string]string {
-	about := map[string]string{}
+func parseDocComments(src []byte) map[string]string {
+	comments := map[string]string{}
 	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments)
 	if err != nil {
 		return nil
@@ -208,22 +208,22 @@ func commentsOf(src []byte) map[string]string {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.TYPE && len(g.Specs) == 1 {
 			spec := g.Specs[0].(*ast.TypeSpec)
-			about[spec.Name.Name] = commentText(g.Doc)
-			commentFields(about, spec)
+			comments[spec.Name.Name] = commentText(g.Doc)
+			collectFieldComments(comments, spec)
 		}
 		return true
 	})
-	return about
+	return comments
 }
 
-func commentFields(about map[string]string, spec *ast.TypeSpec) {
+func collectFieldComments(comments map[string]string, spec *ast.TypeSpec) {
 	s, ok := spec.Type.(*ast.StructType)
 	if !ok {
 		return
 	}
 	for _, f := range s.Fields.List {
 		for _, name := range f.Names {
-			about[spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(f.Doc) + " " + commentText(f.Comment))
+			comments[spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(f.Doc) + " " + commentText(f.Comment))
 		}
 	}
 }

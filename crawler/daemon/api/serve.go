@@ -16,11 +16,11 @@ import (
 // The time limits of the server. Strangers have shorter ones
 // (connlimit.Limits.StrangerTime), and event streams set their own deadlines.
 const (
-	headerTimeout = 10 * time.Second
-	readTimeout   = time.Minute
-	idleTimeout   = 2 * time.Minute
-	stopTimeout   = 10 * time.Second // for calls in hand, when the daemon stops
-	maxHeader     = 64 << 10
+	headerTimeout   = 10 * time.Second
+	readTimeout     = time.Minute
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 10 * time.Second // for calls in hand, when the daemon stops
+	maxHeaderBytes  = 64 << 10
 )
 
 // Serve answers calls on l, which knows nothing of TLS, until ctx is done; then
@@ -28,59 +28,59 @@ const (
 // starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
-	return s.serveUntil(ctx, h, func() error { return s.answer(h, s.limiter.Listener(l)) })
+	return s.serveUntil(ctx, h, func() error { return s.serveOptionalTLS(h, s.connLimiter.Listener(l)) })
 }
 
 // ServeSocket is Serve for a Unix domain socket. A caller without a token is the
-// operator, whom the audit names SocketCaller: l must accept only those who may
+// operator, whom the audit names SocketCallerName: l must accept only those who may
 // operate the daemon, and return in RemoteAddr what the audit says of them.
 func (s *Server) ServeSocket(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
 	h.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-		return context.WithValue(ctx, socketKey{}, true)
+		return context.WithValue(ctx, socketContextKey{}, true)
 	}
 	// a connection beyond the limit waits: every caller is the operator
-	l = netutil.LimitListener(s.limiter.Unlimited(l), socketConnections)
+	l = netutil.LimitListener(s.connLimiter.Unlimited(l), maxSocketConnections)
 	return s.serveUntil(ctx, h, func() error { return h.Serve(l) })
 }
 
-// SocketCaller is the name, in the audit, of a caller by the daemon's socket. No token
+// SocketCallerName is the name, in the audit, of a caller by the daemon's socket. No token
 // should have it.
-const SocketCaller = "socket"
+const SocketCallerName = "socket"
 
-// socketConnections is how many connections the daemon's socket serves at a time.
-const socketConnections = 256
+// maxSocketConnections is how many connections the daemon's socket serves at a time.
+const maxSocketConnections = 256
 
-type socketKey struct{}
+type socketContextKey struct{}
 
-// fromSocket reports whether a call came by ServeSocket.
-func fromSocket(r *http.Request) bool { return r.Context().Value(socketKey{}) != nil }
+// isFromSocket reports whether a call came by ServeSocket.
+func isFromSocket(r *http.Request) bool { return r.Context().Value(socketContextKey{}) != nil }
 
 // serveUntil runs serve, which is one of h's methods, until ctx is done.
 func (s *Server) serveUntil(ctx context.Context, h *http.Server, serve func() error) error {
 	h.RegisterOnShutdown(s.endStreams)
-	ended := make(chan error, 1)
-	go func() { ended <- serve() }()
+	serveErr := make(chan error, 1)
+	go func() { serveErr <- serve() }()
 	select {
-	case err := <-ended:
+	case err := <-serveErr:
 		return err
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	err := h.Shutdown(patience)
+	err := h.Shutdown(shutdownCtx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = h.Close() // somebody does not read, or write: that is no fault of ours
 	}
-	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
-		err = errors.Join(err, end)
+	if endErr := <-serveErr; !errors.Is(endErr, http.ErrServerClosed) {
+		err = errors.Join(err, endErr)
 	}
 	return err
 }
 
-// answer has h do the TLS if there is any: of connections that a listener of TLS
+// serveOptionalTLS has h do the TLS if there is any: of connections that a listener of TLS
 // gives to another it would not know that, nor that they speak HTTP/2.
-func (s *Server) answer(h *http.Server, l net.Listener) error {
+func (s *Server) serveOptionalTLS(h *http.Server, l net.Listener) error {
 	if s.cfg.TLS == nil {
 		return h.Serve(l)
 	}
@@ -91,14 +91,14 @@ func (s *Server) answer(h *http.Server, l net.Listener) error {
 // NewHTTPServer returns a server with limits for small answers to any caller. It tells
 // each connlimit.Conn when a request begins and ends.
 func NewHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
-	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connlimit.Of(r.Context())
 		c.Begin()
 		defer c.End()
 		h.ServeHTTP(w, r)
 	})
 	return &http.Server{
-		Handler: counted, ConnContext: connlimit.WithConn, MaxHeaderBytes: maxHeader,
+		Handler: counting, ConnContext: connlimit.WithConn, MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: readTimeout + writeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // of those who break off, mostly

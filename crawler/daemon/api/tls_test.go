@@ -13,8 +13,8 @@ import (
 // only. A cookie without the prefix, which another server of the domain may have set, is
 // not looked at.
 func TestSessionOverTLS(t *testing.T) {
-	s := newServer(t, &script{})
-	s.cfg.Hosts = []string{"crawler.example"}
+	s := newServer(t, &fakeDaemon{})
+	s.cfg.AllowedHosts = []string{"crawler.example"}
 	do := func(method, host string, secure bool, cookies ...*http.Cookie) *http.Response {
 		t.Helper()
 		body := strings.NewReader(url.Values{"token": {operateToken}}.Encode())

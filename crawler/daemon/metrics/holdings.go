@@ -49,17 +49,17 @@ func (h *holdings) Collect(ch chan<- prometheus.Metric) {
 	}
 	var queued, due, hosts, paused, limit int
 	var shortfall api.Milliseconds
-	states := map[api.State]int{api.Running: 0, api.Pausing: 0, api.Paused: 0, api.Stopped: 0, api.Done: 0, api.Failed: 0}
+	states := map[api.ProjectState]int{api.StateRunning: 0, api.StatePausing: 0, api.StatePaused: 0, api.StateStopped: 0, api.StateDone: 0, api.StateFailed: 0}
 	for _, p := range projects {
-		queued += p.Counts.Queued
-		due += p.Counts.Due
-		hosts += p.Counts.Hosts
-		shortfall = max(shortfall, p.Shortfall)
+		queued += p.FrontierCounts.QueuedURLs
+		due += p.FrontierCounts.DueHosts
+		hosts += p.FrontierCounts.QueuedHosts
+		shortfall = max(shortfall, p.LargestDelayShortfall)
 		states[p.State]++
-		if p.Paused != "" {
+		if p.MachinePauseReason != "" {
 			paused = 1
 		}
-		limit = max(limit, p.VisitLimit)
+		limit = max(limit, p.LoadConcurrencyLimit)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

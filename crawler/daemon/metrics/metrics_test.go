@@ -166,8 +166,8 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 // that cannot say leaves a gap.
 func TestHoldings(t *testing.T) {
 	m := metrics.New(projectsOf(
-		api.Project{Name: "a", State: api.Running, Counts: api.Counts{Queued: 5, Hosts: 4, Due: 1}, Shortfall: 0},
-		api.Project{Name: "b", State: api.Paused, Counts: api.Counts{Queued: 7, Hosts: 3, Due: 3}, Shortfall: api.Milliseconds(1500 * time.Millisecond)},
+		api.Project{Name: "a", State: api.StateRunning, FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
+		api.Project{Name: "b", State: api.StatePaused, FrontierCounts: api.FrontierCounts{QueuedURLs: 7, QueuedHosts: 3, DueHosts: 3}, LargestDelayShortfall: api.Milliseconds(1500 * time.Millisecond)},
 	), slog.New(slog.DiscardHandler))
 	got := scrape(t, m)
 	for name, want := range map[string]float64{

@@ -14,11 +14,11 @@ import (
 // TestForms sends each form as a browser without JavaScript does.
 func TestForms(t *testing.T) {
 	for _, tt := range []struct {
-		path string
-		form url.Values
-		deed string // asked of the daemon
-		at   string // where it leads
-		says string
+		path     string
+		form     url.Values
+		call     string // asked of the daemon
+		wantPath string // where it leads
+		wantText string
 	}{
 		{"/projects/books/pause", url.Values{"from": {"a form"}, "back": {"/projects/books?span=day"}}, "pause books", "/projects/books?span=day", "books pauses"},
 		{"/projects/books/start", url.Values{"from": {"a form"}, "back": {"https://evil.example/"}}, "start books", "/", "books is started"},
@@ -34,16 +34,16 @@ func TestForms(t *testing.T) {
 		{"/brakes", url.Values{"host": {"shop.example"}, "for": {"-1h"}, "back": {"/brakes"}}, "", "/brakes", "must be a duration"},
 		{"/brakes/lift", url.Values{"host": {"shop.example"}, "back": {"/brakes"}}, "lift shop.example", "/brakes", "The brake is off"},
 	} {
-		d := newScript()
-		b := open(t, d, operateToken)
-		a := b.post(tt.path, tt.form)
-		if got := strings.Join(d.deeds, "; "); got != tt.deed {
-			t.Errorf("%s %v: asked for %q, want %q", tt.path, tt.form, got, tt.deed)
+		d := newFakeDaemon()
+		b := openBrowser(t, d, operateToken)
+		res := b.post(tt.path, tt.form)
+		if got := strings.Join(d.calls, "; "); got != tt.call {
+			t.Errorf("%s %v: asked for %q, want %q", tt.path, tt.form, got, tt.call)
 		}
-		if a.path != tt.at || !strings.Contains(a.text, tt.says) {
-			t.Errorf("%s %v: led to %s, which does not say %q", tt.path, tt.form, a.path, tt.says)
+		if res.path != tt.wantPath || !strings.Contains(res.text, tt.wantText) {
+			t.Errorf("%s %v: led to %s, which does not say %q", tt.path, tt.form, res.path, tt.wantText)
 		}
-		if again := b.get("/"); strings.Contains(again.text, "flash") {
+		if second := b.get("/"); strings.Contains(second.text, "flash") {
 			t.Errorf("%s: it is said twice", tt.path)
 		}
 	}
@@ -51,18 +51,18 @@ func TestForms(t *testing.T) {
 
 // TestBrakeForm has a brake be what was typed in.
 func TestBrakeForm(t *testing.T) {
-	d := newScript()
-	b := open(t, d, operateToken)
+	d := newFakeDaemon()
+	b := openBrowser(t, d, operateToken)
 	b.post("/brakes", url.Values{"host": {"shop.example"}, "kind": {"slow"}, "delay": {"90s"}, "domain": {"1"}, "reason": {"they asked"}, "for": {"2d"}})
 	if len(d.brakes) != 1 {
 		t.Fatal("there is no brake")
 	}
 	got := d.brakes[0]
-	if lasts := got.Expires.Sub(got.Since); lasts != 48*time.Hour {
-		t.Errorf("it lasts %v", lasts)
+	if duration := got.Expires.Sub(got.Since); duration != 48*time.Hour {
+		t.Errorf("it lasts %v", duration)
 	}
 	got.Since, got.Expires = time.Time{}, time.Time{}
-	if want := (api.Brake{Host: "shop.example", Domain: true, Delay: api.Milliseconds(90 * time.Second), Reason: "they asked", By: "anna"}); got != want {
+	if want := (api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(90 * time.Second), Reason: "they asked", By: "anna"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	a := b.get("/audit")
@@ -74,9 +74,9 @@ func TestBrakeForm(t *testing.T) {
 // TestRefusedFile has a file that makes no sense be shown again as it was typed,
 // with what is wrong.
 func TestRefusedFile(t *testing.T) {
-	d := newScript()
-	d.refuse = api.Invalid("books.yaml:1:1: nonsense: unknown field\n  1 | nonsense: <1>\n    | ^")
-	b := open(t, d, operateToken)
+	d := newFakeDaemon()
+	d.changeErr = api.InvalidInput("books.yaml:1:1: nonsense: unknown field\n  1 | nonsense: <1>\n    | ^")
+	b := openBrowser(t, d, operateToken)
 	for _, path := range []string{"/projects/books/file", "/new"} {
 		a := b.post(path, url.Values{"name": {"books"}, "file": {"nonsense: <1>\n"}})
 		if a.status != http.StatusUnprocessableEntity {
@@ -90,7 +90,7 @@ func TestRefusedFile(t *testing.T) {
 			t.Errorf("%s: the place is not shown", path)
 		}
 	}
-	d.refuse = api.Conflict("it is being deleted")
+	d.changeErr = api.Conflict("it is being deleted")
 	if a := b.post("/projects/books/start", url.Values{"back": {"/brakes"}}); a.status != http.StatusConflict || !strings.Contains(a.text, "it is being deleted") || !strings.Contains(a.text, `href="/brakes"`) {
 		t.Errorf("a refused action: status %d, %s", a.status, a.text)
 	}
@@ -101,8 +101,8 @@ func TestRefusedFile(t *testing.T) {
 
 // TestAddURLs has lines be queued, and a list of which some were refused stay.
 func TestAddURLs(t *testing.T) {
-	d := newScript()
-	b := open(t, d, operateToken)
+	d := newFakeDaemon()
+	b := openBrowser(t, d, operateToken)
 	a := b.post("/projects/books/urls", url.Values{"urls": {"https://shop.example/1\r\n\r\n  https://shop.example/2\r\n"}})
 	if want := []string{"https://shop.example/1", "https://shop.example/2"}; !slices.Equal(d.urls, want) {
 		t.Errorf("%q, want %q", d.urls, want)
@@ -118,11 +118,11 @@ func TestAddURLs(t *testing.T) {
 // TestHostList has the table of hosts be sorted, searched and leafed through by
 // its links.
 func TestHostList(t *testing.T) {
-	d := newScript()
-	b := open(t, d, readToken)
+	d := newFakeDaemon()
+	b := openBrowser(t, d, readToken)
 	a := b.get("/projects/books?q=+shop+&state=held&sort=queued&order=desc&offset=100")
-	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Down: true, Offset: 100, Limit: 50}); d.asked != want {
-		t.Errorf("asked for %+v, want %+v", d.asked, want)
+	if want := (api.HostQuery{Search: "shop", State: "held", Sort: "queued", Descending: true, Offset: 100, Limit: 50}); d.lastHostQuery != want {
+		t.Errorf("asked for %+v, want %+v", d.lastHostQuery, want)
 	}
 	links := map[string]url.Values{}
 	for _, link := range elements(a.document(t), "a") {
@@ -150,8 +150,8 @@ func TestHostList(t *testing.T) {
 		t.Error("it is not said which hosts these are")
 	}
 	for _, offset := range []string{"-5", "x", "99999999999999999999"} {
-		if a := b.get("/projects/books?offset=" + offset); a.status != http.StatusOK || d.asked.Offset != 0 {
-			t.Errorf("offset %s: status %d, asked for %d", offset, a.status, d.asked.Offset)
+		if a := b.get("/projects/books?offset=" + offset); a.status != http.StatusOK || d.lastHostQuery.Offset != 0 {
+			t.Errorf("offset %s: status %d, asked for %d", offset, a.status, d.lastHostQuery.Offset)
 		}
 	}
 }

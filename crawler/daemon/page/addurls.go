@@ -8,45 +8,45 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A urlsForm is the form that URLs are added by.
-type urlsForm struct {
+// An addURLsForm is the form that URLs are added by.
+type addURLsForm struct {
 	Text    string
-	Intake  *api.Intake // what became of them
-	Problem string      // why not all of them were taken
+	Result  *api.AddURLsResult // what became of them
+	Problem string             // why not all of them were taken
 }
 
-func (s *site) urls(r *http.Request) (view, error) {
-	v, l, err := s.lookAt(r, "urls")
+func (s *webUI) addURLsPage(r *http.Request) (pageView, error) {
+	v, l, err := s.loadProjectView(r, "urls")
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	l.More = urlsForm{}
+	l.Content = addURLsForm{}
 	return v, nil
 }
 
-func (s *site) addURLs(r *http.Request) (done, error) {
+func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 	text := r.PostFormValue("urls")
-	intake, refused := s.daemon.AddURLs(r.Context(), r.PathValue("project"), lines(text))
-	if refused != nil && intake == nil {
-		return done{}, refused
+	result, addErr := s.daemon.AddURLs(r.Context(), r.PathValue("project"), nonBlankLines(text))
+	if addErr != nil && result == nil {
+		return formResult{}, addErr
 	}
-	v, l, err := s.lookAt(r, "urls")
+	v, l, err := s.loadProjectView(r, "urls")
 	if err != nil {
-		return done{}, err
+		return formResult{}, err
 	}
-	form := urlsForm{Intake: intake}
-	if refused != nil {
-		form.Problem, v.status = refused.Error(), problemOf(refused).Status
+	form := addURLsForm{Result: result}
+	if addErr != nil {
+		form.Problem, v.status = addErr.Error(), problemOf(addErr).Status
 	}
-	if refused != nil || intake.NoURLs > 0 || intake.Refused > 0 {
+	if addErr != nil || result.InvalidLines > 0 || result.Refused > 0 {
 		form.Text = text // to be put right
 	}
-	l.More = form
-	return done{again: &v}, nil
+	l.Content = form
+	return formResult{redisplay: &v}, nil
 }
 
-// lines are those of a text, without those that are blank.
-func lines(text string) iter.Seq2[string, error] {
+// nonBlankLines are those of a text, without those that are blank.
+func nonBlankLines(text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); line != "" && !yield(line, nil) {

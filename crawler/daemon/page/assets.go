@@ -10,13 +10,13 @@ import (
 )
 
 //go:embed templates assets
-var files embed.FS
+var embeddedFiles embed.FS
 
 // assets are the files that pages load, each under a name with its hash, so that
 // browsers may keep them for good.
 type assets struct {
-	byURL map[string]asset
-	urls  map[string]string // by the name of the file
+	byURL     map[string]asset
+	urlByName map[string]string // by the name of the file
 }
 
 type asset struct {
@@ -31,19 +31,19 @@ var mediaTypes = map[string]string{
 
 func loadAssets() assets {
 	a := assets{map[string]asset{}, map[string]string{}}
-	names, err := fs.Glob(files, "assets/*")
+	names, err := fs.Glob(embeddedFiles, "assets/*")
 	if err != nil {
 		panic(err) // the pattern is well-formed
 	}
 	for _, name := range names {
-		body, err := files.ReadFile(name)
+		body, err := embeddedFiles.ReadFile(name)
 		if err != nil {
 			panic(err) // it is in the binary
 		}
 		sum := sha256.Sum256(body)
 		file, ext := path.Base(name), path.Ext(name)
 		url := "/assets/" + file[:len(file)-len(ext)] + "-" + hex.EncodeToString(sum[:6]) + ext
-		a.urls[file] = url
+		a.urlByName[file] = url
 		a.byURL[url] = asset{mediaTypes[ext], body}
 	}
 	return a

@@ -20,7 +20,7 @@ import (
 
 // A bareDaemon is a script of a project that has done nothing yet: its lists are
 // empty, and most of its fields are zero.
-type bareDaemon struct{ *script }
+type bareDaemon struct{ *fakeDaemon }
 
 func (bareDaemon) Projects(context.Context) ([]api.Project, error) { return nil, nil }
 
@@ -32,44 +32,46 @@ func (bareDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, erro
 	return &api.HostDetail{Host: api.Host{Host: host, State: "due", Origins: []string{"https://" + host}}}, nil
 }
 
-func (bareDaemon) Explain(_ context.Context, _, text string) (*api.Explanation, error) {
-	return &api.Explanation{Input: text, URL: text, Steps: []api.Rewriting{{Step: "canonical", URL: text}},
-		Scope: api.ExplainedScope{In: true}, Robots: api.ExplainedRules{Outcome: "unknown"},
-		State: api.ExplainedState{State: "unknown"}, Visit: api.ExplainedVisit{When: "now"}}, nil
+func (bareDaemon) ExplainURL(_ context.Context, _, text string) (*api.Explanation, error) {
+	return &api.Explanation{Input: text, URL: text, RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: text}},
+		Scope: api.ExplainedScope{InScope: true}, Robots: api.ExplainedRules{Outcome: "unknown"},
+		FrontierState: api.ExplainedFrontierState{State: "unknown"}, Visit: api.ExplainedVisit{When: "now"}}, nil
 }
 
 func (bareDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
 	return &api.Report{}, nil
 }
 
-func (bareDaemon) Robots(_ context.Context, _, origin, _ string) (*api.RobotsFile, error) {
+func (bareDaemon) RobotsFile(_ context.Context, _, origin, _ string) (*api.RobotsFile, error) {
 	return &api.RobotsFile{Origin: origin, Outcome: "allow_all"}, nil
 }
 
-func (bareDaemon) Visits(context.Context, string) ([]api.LiveVisit, error) { return nil, nil }
+func (bareDaemon) ActiveVisits(context.Context, string) ([]api.ActiveVisit, error) { return nil, nil }
 
-func (bareDaemon) Throughput(context.Context, string, bool) ([]api.Sample, error) { return nil, nil }
+func (bareDaemon) Throughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
+	return nil, nil
+}
 
 func (bareDaemon) About() api.About { return api.About{Version: "1.2.3"} }
 
-func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.Intake, error) {
-	return &api.Intake{Added: 1}, nil
+func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.AddURLsResult, error) {
+	return &api.AddURLsResult{Added: 1}, nil
 }
 
 // A fullDaemon is a script whose lists have entries, and of whose fields as few as
 // possible are zero.
-type fullDaemon struct{ *script }
+type fullDaemon struct{ *fakeDaemon }
 
 // newFullDaemon returns a fullDaemon with long robots.txt files, of which the page
 // leaves lines out, and with brakes of both kinds.
 func newFullDaemon() fullDaemon {
-	d := fullDaemon{newScript()}
+	d := fullDaemon{newFakeDaemon()}
 	same := strings.Repeat("Disallow: /same\n", 2000)
-	d.old = "User-agent: examplebot\n" + same + "Disallow: /old/\n"
+	d.oldRobots = "User-agent: examplebot\n" + same + "Disallow: /old/\n"
 	d.robots = "User-agent: examplebot\n" + same + "Disallow: /private/\n"
-	d.project.Why, d.project.FileError, d.project.Handler = "failed", "books.yaml:1:1: unknown field", "books"
-	d.project.Loaded, d.project.Since, d.project.Shortfall = time.Now(), time.Now(), api.Milliseconds(time.Second)
-	slow := api.Brake{Host: "shop.example", Domain: true, Delay: api.Milliseconds(time.Minute), Reason: "asked", By: "anna",
+	d.project.StateReason, d.project.FileError, d.project.HandlerName = "failed", "books.yaml:1:1: unknown field", "books"
+	d.project.FileLoadedAt, d.project.StateSince, d.project.LargestDelayShortfall = time.Now(), time.Now(), api.Milliseconds(time.Second)
+	slow := api.Brake{Host: "shop.example", WithSubdomains: true, Delay: api.Milliseconds(time.Minute), Reason: "asked", By: "anna",
 		Since: time.Now(), Expires: time.Now().Add(time.Hour)}
 	stop := api.Brake{Host: "other.example", Stop: true, Reason: "asked", By: "anna", Since: time.Now()}
 	d.brakes = []api.Brake{slow, stop, stop, stop}
@@ -79,7 +81,7 @@ func newFullDaemon() fullDaemon {
 // Projects returns a project of each state, and one of a state that the page has no
 // word for.
 func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
-	for _, state := range []api.State{api.Running, api.Pausing, api.Paused, api.Stopped, api.Done, api.Failed, "new"} {
+	for _, state := range []api.ProjectState{api.StateRunning, api.StatePausing, api.StatePaused, api.StateStopped, api.StateDone, api.StateFailed, "new"} {
 		p := d.project
 		p.State = state
 		list = append(list, p)
@@ -90,11 +92,11 @@ func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
 // Hosts returns a host of each state, and one that was not visited. It refuses to sort by what it does not know.
 func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
 	if q.Sort == "unknown" {
-		return nil, api.Invalid("hosts cannot be sorted by %q", q.Sort)
+		return nil, api.InvalidInput("hosts cannot be sorted by %q", q.Sort)
 	}
-	p := &api.HostPage{At: time.Now(), Total: 1000, Offset: q.Offset}
+	p := &api.HostPage{AsOf: time.Now(), Total: 1000, Offset: q.Offset}
 	for i, state := range []string{"due", "waiting", "held", "set aside", "resting", "done"} {
-		h := d.known(d.host)
+		h := d.fakeHost(d.host)
 		h.State, h.HeldUntil, h.Brake = state, time.Now().Add(time.Hour), &d.brakes[i%2]
 		p.Hosts = append(p.Hosts, h)
 	}
@@ -103,56 +105,56 @@ func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.Ho
 }
 
 func (d fullDaemon) Host(ctx context.Context, project, host string) (*api.HostDetail, error) {
-	h, err := d.script.Host(ctx, project, host)
+	h, err := d.fakeDaemon.Host(ctx, project, host)
 	if err == nil {
 		h.HeldUntil, h.LastVisit, h.Address = time.Now().Add(time.Hour), time.Now(), netip.MustParseAddr("192.0.2.1")
-		h.Shortfall = api.Milliseconds(time.Second)
+		h.LargestDelayShortfall = api.Milliseconds(time.Second)
 	}
 	return h, err
 }
 
-func (d fullDaemon) Explain(ctx context.Context, project, text string) (*api.Explanation, error) {
-	e, err := d.script.Explain(ctx, project, text)
+func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.Explanation, error) {
+	e, err := d.fakeDaemon.ExplainURL(ctx, project, text)
 	if err != nil {
 		return nil, err
 	}
-	e.Steps = append(e.Steps, api.Rewriting{Step: "https", URL: e.URL, Why: []string{"one", "two"}})
-	e.Scope = api.ExplainedScope{In: true, Why: "a seed", Pattern: "/private/*"}
-	e.Robots.Fetched, e.Robots.OriginPostponedReason, e.Robots.Until = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
-	e.Robots.Indexer = &robots.Verdict{Rule: "disallow: /", Line: 2}
-	e.State = api.ExplainedState{State: "queued", As: "http://shop.example/", Ahead: 3,
-		Entry: &api.URL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
-	e.Visit = api.ExplainedVisit{When: "after", At: time.Now().Add(time.Hour), Why: "others go first"}
+	e.RewriteSteps = append(e.RewriteSteps, api.RewriteStep{Step: "https", URL: e.URL, Changes: []string{"one", "two"}})
+	e.Scope = api.ExplainedScope{InScope: true, Detail: "a seed", CountedPattern: "/private/*"}
+	e.Robots.FetchedAt, e.Robots.OriginPostponedReason, e.Robots.OriginPostponedUntil = time.Now(), "it asked for a pause", time.Now().Add(time.Hour)
+	e.Robots.IndexingVerdict = &robots.Verdict{Rule: "disallow: /", Line: 2}
+	e.FrontierState = api.ExplainedFrontierState{State: "queued", KnownAs: "http://shop.example/", URLsAhead: 3,
+		Entry: &api.FrontierURL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
+	e.Visit = api.ExplainedVisit{When: "after", NotBefore: time.Now().Add(time.Hour), Reason: "others go first"}
 	return e, nil
 }
 
 func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	r := &api.Report{Refused: []frontier.Sighted{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.Elsewhere, Count: 1}}}
+	r := &api.Report{RefusalCounts: []frontier.Sighted{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.Elsewhere, Count: 1}}}
 	for _, why := range []string{"robots", "scope", "nothing"} {
-		r.Refusals = append(r.Refusals, api.Refusal{URLs: 3, Why: why, Rule: "disallow: /", Line: 2, File: "https://shop.example/robots.txt"})
+		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /", RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
 	}
 	return r, nil
 }
 
 // Robots withholds the text of files of origins of http.
-func (d fullDaemon) Robots(ctx context.Context, project, origin, version string) (*api.RobotsFile, error) {
-	f, err := d.script.Robots(ctx, project, origin, version)
+func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version string) (*api.RobotsFile, error) {
+	f, err := d.fakeDaemon.RobotsFile(ctx, project, origin, version)
 	if err != nil {
 		return nil, err
 	}
-	f.OriginPostponedReason, f.Until, f.Fresh = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
-	f.Delay = api.Milliseconds(time.Second)
+	f.OriginPostponedReason, f.OriginPostponedUntil, f.ExpiresAt = "it asked for a pause", time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	f.CrawlDelay = api.Milliseconds(time.Second)
 	if strings.HasPrefix(origin, "http://") {
-		f.Text, f.Withheld = "", "it is the answer of another host"
+		f.Text, f.TextWithheldReason = "", "it is the answer of another host"
 	}
 	return f, nil
 }
 
-func (d fullDaemon) Ready(context.Context) error { return errors.New("books has failed") }
+func (d fullDaemon) CheckReady(context.Context) error { return errors.New("books has failed") }
 
 func (d fullDaemon) About() api.About {
-	about := d.script.About()
-	about.Products[0].Keys = "https://example.org/keys"
+	about := d.fakeDaemon.About()
+	about.Identities[0].SigningKeyDirectoryURL = "https://example.org/keys"
 	return about
 }
 
@@ -169,10 +171,10 @@ var branchPaths = []string{
 // an error only when the branch that names it is executed.
 func TestTemplateBranches(t *testing.T) {
 	r := page.NewBranchRecorder()
-	for _, d := range []api.Daemon{newScript(), bareDaemon{newScript()}, newFullDaemon()} {
+	for _, d := range []api.Daemon{newFakeDaemon(), bareDaemon{newFakeDaemon()}, newFullDaemon()} {
 		for _, token := range []string{operateToken, readToken, ""} {
 			b := openPage(t, d, token, r.New)
-			for _, path := range slices.Concat(paths, branchPaths) {
+			for _, path := range slices.Concat(pagePaths, branchPaths) {
 				b.get(path)
 			}
 			sendForms(b)
@@ -195,10 +197,10 @@ func sendForms(b *browser) {
 
 // sendRefusedForms sends forms that the daemon refuses: so many that the audit has
 // more than one page.
-func sendRefusedForms(t *testing.T, newPage func(api.Daemon, *api.Audit) http.Handler) {
+func sendRefusedForms(t *testing.T, newPage func(api.Daemon, *api.AuditLog) http.Handler) {
 	t.Helper()
-	d := newScript()
-	d.refuse = api.Invalid("books.yaml:1:1: unknown field")
+	d := newFakeDaemon()
+	d.changeErr = api.InvalidInput("books.yaml:1:1: unknown field")
 	b := openPage(t, d, operateToken, newPage)
 	for _, path := range []string{"/new", "/projects/books/file", "/projects/books/urls"} {
 		b.post(path, url.Values{"file": {"nonsense"}, "urls": {"https://shop.example/"}})

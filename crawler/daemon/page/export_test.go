@@ -16,7 +16,7 @@ import (
 // an if, range or with.
 type BranchRecorder struct {
 	assets   assets
-	views    views
+	views    pageTemplates
 	branches []branch          // by number
 	numbers  map[branchKey]int // of branches
 	mu       sync.Mutex        // guards executed
@@ -41,8 +41,8 @@ type branch struct {
 // branch that records the branch.
 func NewBranchRecorder() *BranchRecorder {
 	a := loadAssets()
-	r := &BranchRecorder{assets: a, views: loadViews(a), numbers: map[branchKey]int{}, executed: map[int]bool{}}
-	for _, name := range viewNames {
+	r := &BranchRecorder{assets: a, views: loadTemplates(a), numbers: map[branchKey]int{}, executed: map[int]bool{}}
+	for _, name := range pageTemplateNames {
 		view := r.views[name].Funcs(map[string]any{"cover": r.cover})
 		for _, t := range view.Templates() {
 			if t.Tree != nil && !parse.IsEmptyTree(t.Tree.Root) {
@@ -54,8 +54,8 @@ func NewBranchRecorder() *BranchRecorder {
 }
 
 // New returns the page over d with the templates of r.
-func (r *BranchRecorder) New(d api.Daemon, audit *api.Audit) http.Handler {
-	return newPage(d, audit, r.assets, r.views)
+func (r *BranchRecorder) New(d api.Daemon, audit *api.AuditLog) http.Handler {
+	return newWebUIHandler(d, audit, r.assets, r.views)
 }
 
 // cover records that a branch is executed. Templates call it.

@@ -22,41 +22,41 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A script is a Daemon of one project that says what a test wants to hear, and
+// A fakeDaemon is a Daemon of one project that says what a test wants to hear, and
 // remembers what it was asked to do. With it what the page makes of answers is
 // tested, and nothing else.
-type script struct {
-	api.Daemon // what is not scripted is not asked
-	project    api.Project
-	host       string
-	robots     string // the text of every robots.txt
-	old        string // that of the version before
-	why        string // of everything that has a reason
-	refuse     error  // what changes something is refused so
-	asked      api.HostQuery
-	deeds      []string
-	brakes     []api.Brake
-	urls       []string
+type fakeDaemon struct {
+	api.Daemon    // what is not scripted is not asked
+	project       api.Project
+	host          string
+	robots        string // the text of every robots.txt
+	oldRobots     string // that of the version before
+	reason        string // of everything that has a reason
+	changeErr     error  // what changes something is refused so
+	lastHostQuery api.HostQuery
+	calls         []string
+	brakes        []api.Brake
+	urls          []string
 }
 
-func newScript() *script {
-	return &script{
-		project: api.Project{Name: "books", State: api.Running, UserAgent: "examplebot/1.0", Workers: 4,
-			Stats: api.Stats{Pages: 1234567}, Counts: api.Counts{Queued: 42}},
-		host: "shop.example", robots: "User-agent: examplebot\nDisallow: /private/\n", why: "because",
+func newFakeDaemon() *fakeDaemon {
+	return &fakeDaemon{
+		project: api.Project{Name: "books", State: api.StateRunning, UserAgent: "examplebot/1.0", Workers: 4,
+			Stats: api.ProjectStats{Pages: 1234567}, FrontierCounts: api.FrontierCounts{QueuedURLs: 42}},
+		host: "shop.example", robots: "User-agent: examplebot\nDisallow: /private/\n", reason: "because",
 	}
 }
 
-func (d *script) did(format string, args ...any) error {
-	d.deeds = append(d.deeds, fmt.Sprintf(format, args...))
-	return d.refuse
+func (d *fakeDaemon) recordCall(format string, args ...any) error {
+	d.calls = append(d.calls, fmt.Sprintf(format, args...))
+	return d.changeErr
 }
 
-func (d *script) Projects(context.Context) ([]api.Project, error) {
+func (d *fakeDaemon) Projects(context.Context) ([]api.Project, error) {
 	return []api.Project{d.project}, nil
 }
 
-func (d *script) Project(_ context.Context, name string) (*api.Project, error) {
+func (d *fakeDaemon) Project(_ context.Context, name string) (*api.Project, error) {
 	if name != d.project.Name {
 		return nil, api.NotFound("there is no project %q", name)
 	}
@@ -64,108 +64,112 @@ func (d *script) Project(_ context.Context, name string) (*api.Project, error) {
 	return &p, nil
 }
 
-func (d *script) ProjectFile(context.Context, string) ([]byte, error) {
+func (d *fakeDaemon) ProjectFile(context.Context, string) ([]byte, error) {
 	return []byte("project: books\n"), nil
 }
 
-func (d *script) PutProject(_ context.Context, name string, file []byte) (bool, error) {
-	return name != d.project.Name, d.did("put %s %q", name, file)
+func (d *fakeDaemon) PutProject(_ context.Context, name string, file []byte) (bool, error) {
+	return name != d.project.Name, d.recordCall("put %s %q", name, file)
 }
 
-func (d *script) DeleteProject(_ context.Context, name string) error { return d.did("delete %s", name) }
-
-func (d *script) Do(_ context.Context, name string, action api.Action) error {
-	return d.did("%s %s", action, name)
+func (d *fakeDaemon) DeleteProject(_ context.Context, name string) error {
+	return d.recordCall("delete %s", name)
 }
 
-func (d *script) Reload(context.Context) ([]api.Reloaded, error) {
-	return []api.Reloaded{{Project: "books", Change: "changed"}}, d.did("reload")
+func (d *fakeDaemon) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
+	return d.recordCall("%s %s", action, name)
 }
 
-func (d *script) AddURLs(_ context.Context, name string, lines iter.Seq2[string, error]) (*api.Intake, error) {
+func (d *fakeDaemon) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
+	return []api.ReloadResult{{Project: "books", Change: "changed"}}, d.recordCall("reload")
+}
+
+func (d *fakeDaemon) AddURLs(_ context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	for line := range lines {
 		d.urls = append(d.urls, line)
 	}
-	return &api.Intake{Added: len(d.urls), Refused: 1, Refusals: []api.Refusal{{URLs: 1, Rule: d.why, Example: d.why}}}, d.refuse
+	return &api.AddURLsResult{Added: len(d.urls), Refused: 1, Refusals: []api.RefusalSummary{{URLCount: 1, Rule: d.reason, Example: d.reason}}}, d.changeErr
 }
 
-func (d *script) known(name string) api.Host {
-	h := api.Host{Host: name, State: "waiting", Why: d.why, DueAt: time.Now().Add(time.Minute), LastStatus: 200, Median: api.Milliseconds(2 * time.Second),
-		Origins: []string{"https://" + name, "http://" + name}, Robots: "rules", RobotsFetched: time.Now().Add(-time.Hour),
-		Override: map[string]any{"delay": d.why}}
-	h.Queued = 7
+func (d *fakeDaemon) fakeHost(name string) api.Host {
+	h := api.Host{Host: name, State: "waiting", HoldReason: d.reason, DueAt: time.Now().Add(time.Minute), LastStatus: 200, MedianObservedDelay: api.Milliseconds(2 * time.Second),
+		Origins: []string{"https://" + name, "http://" + name}, RobotsOutcome: "rules", RobotsFetchedAt: time.Now().Add(-time.Hour),
+		Override: map[string]any{"delay": d.reason}}
+	h.QueuedURLs = 7
 	if len(d.brakes) > 0 {
 		h.Brake = &d.brakes[0]
 	}
 	return h
 }
 
-func (d *script) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
-	d.asked = q
-	p := &api.HostPage{At: time.Now(), Total: 100000, Offset: q.Offset, States: map[string]int{"waiting": 100000}}
+func (d *fakeDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
+	d.lastHostQuery = q
+	p := &api.HostPage{AsOf: time.Now(), Total: 100000, Offset: q.Offset, HostsByState: map[string]int{"waiting": 100000}}
 	for range min(q.Limit, p.Total-q.Offset) {
-		p.Hosts = append(p.Hosts, d.known(d.host))
+		p.Hosts = append(p.Hosts, d.fakeHost(d.host))
 	}
 	return p, nil
 }
 
-func (d *script) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
+func (d *fakeDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
 	if host != d.host {
 		return nil, api.NotFound("the crawl has not met %s", host)
 	}
-	h := &api.HostDetail{Host: d.known(host)}
-	h.Refusals = []api.Refusal{{URLs: 3, Why: "robots", Rule: d.why, Line: 2, File: d.why, Example: d.why}}
-	h.Visits = []api.LiveVisit{{URL: d.why, Kind: "page", Since: time.Now()}}
+	h := &api.HostDetail{Host: d.fakeHost(host)}
+	h.ParkedByRule = []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}
+	h.ActiveVisits = []api.ActiveVisit{{URL: d.reason, Kind: "page", RequestedAt: time.Now()}}
 	return h, nil
 }
 
-func (d *script) Explain(_ context.Context, _, text string) (*api.Explanation, error) {
+func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.Explanation, error) {
 	u, err := decorum.ParseURL(text)
 	if err != nil {
-		return nil, api.Invalid("%w", err)
+		return nil, api.InvalidInput("%w", err)
 	}
-	e := &api.Explanation{Input: text, URL: u.String(), Steps: []api.Rewriting{{Step: "canonical", URL: u.String(), Why: []string{d.why}}},
-		Visit: api.ExplainedVisit{When: "never", Why: d.why}}
-	e.Robots.Outcome, e.Robots.Reason = "rules", d.why
+	e := &api.Explanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
+		Visit: api.ExplainedVisit{When: "never", Reason: d.reason}}
+	e.Robots.Outcome, e.Robots.Reason = "rules", d.reason
 	e.Robots.Explanation = robots.Parse([]byte(d.robots), robots.Google).For(robots.Named("examplebot")).Explain(u)
-	e.Robots.Judged, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
+	e.Robots.MayVisit, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
 	return e, nil
 }
 
-func (d *script) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	return &api.Report{Refusals: []api.Refusal{{URLs: 3, Why: "robots", Rule: d.why, Line: 2, File: d.why, Example: d.why}}}, nil
+func (d *fakeDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
+	return &api.Report{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
 }
 
-func (d *script) Robots(_ context.Context, _, origin, version string) (*api.RobotsFile, error) {
-	f := &api.RobotsFile{Origin: origin, Outcome: "rules", Fetched: time.Now(), SHA256: "abcdef0123456789", Bytes: len(d.robots),
-		Text: strings.ToValidUTF8(d.robots, "\uFFFD"), History: []api.RobotsVersion{{SHA256: "abcdef0123456789", Fetched: time.Now()}, {SHA256: "fedcba9876543210", Fetched: time.Now()}}}
+func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*api.RobotsFile, error) {
+	f := &api.RobotsFile{Origin: origin, Outcome: "rules", FetchedAt: time.Now(), SHA256: "abcdef0123456789", Bytes: len(d.robots),
+		Text: strings.ToValidUTF8(d.robots, "\uFFFD"), History: []api.RobotsVersion{{SHA256: "abcdef0123456789", FirstFetchedAt: time.Now()}, {SHA256: "fedcba9876543210", FirstFetchedAt: time.Now()}}}
 	if version == f.History[1].SHA256 {
-		f.SHA256, f.Text = version, d.old
+		f.SHA256, f.Text = version, d.oldRobots
 	}
 	return f, nil
 }
 
-func (d *script) Visits(context.Context, string) ([]api.LiveVisit, error) {
-	return []api.LiveVisit{{URL: d.why, Kind: "page", Since: time.Now()}}, nil
+func (d *fakeDaemon) ActiveVisits(context.Context, string) ([]api.ActiveVisit, error) {
+	return []api.ActiveVisit{{URL: d.reason, Kind: "page", RequestedAt: time.Now()}}, nil
 }
 
-func (d *script) Throughput(context.Context, string, bool) ([]api.Sample, error) {
-	return []api.Sample{{At: time.Now().Add(-time.Second), Pages: 3}}, nil
+func (d *fakeDaemon) Throughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
+	return []api.ThroughputSample{{At: time.Now().Add(-time.Second), PagesPerSecond: 3}}, nil
 }
 
-func (d *script) Brakes(context.Context) ([]api.Brake, error) { return d.brakes, nil }
+func (d *fakeDaemon) Brakes(context.Context) ([]api.Brake, error) { return d.brakes, nil }
 
-func (d *script) SetBrake(_ context.Context, b api.Brake) error {
+func (d *fakeDaemon) SetBrake(_ context.Context, b api.Brake) error {
 	d.brakes = append(d.brakes, b)
-	return d.did("brake %s", b.Host)
+	return d.recordCall("brake %s", b.Host)
 }
 
-func (d *script) LiftBrake(_ context.Context, host string) error { return d.did("lift %s", host) }
+func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
+	return d.recordCall("lift %s", host)
+}
 
-func (d *script) Ready(context.Context) error { return nil }
+func (d *fakeDaemon) CheckReady(context.Context) error { return nil }
 
-func (d *script) About() api.About {
-	return api.About{Version: "1.2.3", Products: []api.Product{{Token: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.why}}}
+func (d *fakeDaemon) About() api.About {
+	return api.About{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 
 // Tokens of the tests.
@@ -182,23 +186,23 @@ type browser struct {
 	checked map[string]bool // assets
 }
 
-// open serves the page of a daemon, and logs in to it; with an empty token it does
+// openBrowser serves the page of a daemon, and logs in to it; with an empty token it does
 // not.
-func open(t *testing.T, d api.Daemon, token string) *browser {
+func openBrowser(t *testing.T, d api.Daemon, token string) *browser {
 	t.Helper()
 	return openPage(t, d, token, page.New)
 }
 
-// openPage does what open does, with the page that newPage returns.
-func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon, *api.Audit) http.Handler) *browser {
+// openPage does what open does, with the page that newWebUIHandler returns.
+func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon, *api.AuditLog) http.Handler) *browser {
 	t.Helper()
-	audit, err := api.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditConfig{})
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { audit.Close() })
-	server := httptest.NewServer(api.NewServer(d, api.Config{Audit: audit, Page: newPage(d, audit),
-		Keys: []api.Key{api.NewKey("anna", api.Operate, operateToken), api.NewKey("ben", api.Read, readToken)}}))
+	server := httptest.NewServer(api.NewServer(d, api.Config{Audit: audit, PageHandler: newPage(d, audit),
+		APIKeys: []api.APIKey{api.APIKeyFromToken("anna", api.RoleOperate, operateToken), api.APIKeyFromToken("ben", api.RoleRead, readToken)}}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -211,15 +215,15 @@ func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon,
 	return b
 }
 
-// An answer is a page, or what is there instead.
-type answer struct {
+// A pageResponse is a page, or what is there instead.
+type pageResponse struct {
 	status int
 	path   string // where redirects have led
 	text   string
 	header http.Header
 }
 
-func (b *browser) send(r *http.Request) answer {
+func (b *browser) do(r *http.Request) pageResponse {
 	b.t.Helper()
 	r.Header.Set("Accept", "text/html")
 	res, err := b.client.Do(r)
@@ -234,19 +238,19 @@ func (b *browser) send(r *http.Request) answer {
 	if res.StatusCode == http.StatusInternalServerError { // a template cannot be executed
 		b.t.Errorf("%s %s: %s", r.Method, r.URL.RequestURI(), text)
 	}
-	return answer{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
+	return pageResponse{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
 }
 
-func (b *browser) get(path string) answer {
+func (b *browser) get(path string) pageResponse {
 	b.t.Helper()
 	r, err := http.NewRequest("GET", b.base+path, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.send(r)
+	return b.do(r)
 }
 
-func (b *browser) post(path string, form url.Values) answer {
+func (b *browser) post(path string, form url.Values) pageResponse {
 	b.t.Helper()
 	r, err := http.NewRequest("POST", b.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -254,11 +258,11 @@ func (b *browser) post(path string, form url.Values) answer {
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", b.base)
-	return b.send(r)
+	return b.do(r)
 }
 
 // document parses a page.
-func (a answer) document(t *testing.T) *html.Node {
+func (a pageResponse) document(t *testing.T) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(a.text))
 	if err != nil {

@@ -8,29 +8,29 @@ import (
 // flashCookie holds what the last form did until the next page says it.
 const flashCookie = "decorum-said"
 
-func setFlash(w http.ResponseWriter, r *http.Request, said string) {
-	const longest = 1000 // a cookie has room for 4 KiB
-	if text := []rune(said); len(text) > longest {
-		said = string(text[:longest]) + "…"
+func setFlashMessage(w http.ResponseWriter, r *http.Request, message string) {
+	const maxRunes = 1000 // a cookie has room for 4 KiB
+	if text := []rune(message); len(text) > maxRunes {
+		message = string(text[:maxRunes]) + "…"
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(said)), Path: "/",
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(message)), Path: "/",
 		MaxAge: 60, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }
 
-// takeFlash returns what is to be said, and makes sure that it is said once. A
+// takeFlashMessage returns what is to be said, and makes sure that it is said once. A
 // refresh in the background says nothing.
-func takeFlash(w http.ResponseWriter, r *http.Request) string {
+func takeFlashMessage(w http.ResponseWriter, r *http.Request) string {
 	c, err := r.Cookie(flashCookie)
-	if err != nil || r.Header.Get(liveHeader) != "" {
+	if err != nil || r.Header.Get(liveRefreshHeader) != "" {
 		return ""
 	}
 	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	said, err := base64.RawURLEncoding.DecodeString(c.Value)
+	message, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil {
 		return ""
 	}
-	return string(said)
+	return string(message)
 }
 
-// liveHeader is sent by the page's script when it looks for what has changed.
-const liveHeader = "Decorum-Live"
+// liveRefreshHeader is sent by the page's script when it looks for what has changed.
+const liveRefreshHeader = "Decorum-Live"

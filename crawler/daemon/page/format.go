@@ -11,40 +11,40 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// none is what stands where there is nothing to say.
-const none = "–"
+// emptyValue is what stands where there is nothing to say.
+const emptyValue = "–"
 
-// words are what templates say values with.
-func words(a assets) template.FuncMap {
+// templateFuncs are what templates say values with.
+func templateFuncs(a assets) template.FuncMap {
 	return template.FuncMap{
-		"asset":   func(name string) string { return a.urls[name] },
-		"count":   count,
-		"size":    func(n int64) string { return size(float64(n)) },
-		"octets":  func(n int) string { return size(float64(n)) },
-		"rate":    rate,
-		"lapse":   lapse,
-		"gap":     gap,
-		"when":    tell,
-		"percent": func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
-		"short":   func(hash string) string { return hash[:min(8, len(hash))] },
-		"spaced":  func(s string) string { return strings.ReplaceAll(s, "_", " ") },
-		"state":   stateWord,
-		"host":    func(project, host string) string { return hostPath(project, host) },
-		"pair":    func(a, b any) pair { return pair{a, b} },
-		"query":   url.QueryEscape,
+		"assetURL":            func(name string) string { return a.urlByName[name] },
+		"count":               formatCount,
+		"size":                func(n int64) string { return formatBytes(float64(n)) },
+		"sizeInt":             func(n int) string { return formatBytes(float64(n)) },
+		"rate":                formatRate,
+		"duration":            formatDuration,
+		"delay":               formatDelay,
+		"relativeTime":        formatRelativeTime,
+		"percent":             func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
+		"shortHash":           func(hash string) string { return hash[:min(8, len(hash))] },
+		"underscoresToSpaces": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+		"stateLabel":          stateLabelOf,
+		"hostPath":            func(project, host string) string { return hostPath(project, host) },
+		"pair":                func(a, b any) valuePair { return valuePair{a, b} },
+		"queryEscape":         url.QueryEscape,
 	}
 }
 
-// A pair is two values for a template that takes one.
-type pair struct{ A, B any }
+// A valuePair is two values for a template that takes one.
+type valuePair struct{ A, B any }
 
 // hostPath is where the page of a host is.
 func hostPath(project, host string) string {
 	return "/projects/" + url.PathEscape(project) + "/hosts/" + url.PathEscape(host)
 }
 
-// count writes a number with its thousands apart.
-func count(n any) string {
+// formatCount writes a number with its thousands apart.
+func formatCount(n any) string {
 	text := fmt.Sprint(n)
 	sign := ""
 	if strings.HasPrefix(text, "-") {
@@ -56,8 +56,8 @@ func count(n any) string {
 	return sign + text
 }
 
-// size writes a number of bytes.
-func size(n float64) string {
+// formatBytes writes a number of bytes.
+func formatBytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	for n >= 1024 && len(units) > 1 {
 		n, units = n/1024, units[1:]
@@ -68,19 +68,19 @@ func size(n float64) string {
 	return fmt.Sprintf("%.1f %s", n, units[0])
 }
 
-// rate writes how much of something there is in a second.
-func rate(perSecond float64) string {
+// formatRate writes how much of something there is in a second.
+func formatRate(perSecond float64) string {
 	switch {
 	case perSecond == 0:
 		return "0"
 	case perSecond < 10:
 		return strconv.FormatFloat(perSecond, 'f', 1, 64)
 	}
-	return count(int64(perSecond + 0.5))
+	return formatCount(int64(perSecond + 0.5))
 }
 
-// lapse writes a span of time as people say it.
-func lapse(d time.Duration) string {
+// formatDuration writes a span of time as people say it.
+func formatDuration(d time.Duration) string {
 	switch {
 	case d <= 999*time.Millisecond:
 		return fmt.Sprintf("%d ms", (d+time.Millisecond-1)/time.Millisecond)
@@ -96,50 +96,50 @@ func lapse(d time.Duration) string {
 	return fmt.Sprintf("%d d", d.Round(24*time.Hour)/(24*time.Hour))
 }
 
-// gap writes a rest, which there may be none of.
-func gap(m api.Milliseconds) string {
+// formatDelay writes a rest, which there may be none of.
+func formatDelay(m api.Milliseconds) string {
 	if m == 0 {
-		return none
+		return emptyValue
 	}
-	return lapse(time.Duration(m))
+	return formatDuration(time.Duration(m))
 }
 
-// A told time is one as people say it, with what it is exactly.
-type told struct{ Text, Exact, Machine string }
+// A formattedTime time is one as people say it, with what it is exactly.
+type formattedTime struct{ Text, Exact, RFC3339 string }
 
-// tell says a time relative to now.
-func tell(now, t time.Time) told {
+// formatRelativeTime says a time relative to now.
+func formatRelativeTime(now, t time.Time) formattedTime {
 	if t.IsZero() {
-		return told{Text: none}
+		return formattedTime{Text: emptyValue}
 	}
-	told := told{Exact: t.UTC().Format("2006-01-02 15:04:05 UTC"), Machine: t.UTC().Format(time.RFC3339Nano)}
+	formatted := formattedTime{Exact: t.UTC().Format("2006-01-02 15:04:05 UTC"), RFC3339: t.UTC().Format(time.RFC3339Nano)}
 	switch d := t.Sub(now); {
 	case d > time.Second/2:
-		told.Text = "in " + lapse(d)
+		formatted.Text = "in " + formatDuration(d)
 	case d < -time.Second/2:
-		told.Text = lapse(-d) + " ago"
+		formatted.Text = formatDuration(-d) + " ago"
 	default:
-		told.Text = "now"
+		formatted.Text = "now"
 	}
-	return told
+	return formatted
 }
 
-// A word is a state as the page shows it: a word and a shape, so that it can be
+// A stateLabel is a state as the page shows it: a word and a shape, so that it can be
 // told without colours.
-type word struct{ Text, Icon, Tone string }
+type stateLabel struct{ Text, Icon, Tone string }
 
-// stateWord returns the word for a state of a project or a host.
-func stateWord(state any) word {
+// stateLabelOf returns the word for a state of a project or a host.
+func stateLabelOf(state any) stateLabel {
 	name := fmt.Sprint(state)
-	w, ok := stateWords[name]
+	w, ok := stateLabels[name]
 	if !ok {
-		return word{name, "dot", "quiet"}
+		return stateLabel{name, "dot", "quiet"}
 	}
 	w.Text = name
 	return w
 }
 
-var stateWords = map[string]word{
+var stateLabels = map[string]stateLabel{
 	"running": {Icon: "play", Tone: "good"}, "pausing": {Icon: "pause", Tone: "wait"}, "paused": {Icon: "pause", Tone: "wait"},
 	"stopped": {Icon: "stop", Tone: "quiet"}, "done": {Icon: "check", Tone: "quiet"}, "failed": {Icon: "cross", Tone: "bad"},
 	"due": {Icon: "play", Tone: "good"}, "waiting": {Icon: "clock", Tone: "quiet"}, "held": {Icon: "pause", Tone: "wait"},

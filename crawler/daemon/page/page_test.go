@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// paths are all the pages.
-var paths = []string{
+// pagePaths are all the pages.
+var pagePaths = []string{
 	"/", "/new", "/projects/books", "/projects/books?span=day&q=shop&sort=queued&order=desc", "/projects/books/blocked", "/projects/books/urls",
 	"/projects/books/file", "/projects/books/hosts/shop.example", "/projects/books/hosts/shop.example?url=https://shop.example/private/x",
 	"/projects/books/hosts/new.example?url=https://new.example/", "/brakes", "/audit", "/bot", "/login",
@@ -21,10 +21,10 @@ var paths = []string{
 // TestPages looks at every page as a reader of the screen and the browser's policy
 // would.
 func TestPages(t *testing.T) {
-	d := newScript()
+	d := newFakeDaemon()
 	d.brakes = []api.Brake{{Host: "shop.example", Stop: true, Reason: "asked", By: "anna"}}
-	b := open(t, d, operateToken)
-	for _, path := range paths {
+	b := openBrowser(t, d, operateToken)
+	for _, path := range pagePaths {
 		a := b.get(path)
 		if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: status %d, %s", path, a.status, a.text)
@@ -67,7 +67,7 @@ func checkNodes(t *testing.T, b *browser, path string, doc *html.Node) {
 		case "link":
 			checkAsset(t, b, attr(n, "href"), map[string]string{"icon": "image/svg+xml", "stylesheet": "text/css"}[attr(n, "rel")])
 		case "input", "select", "textarea":
-			if attr(n, "type") != "hidden" && attr(n, "aria-label") == "" && !labelled(n) {
+			if attr(n, "type") != "hidden" && attr(n, "aria-label") == "" && !hasLabel(n) {
 				t.Errorf("%s: the field %q has no label", path, attr(n, "name"))
 			}
 		case "th":
@@ -94,7 +94,7 @@ func checkAsset(t *testing.T, b *browser, path, mediaType string) {
 	}
 }
 
-func labelled(n *html.Node) bool {
+func hasLabel(n *html.Node) bool {
 	for p := range n.Ancestors() {
 		if p.Data == "label" && textOf(p) != "" {
 			return true
@@ -103,18 +103,18 @@ func labelled(n *html.Node) bool {
 	return false
 }
 
-// TestStrangers has everything that strangers write try to be more than text.
-func TestStrangers(t *testing.T) {
-	for _, evil := range []string{
+// TestUntrustedText has everything that strangers write try to be more than text.
+func TestUntrustedText(t *testing.T) {
+	for _, hostile := range []string{
 		`<script src="https://evil.example/x.js"></script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`,
 		"javascript:alert(1)", "</textarea></pre></code><svg onload=alert(1)>", "{{.}}<!--", "a\u202Egpj.exe\u2066", "nul\x00esc\x1b[2Jbad\xff\xc0utf",
 	} {
-		d := newScript()
-		d.why, d.host, d.robots = evil, "shop.example", evil+"\nUser-agent: *\nDisallow: /"+evil
-		d.project.Why, d.project.FileError, d.project.UserAgent = evil, evil, evil
-		d.brakes = []api.Brake{{Host: evil, Reason: evil, By: evil}}
-		b := open(t, d, operateToken)
-		for _, path := range paths {
+		d := newFakeDaemon()
+		d.reason, d.host, d.robots = hostile, "shop.example", hostile+"\nUser-agent: *\nDisallow: /"+hostile
+		d.project.StateReason, d.project.FileError, d.project.UserAgent = hostile, hostile, hostile
+		d.brakes = []api.Brake{{Host: hostile, Reason: hostile, By: hostile}}
+		b := openBrowser(t, d, operateToken)
+		for _, path := range pagePaths {
 			a := b.get(path)
 			checkNodes(t, b, path, a.document(t))
 			for _, link := range elements(a.document(t), "a") {
@@ -124,26 +124,26 @@ func TestStrangers(t *testing.T) {
 			}
 			for _, name := range []string{"img", "iframe", "object"} {
 				if len(elements(a.document(t), name)) > 0 {
-					t.Errorf("%s: %q became an element %s", path, evil, name)
+					t.Errorf("%s: %q became an element %s", path, hostile, name)
 				}
 			}
-			if i := strings.IndexFunc(a.text, deceives); i >= 0 {
+			if i := strings.IndexFunc(a.text, isDeceptive); i >= 0 {
 				t.Errorf("%s: %q may deceive the eye", path, a.text[max(0, i-20):i+4])
 			}
 		}
 	}
 }
 
-func deceives(r rune) bool {
+func isDeceptive(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // TestHostNames has names of hosts lead to their pages, whatever is in them.
 func TestHostNames(t *testing.T) {
 	for _, name := range []string{"shop.example", "[2001:db8::1]", "xn--bcher-kva.example", "a_b.example", "127.0.0.1"} {
-		d := newScript()
+		d := newFakeDaemon()
 		d.host = name
-		b := open(t, d, readToken)
+		b := openBrowser(t, d, readToken)
 		row := elements(b.get("/projects/books").document(t), "tbody")[0]
 		if a := b.get(attr(elements(row, "a")[0], "href")); a.status != http.StatusOK || textOf(elements(a.document(t), "h1")[0]) != name {
 			t.Errorf("%s: status %d, %s", name, a.status, a.path)
@@ -157,7 +157,7 @@ func TestHostNames(t *testing.T) {
 
 // TestProblems has what is not there, and what makes no sense, said by a page.
 func TestProblems(t *testing.T) {
-	b := open(t, newScript(), operateToken)
+	b := openBrowser(t, newFakeDaemon(), operateToken)
 	for path, want := range map[string]int{
 		"/nothing": 404, "/projects/none": 404, "/projects/books/hosts/none.example": 404, "/assets/page.css": 404,
 		"/projects/books/explain?url=": 422, "/projects/books/explain?url=mailto:a@b": 422,
@@ -171,10 +171,10 @@ func TestProblems(t *testing.T) {
 // TestReaders has who may only look see no form that changes something, and no
 // project file.
 func TestReaders(t *testing.T) {
-	d := newScript()
+	d := newFakeDaemon()
 	d.brakes = []api.Brake{{Host: "shop.example", Stop: true}}
-	b := open(t, d, readToken)
-	for _, path := range paths {
+	b := openBrowser(t, d, readToken)
+	for _, path := range pagePaths {
 		a := b.get(path)
 		if path == "/projects/books/file" {
 			if a.status != http.StatusForbidden {
@@ -188,15 +188,15 @@ func TestReaders(t *testing.T) {
 			}
 		}
 	}
-	if a := b.post("/projects/books/stop", nil); a.status != http.StatusForbidden || len(d.deeds) > 0 {
-		t.Errorf("who may look has done %q: status %d", d.deeds, a.status)
+	if a := b.post("/projects/books/stop", nil); a.status != http.StatusForbidden || len(d.calls) > 0 {
+		t.Errorf("who may look has done %q: status %d", d.calls, a.status)
 	}
 }
 
-// TestStrangersAtTheDoor has those without a login see the login, and what is open.
-func TestStrangersAtTheDoor(t *testing.T) {
-	b := open(t, newScript(), "")
-	for _, path := range paths {
+// TestPagesWithoutLogin has those without a login see the login, and what is open.
+func TestPagesWithoutLogin(t *testing.T) {
+	b := openBrowser(t, newFakeDaemon(), "")
+	for _, path := range pagePaths {
 		a := b.get(path)
 		if path == "/bot" || path == "/login" {
 			if a.status != http.StatusOK || a.path != path || strings.Contains(a.text, "Log out") {

@@ -10,149 +10,149 @@ import (
 
 // Spans of time that plots show: of samples of a second, and of a minute.
 const (
-	lately = 10 * time.Minute
-	aDay   = 24 * time.Hour
+	recentPlotSpan = 10 * time.Minute
+	dayPlotSpan    = 24 * time.Hour
 )
 
-// A card is a project in the list of them.
-type card struct {
+// A projectCard is a project in the list of them.
+type projectCard struct {
 	api.Project
 	Plot plot
 }
 
-// An overview is what the daemon does as a whole.
-type overview struct {
-	Cards     []card
-	Brakes    []api.Brake
-	Shortfall api.Milliseconds // the worst
-	Short     string           // the project that has it
-	Visits    int64            // that it is the worst of
-	NotReady  string           // why
+// A projectsOverview is what the daemon does as a whole.
+type projectsOverview struct {
+	Cards                 []projectCard
+	Brakes                []api.Brake
+	LargestDelayShortfall api.Milliseconds // the worst
+	ShortfallProject      string           // the project that has it
+	TotalVisits           int64            // that it is the worst of
+	NotReadyReason        string           // why
 }
 
-func (s *site) projects(r *http.Request) (view, error) {
+func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 	projects, err := s.daemon.Projects(r.Context())
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	var o overview
+	var o projectsOverview
 	for _, p := range projects {
-		c := card{Project: p}
+		c := projectCard{Project: p}
 		samples, err := s.daemon.Throughput(r.Context(), p.Name, false)
 		if err != nil {
 			samples = nil // the card is there without a plot
 		}
-		c.Plot = pagesSeries.draw(samples, time.Now(), lately, 100)
+		c.Plot = pagesMetric.newPlot(samples, time.Now(), recentPlotSpan, 100)
 		o.Cards = append(o.Cards, c)
-		o.Visits += p.Stats.Pages + p.Stats.Robots + p.Stats.Sitemaps
-		if p.Shortfall > o.Shortfall {
-			o.Shortfall, o.Short = p.Shortfall, p.Name
+		o.TotalVisits += p.Stats.Pages + p.Stats.RobotsFetches + p.Stats.SitemapFetches
+		if p.LargestDelayShortfall > o.LargestDelayShortfall {
+			o.LargestDelayShortfall, o.ShortfallProject = p.LargestDelayShortfall, p.Name
 		}
 	}
 	if o.Brakes, err = s.daemon.Brakes(r.Context()); err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	if err := s.daemon.Ready(r.Context()); err != nil {
-		o.NotReady = err.Error()
+	if err := s.daemon.CheckReady(r.Context()); err != nil {
+		o.NotReadyReason = err.Error()
 	}
-	return view{name: "projects", title: "Projects", data: o}, nil
+	return pageView{template: "projects", title: "Projects", data: o}, nil
 }
 
-// A look at a project is what all of its pages show, and what one of them does.
-type look struct {
+// A projectView at a project is what all of its pages show, and what one of them does.
+type projectView struct {
 	api.Project
-	Tab  string
-	More any
+	Tab     string
+	Content any
 }
 
-// lookAt begins a page of the project that is named in the path.
-func (s *site) lookAt(r *http.Request, tab string) (view, *look, error) {
+// loadProjectView begins a page of the project that is named in the path.
+func (s *webUI) loadProjectView(r *http.Request, tab string) (pageView, *projectView, error) {
 	p, err := s.daemon.Project(r.Context(), r.PathValue("project"))
 	if err != nil {
-		return view{}, nil, err
+		return pageView{}, nil, err
 	}
-	l := &look{Project: *p, Tab: tab}
-	return view{name: tab, title: p.Name, data: l}, l, nil
+	l := &projectView{Project: *p, Tab: tab}
+	return pageView{template: tab, title: p.Name, data: l}, l, nil
 }
 
-// A dashboard is what a project does now.
-type dashboard struct {
-	Plots  []plot
-	Day    bool // the plots are of a day
-	Visits []api.LiveVisit
-	Hosts  hostList
+// A projectDashboard is what a project does now.
+type projectDashboard struct {
+	Plots        []plot
+	ShowsDay     bool // the plots are of a day
+	ActiveVisits []api.ActiveVisit
+	Hosts        hostList
 }
 
-func (s *site) project(r *http.Request) (view, error) {
-	v, l, err := s.lookAt(r, "project")
+func (s *webUI) projectPage(r *http.Request) (pageView, error) {
+	v, l, err := s.loadProjectView(r, "project")
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	d := dashboard{Day: r.FormValue("span") == "day"}
-	span, steps := lately, 120
-	if d.Day {
-		span, steps = aDay, 144
+	d := projectDashboard{ShowsDay: r.FormValue("span") == "day"}
+	span, steps := recentPlotSpan, 120
+	if d.ShowsDay {
+		span, steps = dayPlotSpan, 144
 	}
-	samples, err := s.daemon.Throughput(r.Context(), l.Name, d.Day)
+	samples, err := s.daemon.Throughput(r.Context(), l.Name, d.ShowsDay)
 	if err != nil {
 		samples = nil // the page is there without plots
 	}
-	for _, series := range []series{pagesSeries, bytesSeries, errorsSeries, queuedSeries} {
-		d.Plots = append(d.Plots, series.draw(samples, time.Now(), span, steps))
+	for _, metric := range []plotMetric{pagesMetric, bytesMetric, errorsMetric, queuedMetric} {
+		d.Plots = append(d.Plots, metric.newPlot(samples, time.Now(), span, steps))
 	}
-	if d.Visits, err = s.daemon.Visits(r.Context(), l.Name); err != nil {
-		return view{}, err
+	if d.ActiveVisits, err = s.daemon.ActiveVisits(r.Context(), l.Name); err != nil {
+		return pageView{}, err
 	}
-	d.Hosts = s.hostList(r, l.Name)
-	l.More = d
+	d.Hosts = s.loadHostList(r, l.Name)
+	l.Content = d
 	return v, nil
 }
 
-// mostRefusals bounds what is listed of what is blocked.
-const mostRefusals = 200
+// maxRefusals bounds what is listed of what is blocked.
+const maxRefusals = 200
 
-func (s *site) blocked(r *http.Request) (view, error) {
-	v, l, err := s.lookAt(r, "blocked")
+func (s *webUI) blockedPage(r *http.Request) (pageView, error) {
+	v, l, err := s.loadProjectView(r, "blocked")
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	report, err := s.daemon.Report(r.Context(), l.Name, api.ReportQuery{Limit: mostRefusals})
+	report, err := s.daemon.Report(r.Context(), l.Name, api.ReportQuery{Limit: maxRefusals})
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
-	l.More = report
+	l.Content = report
 	return v, nil
 }
 
-func (s *site) brakes(r *http.Request) (view, error) {
+func (s *webUI) brakesPage(r *http.Request) (pageView, error) {
 	brakes, err := s.daemon.Brakes(r.Context())
-	return view{name: "brakes", title: "Brakes", data: brakes}, err
+	return pageView{template: "brakes", title: "Brakes", data: brakes}, err
 }
 
-// auditLimit is how many calls are on a page of the audit.
-const auditLimit = 100
+// auditEntriesPerPage is how many calls are on a page of the audit.
+const auditEntriesPerPage = 100
 
-func (s *site) audit(r *http.Request) (view, error) {
+func (s *webUI) auditPage(r *http.Request) (pageView, error) {
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if err != nil {
 		before = 0 // the newest
 	}
-	page, err := s.log.Page(before, auditLimit)
-	return view{name: "audit", title: "Audit", data: page}, err
+	page, err := s.audit.Page(before, auditEntriesPerPage)
+	return pageView{template: "audit", title: "Audit", data: page}, err
 }
 
-func (s *site) bot(*http.Request) (view, error) {
-	return view{name: "bot", title: "About this bot", data: s.daemon.About()}, nil
+func (s *webUI) botPage(*http.Request) (pageView, error) {
+	return pageView{template: "bot", title: "About this bot", data: s.daemon.About()}, nil
 }
 
 // A loginForm is what the page of the login says.
 type loginForm struct {
-	Next   string // where to go then
-	Failed bool
-	Wait   string // seconds, after too many attempts
+	NextPath    string // where to go then
+	Failed      bool
+	WaitSeconds string // seconds, after too many attempts
 }
 
-func (s *site) login(r *http.Request) (view, error) {
+func (s *webUI) loginPage(r *http.Request) (pageView, error) {
 	q := r.URL.Query()
-	return view{name: "login", title: "Log in", data: loginForm{api.LocalPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
+	return pageView{template: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
 }

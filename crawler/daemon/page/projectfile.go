@@ -10,15 +10,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A fileForm is the form that a project's file is changed by.
-type fileForm struct {
+// A projectFileForm is the form that a project's file is changed by.
+type projectFileForm struct {
 	Name    string // of a new project
 	Text    string
 	Problem string // why it was refused
 }
 
-// newFile is what a new project begins with.
-const newFile = `project: %s
+// newProjectTemplate is what a new project begins with.
+const newProjectTemplate = `project: %s
 agent:
   product: examplebot
   version: "1.0"
@@ -30,65 +30,65 @@ politeness:
   delay: 2s
 `
 
-func (s *site) newProject(*http.Request) (view, error) {
-	return view{name: "new", title: "New project", data: fileForm{Text: fmt.Sprintf(newFile, "books")}}, nil
+func (s *webUI) projectCreationPage(*http.Request) (pageView, error) {
+	return pageView{template: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
 }
 
-func (s *site) createProject(r *http.Request) (done, error) {
-	form := fileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: fileText(r)}
-	return s.put(r, form.Name, form.Text, func(problem string) (view, error) {
+func (s *webUI) createProject(r *http.Request) (formResult, error) {
+	form := projectFileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: formFileText(r)}
+	return s.putProjectOrRedisplay(r, form.Name, form.Text, func(problem string) (pageView, error) {
 		form.Problem = problem
-		return view{name: "new", title: "New project", data: form}, nil
+		return pageView{template: "new", title: "New project", data: form}, nil
 	})
 }
 
-func (s *site) file(r *http.Request) (view, error) {
-	if !api.CallerOf(r.Context()).Role.May(api.Operate) {
-		return view{}, forbidden("a project file may hold passwords: only who may operate sees it")
+func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
+	if !api.CallerFromContext(r.Context()).Role.Allows(api.RoleOperate) {
+		return pageView{}, forbiddenProblem("a project file may hold passwords: only who may operate sees it")
 	}
-	v, l, err := s.lookAt(r, "file")
+	v, l, err := s.loadProjectView(r, "file")
 	if err != nil {
-		return view{}, err
+		return pageView{}, err
 	}
 	text, err := s.daemon.ProjectFile(r.Context(), l.Name)
 	if err != nil && !isNotFound(err) { // a file that has gone can be written again
-		return view{}, err
+		return pageView{}, err
 	}
-	l.More = fileForm{Text: string(text), Problem: l.FileError}
+	l.Content = projectFileForm{Text: string(text), Problem: l.FileError}
 	return v, nil
 }
 
-func (s *site) saveFile(r *http.Request) (done, error) {
-	text := fileText(r)
-	return s.put(r, r.PathValue("project"), text, func(problem string) (view, error) {
-		v, l, err := s.lookAt(r, "file")
+func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
+	text := formFileText(r)
+	return s.putProjectOrRedisplay(r, r.PathValue("project"), text, func(problem string) (pageView, error) {
+		v, l, err := s.loadProjectView(r, "file")
 		if err == nil {
-			l.More = fileForm{Text: text, Problem: problem}
+			l.Content = projectFileForm{Text: text, Problem: problem}
 		}
 		return v, err
 	})
 }
 
-// fileText returns the file of a form: browsers end its lines in CR LF.
-func fileText(r *http.Request) string {
+// formFileText returns the file of a form: browsers end its lines in CR LF.
+func formFileText(r *http.Request) string {
 	return strings.ReplaceAll(r.PostFormValue("file"), "\r\n", "\n")
 }
 
-// put makes or changes a project. A file that is refused is shown again.
-func (s *site) put(r *http.Request, name, text string, again func(problem string) (view, error)) (done, error) {
+// putProjectOrRedisplay makes or changes a project. A file that is refused is shown again.
+func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisplay func(problem string) (pageView, error)) (formResult, error) {
 	created, err := s.daemon.PutProject(r.Context(), name, []byte(text))
 	var p *api.Problem
 	switch {
 	case errors.As(err, &p):
-		v, err := again(p.Error())
+		v, err := redisplay(p.Error())
 		v.status = p.Status
-		return done{again: &v}, err
+		return formResult{redisplay: &v}, err
 	case err != nil:
-		return done{}, err
+		return formResult{}, err
 	}
-	d := done{to: "/projects/" + url.PathEscape(name), said: name + " follows its file as it is now"}
+	d := formResult{redirectTo: "/projects/" + url.PathEscape(name), message: name + " follows its file as it is now"}
 	if created {
-		d.said = name + " is there, and can be started"
+		d.message = name + " is there, and can be started"
 	}
 	return d, nil
 }

@@ -12,67 +12,67 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A view is a page that is about to be shown.
-type view struct {
-	name   string // of its template
-	title  string
-	status int    // 0: 200
-	to     string // instead of a page: where to go
-	data   any
+// A pageView is a page that is about to be shown.
+type pageView struct {
+	template   string // of its template
+	title      string
+	status     int    // 0: 200
+	redirectTo string // instead of a page: where to go
+	data       any
 }
 
-// A frame is what every template is given.
-type frame struct {
-	Title   string
-	Section string // of the navigation: the view's name
-	Now     time.Time
-	Viewer  api.Caller
-	Flash   string // what the last form did
-	Path    string // with the query: where forms lead back to
-	Version string
-	Refresh int // seconds after which a browser looks for what has changed; 0: never
-	Data    any
+// A templateData is what every template is given.
+type templateData struct {
+	Title          string
+	Section        string // of the navigation: the view's name
+	Now            time.Time
+	Viewer         api.Caller
+	FlashMessage   string // what the last form did
+	Path           string // with the query: where forms lead back to
+	Version        string
+	RefreshSeconds int // seconds after which a browser looks for what has changed; 0: never
+	Data           any
 }
 
-// views are the templates by name.
-type views map[string]*template.Template
+// pageTemplates are the templates by name.
+type pageTemplates map[string]*template.Template
 
-// viewNames are the templates that are pages; the others are parts of them.
-var viewNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes", "audit", "bot", "login", "problem"}
+// pageTemplateNames are the templates that are pages; the others are parts of them.
+var pageTemplateNames = []string{"projects", "project", "blocked", "urls", "file", "new", "host", "brakes", "audit", "bot", "login", "problem"}
 
-// Operates reports whether the viewer may change something.
-func (f frame) Operates() bool { return f.Viewer.Role.May(api.Operate) }
+// CanOperate reports whether the viewer may change something.
+func (f templateData) CanOperate() bool { return f.Viewer.Role.Allows(api.RoleOperate) }
 
-// loadViews parses the templates. A key that a map does not have is an error of
+// loadTemplates parses the templates. A key that a map does not have is an error of
 // their execution, as a field that a struct does not have is.
-func loadViews(a assets) views {
-	parts := template.Must(template.New("").Option("missingkey=error").Funcs(words(a)).ParseFS(files, "templates/parts/*.html"))
-	vs := views{}
-	for _, name := range viewNames {
+func loadTemplates(a assets) pageTemplates {
+	parts := template.Must(template.New("").Option("missingkey=error").Funcs(templateFuncs(a)).ParseFS(embeddedFiles, "templates/parts/*.html"))
+	templates := pageTemplates{}
+	for _, name := range pageTemplateNames {
 		t := template.Must(parts.Clone())
-		vs[name] = template.Must(t.ParseFS(files, "templates/"+name+".html"))
+		templates[name] = template.Must(t.ParseFS(embeddedFiles, "templates/"+name+".html"))
 	}
-	return vs
+	return templates
 }
 
-// refreshes are the views that change by themselves, in seconds.
-var refreshes = map[string]int{"projects": 2, "project": 2, "host": 5, "brakes": 5}
+// refreshSeconds are the views that change by themselves, in seconds.
+var refreshSeconds = map[string]int{"projects": 2, "project": 2, "host": 5, "brakes": 5}
 
-// look shows what is looked at, or why it cannot be.
-func (s *site) look(find func(*http.Request) (view, error)) http.Handler {
+// pageHandler shows what is looked at, or why it cannot be.
+func (s *webUI) pageHandler(build func(*http.Request) (pageView, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, err := find(r)
+		v, err := build(r)
 		if err != nil {
 			v = problemView(err)
 		}
-		s.show(w, r, v)
+		s.renderPage(w, r, v)
 	})
 }
 
 // problemView is the page of an error.
-func problemView(err error) view {
+func problemView(err error) pageView {
 	p := problemOf(err)
-	return view{name: "problem", title: p.Title, status: p.Status, data: refusal{p, "/"}}
+	return pageView{template: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
 }
 
 // problemOf returns an error as the API tells it.
@@ -84,17 +84,17 @@ func problemOf(err error) *api.Problem {
 	return &api.Problem{Title: http.StatusText(http.StatusInternalServerError), Status: http.StatusInternalServerError, Detail: err.Error()}
 }
 
-// show writes a view.
-func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
-	if v.to != "" {
-		http.Redirect(w, r, v.to, http.StatusSeeOther)
+// renderPage writes a view.
+func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageView) {
+	if v.redirectTo != "" {
+		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
 		return
 	}
-	f := frame{Title: v.title, Section: v.name, Now: time.Now(), Viewer: api.CallerOf(r.Context()), Path: r.URL.RequestURI(),
-		Version: s.daemon.About().Version, Refresh: refreshes[v.name], Data: v.data}
-	f.Flash = takeFlash(w, r)
+	f := templateData{Title: v.title, Section: v.template, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
+		Version: s.daemon.About().Version, RefreshSeconds: refreshSeconds[v.template], Data: v.data}
+	f.FlashMessage = takeFlashMessage(w, r)
 	var b bytes.Buffer
-	if err := s.views[v.name].ExecuteTemplate(&b, "page", f); err != nil {
+	if err := s.templates[v.template].ExecuteTemplate(&b, "page", f); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -102,13 +102,13 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 	if v.status != 0 {
 		w.WriteHeader(v.status)
 	}
-	w.Write(visible(b.Bytes())) // a browser that has gone away is nobody's error
+	w.Write(replaceDeceptiveChars(b.Bytes())) // a browser that has gone away is nobody's error
 }
 
-// visible replaces what a stranger could make text look like another with:
+// replaceDeceptiveChars replaces what a stranger could make text look like another with:
 // control characters, and those that turn the direction of writing. html/template
 // has made sure that nothing is more than text.
-func visible(page []byte) []byte {
+func replaceDeceptiveChars(page []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) || unicode.Is(unicode.Bidi_Control, r) {
 			return unicode.ReplacementChar

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// marked are the numbers of the lines of robots.txt that a page marks, by how.
-func marked(doc *html.Node) map[string][]string {
+// markedLines are the numbers of the lines of robots.txt that a page marks, by how.
+func markedLines(doc *html.Node) map[string][]string {
 	marks := map[string][]string{}
 	for _, li := range elements(doc, "li") {
 		if class, id := attr(li, "class"), attr(li, "id"); class != "" && strings.HasPrefix(id, "L") {
@@ -25,31 +25,31 @@ func marked(doc *html.Node) map[string][]string {
 // lose, in whatever way lines end.
 func TestDecidingLine(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
-		d := newScript()
+		d := newFakeDaemon()
 		d.robots = strings.Join([]string{"# ours", "User-agent: *", "Disallow: /", "", "User-agent: examplebot", "Allow: /private/press", "Disallow: /private/", "Disallow: /priv"}, end)
-		b := open(t, d, readToken)
+		b := openBrowser(t, d, readToken)
 		for path, want := range map[string]map[string]string{
 			"/private/x":     {"decides": "[L7]", "loses": "[L8]", "group": "[L5]"},
 			"/private/press": {"decides": "[L6]", "loses": "[L7 L8]", "group": "[L5]"},
 			"/open":          {"group": "[L5]"},
 		} {
 			a := b.get("/projects/books/explain?url=https://shop.example" + path)
-			got := marked(a.document(t))
+			got := markedLines(a.document(t))
 			for _, class := range []string{"decides", "loses", "group"} {
 				if lines := fmt.Sprint(got[class]); len(got[class]) > 0 && lines != want[class] || len(got[class]) == 0 && want[class] != "" {
 					t.Errorf("%q %s: %s: %s, want %s", end, path, class, lines, want[class])
 				}
 			}
 			verdict := map[bool]string{true: "disallowed by robots.txt", false: "allowed by robots.txt"}[path == "/private/x"]
-			if word := textOf(find(a.document(t), "p", "word")); word != verdict {
+			if word := textOf(findByClass(a.document(t), "p", "word")); word != verdict {
 				t.Errorf("%s: %q, want %q", path, word, verdict)
 			}
 		}
 	}
 }
 
-// find returns the first element of that name and class.
-func find(doc *html.Node, name, class string) *html.Node {
+// findByClass returns the first element of that name and class.
+func findByClass(doc *html.Node, name, class string) *html.Node {
 	list := elements(doc, name)
 	i := slices.IndexFunc(list, func(n *html.Node) bool { return slices.Contains(strings.Fields(attr(n, "class")), class) })
 	if i < 0 {
@@ -60,9 +60,9 @@ func find(doc *html.Node, name, class string) *html.Node {
 
 // TestOldVersion has no line of an old version be marked: the verdict is not of it.
 func TestOldVersion(t *testing.T) {
-	b := open(t, newScript(), readToken)
+	b := openBrowser(t, newFakeDaemon(), readToken)
 	a := b.get("/projects/books/hosts/shop.example?url=https://shop.example/private/x&version=fedcba9876543210")
-	if marks := marked(a.document(t)); len(marks) > 0 || !strings.Contains(a.text, "This is an old version") {
+	if marks := markedLines(a.document(t)); len(marks) > 0 || !strings.Contains(a.text, "This is an old version") {
 		t.Errorf("marks %v on a version that is not in force", marks)
 	}
 }
@@ -71,18 +71,18 @@ func TestOldVersion(t *testing.T) {
 // size, on which the line that decides is, with a link to all of it.
 func TestLongFiles(t *testing.T) {
 	const size = 500 << 10
-	many := "User-agent: *\n" + strings.Repeat("#\n", 100_000-3) + "Disallow: /private/\n"
+	manyLines := "User-agent: *\n" + strings.Repeat("#\n", 100_000-3) + "Disallow: /private/\n"
 	for name, text := range map[string]string{
-		"100,000 lines": many, "one line": "User-agent: *\nDisallow: /private/\nDisallow: /" + strings.Repeat("é", size/2), "no text": "", "blank lines": strings.Repeat("\r\n", size/2),
+		"100,000 lines": manyLines, "one line": "User-agent: *\nDisallow: /private/\nDisallow: /" + strings.Repeat("é", size/2), "no text": "", "blank lines": strings.Repeat("\r\n", size/2),
 	} {
-		d := newScript()
+		d := newFakeDaemon()
 		d.robots = text
-		b := open(t, d, readToken)
+		b := openBrowser(t, d, readToken)
 		a := b.get("/projects/books/hosts/shop.example?url=https://shop.example/private/x")
 		if a.status != http.StatusOK || len(a.text) > 500<<10 {
 			t.Errorf("%s: status %d, a page of %d bytes", name, a.status, len(a.text))
 		}
-		if decides := marked(a.document(t))["decides"]; strings.Contains(text, "/private/") && len(decides) != 1 {
+		if decides := markedLines(a.document(t))["decides"]; strings.Contains(text, "/private/") && len(decides) != 1 {
 			t.Errorf("%s: the line that decides is not on the page", name)
 		}
 		raw := b.get("/projects/books/robots.txt?origin=https://shop.example")
@@ -90,9 +90,9 @@ func TestLongFiles(t *testing.T) {
 			t.Errorf("%s: the raw file is %d bytes, %v", name, len(raw.text), raw.header)
 		}
 	}
-	d := newScript()
-	d.robots = many
-	a := open(t, d, readToken).get("/projects/books/hosts/shop.example?url=https://shop.example/private/x")
+	d := newFakeDaemon()
+	d.robots = manyLines
+	a := openBrowser(t, d, readToken).get("/projects/books/hosts/shop.example?url=https://shop.example/private/x")
 	if !strings.Contains(a.text, "98,993 lines are left out") {
 		t.Error("it is not said how many lines are left out")
 	}
@@ -101,10 +101,10 @@ func TestLongFiles(t *testing.T) {
 // TestDiff has two versions of a file be compared: the lines that differ are there,
 // with a few around them, however long the files are.
 func TestDiff(t *testing.T) {
-	d := newScript()
-	d.old = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /gone\n"
+	d := newFakeDaemon()
+	d.oldRobots = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /gone\n"
 	d.robots = "# old\n" + strings.Repeat("Disallow: /same\n", 5000) + "Disallow: /<new>\n"
-	b := open(t, d, readToken)
+	b := openBrowser(t, d, readToken)
 	page := b.get("/projects/books/hosts/shop.example").document(t)
 	i := slices.IndexFunc(elements(page, "a"), func(n *html.Node) bool { return textOf(n) == "with the one before" })
 	if i < 0 {
@@ -112,7 +112,7 @@ func TestDiff(t *testing.T) {
 	}
 	a := b.get("/projects/books/hosts/shop.example" + attr(elements(page, "a")[i], "href"))
 	var got []string
-	for _, li := range elements(find(a.document(t), "ol", "diff"), "li") {
+	for _, li := range elements(findByClass(a.document(t), "ol", "diff"), "li") {
 		if class := attr(li, "class"); class != "same" {
 			got = append(got, class+": "+textOf(li))
 		}
@@ -121,7 +121,7 @@ func TestDiff(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	d.old, d.robots = strings.Repeat("a\n", 100_000), strings.Repeat("b\n", 100_000)
+	d.oldRobots, d.robots = strings.Repeat("a\n", 100_000), strings.Repeat("b\n", 100_000)
 	a = b.get("/projects/books/hosts/shop.example" + attr(elements(page, "a")[i], "href"))
 	if len(a.text) > 500<<10 || !strings.Contains(a.text, "lines are left out") {
 		t.Errorf("a page of %d bytes", len(a.text))

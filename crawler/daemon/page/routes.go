@@ -6,64 +6,64 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A site is the page as a handler: what its routes share.
-type site struct {
-	daemon api.Daemon
-	log    *api.Audit
-	assets assets
-	views  views
+// A webUI is the page as a handler: what its routes share.
+type webUI struct {
+	daemon    api.Daemon
+	audit     *api.AuditLog
+	assets    assets
+	templates pageTemplates
 }
 
 // New returns the page over d, for the server of package api to mount: it has
 // checked who may see what, passes on who that is, and sets the headers that keep
 // other sites out. The audit is shown.
-func New(d api.Daemon, audit *api.Audit) http.Handler {
+func New(d api.Daemon, audit *api.AuditLog) http.Handler {
 	a := loadAssets()
-	return newPage(d, audit, a, loadViews(a))
+	return newWebUIHandler(d, audit, a, loadTemplates(a))
 }
 
-// newPage returns the page over d with these assets and templates.
-func newPage(d api.Daemon, audit *api.Audit, a assets, v views) http.Handler {
-	s := &site{daemon: d, log: audit, assets: a, views: v}
+// newWebUIHandler returns the page over d with these assets and templates.
+func newWebUIHandler(d api.Daemon, audit *api.AuditLog, a assets, v pageTemplates) http.Handler {
+	s := &webUI{daemon: d, audit: audit, assets: a, templates: v}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/{file}", s.assets)
-	for pattern, look := range s.looks() {
-		mux.Handle("GET "+pattern, s.look(look))
+	for pattern, page := range s.pageRoutes() {
+		mux.Handle("GET "+pattern, s.pageHandler(page))
 	}
-	for pattern, act := range s.acts() {
-		mux.Handle("POST "+pattern, s.act(act))
+	for pattern, submit := range s.formRoutes() {
+		mux.Handle("POST "+pattern, s.formHandler(submit))
 	}
-	mux.HandleFunc("GET /projects/{project}/robots.txt", s.rawRobots)
-	mux.Handle("/", s.look(func(*http.Request) (view, error) { return view{}, api.NotFound("there is no such page") }))
+	mux.HandleFunc("GET /projects/{project}/robots.txt", s.serveRawRobots)
+	mux.Handle("/", s.pageHandler(func(*http.Request) (pageView, error) { return pageView{}, api.NotFound("there is no such page") }))
 	return mux
 }
 
-// looks are the pages.
-func (s *site) looks() map[string]func(*http.Request) (view, error) {
-	return map[string]func(*http.Request) (view, error){
-		"/{$}":                             s.projects,
-		"/new":                             s.newProject,
-		"/projects/{project}":              s.project,
-		"/projects/{project}/blocked":      s.blocked,
-		"/projects/{project}/urls":         s.urls,
-		"/projects/{project}/file":         s.file,
-		"/projects/{project}/explain":      s.explain,
-		"/projects/{project}/hosts/{host}": s.host,
-		"/brakes":                          s.brakes,
-		"/audit":                           s.audit,
-		"/bot":                             s.bot,
-		"/login":                           s.login,
+// pageRoutes are the pages.
+func (s *webUI) pageRoutes() map[string]func(*http.Request) (pageView, error) {
+	return map[string]func(*http.Request) (pageView, error){
+		"/{$}":                             s.projectsPage,
+		"/new":                             s.projectCreationPage,
+		"/projects/{project}":              s.projectPage,
+		"/projects/{project}/blocked":      s.blockedPage,
+		"/projects/{project}/urls":         s.addURLsPage,
+		"/projects/{project}/file":         s.projectFilePage,
+		"/projects/{project}/explain":      s.redirectToExplanation,
+		"/projects/{project}/hosts/{host}": s.hostPage,
+		"/brakes":                          s.brakesPage,
+		"/audit":                           s.auditPage,
+		"/bot":                             s.botPage,
+		"/login":                           s.loginPage,
 	}
 }
 
-// acts are what forms do.
-func (s *site) acts() map[string]func(*http.Request) (done, error) {
-	return map[string]func(*http.Request) (done, error){
+// formRoutes are what forms do.
+func (s *webUI) formRoutes() map[string]func(*http.Request) (formResult, error) {
+	return map[string]func(*http.Request) (formResult, error){
 		"/new":                         s.createProject,
-		"/reload":                      s.reload,
-		"/projects/{project}/{action}": s.do,
+		"/reload":                      s.reloadProjects,
+		"/projects/{project}/{action}": s.controlProject,
 		"/projects/{project}/urls":     s.addURLs,
-		"/projects/{project}/file":     s.saveFile,
+		"/projects/{project}/file":     s.saveProjectFile,
 		"/projects/{project}/delete":   s.deleteProject,
 		"/brakes":                      s.setBrake,
 		"/brakes/lift":                 s.liftBrake,

@@ -92,20 +92,20 @@ func (g *generator) operate(listen, data string, l *life) error {
 			return fmt.Errorf("the daemon does not answer: %w", err)
 		}
 	}
-	_, err := c.Brake(ctx, "many.example", api.BrakeOrder{Stop: true, Reason: "its owner asked"})
-	_, err2 := c.Brake(ctx, "tdm.example", api.BrakeOrder{Delay: api.Milliseconds(20 * time.Second), Reason: "its owner asked for less"})
+	_, err := c.SetBrake(ctx, "many.example", api.BrakeRequest{Stop: true, Reason: "its owner asked"})
+	_, err2 := c.SetBrake(ctx, "tdm.example", api.BrakeRequest{Delay: api.Milliseconds(20 * time.Second), Reason: "its owner asked for less"})
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
 	for _, name := range []string{"going", "paused", "stopped"} {
-		if err := c.Do(ctx, name, api.Start); err != nil {
+		if err := c.ControlProject(ctx, name, api.ActionStart); err != nil {
 			return err
 		}
 	}
 	if err := await(l.web, []string{"GET http://clean.example/", "GET http://cookie.example/"}); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Do(ctx, "paused", api.Pause), c.Do(ctx, "stopped", api.Stop)); err != nil {
+	if err := errors.Join(c.ControlProject(ctx, "paused", api.ActionPause), c.ControlProject(ctx, "stopped", api.ActionStop)); err != nil {
 		return err
 	}
 	return await(l.web, g.web.DaemonSeen)
