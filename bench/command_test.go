@@ -11,11 +11,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// asCommand in the environment makes the test binary the decorum command.
-const asCommand = "DECORUM_BENCH_AS_COMMAND"
+// commandEnv in the environment makes the test binary the decorum command.
+const commandEnv = "DECORUM_BENCH_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(commandEnv) != "" {
 		daemon.Main(nil)
 	}
 	os.Exit(m.Run())
@@ -30,9 +30,9 @@ limits: {workers: 1}
 fetch: {allow_private: true}
 `
 
-// commandCrawl visits b.N pages with the decorum command: with all that is kept
+// benchmarkCommand visits b.N pages with the decorum command: with all that is kept
 // on the disk of a crawl, its lines of output too. The start of the process counts.
-func commandCrawl(b *testing.B) {
+func benchmarkCommand(b *testing.B) {
 	dir := b.TempDir()
 	project := filepath.Join(dir, "project.yaml")
 	if err := os.WriteFile(project, []byte(commandProject), 0o600); err != nil {
@@ -43,12 +43,12 @@ func commandCrawl(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := exec.Command(self, "crawl", "-c", project, "--data", filepath.Join(dir, "data"),
-		"--max-pages", strconv.Itoa(b.N), "--progress=none", "--log-level=error", site(b).URL+"/page/0")
-	c.Env = append(os.Environ(), asCommand+"=1")
+		"--max-pages", strconv.Itoa(b.N), "--progress=none", "--log-level=error", startSite(b).URL+"/page/0")
+	c.Env = append(os.Environ(), commandEnv+"=1")
 	b.ResetTimer()
-	said, err := c.CombinedOutput()
+	output, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != daemon.ExitStopped {
-		b.Fatalf("the crawl ended with %v, want its limit of pages\n%s", err, said)
+		b.Fatalf("the crawl ended with %v, want its limit of pages\n%s", err, output)
 	}
 }

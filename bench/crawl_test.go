@@ -25,9 +25,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// site serves pages of 20 KiB without end: each links to the 25 pages after it
+// startSite serves pages of 20 KiB without end: each links to the 25 pages after it
 // and to the 25 before, so that most links are known, as they are on the web.
-func site(b *testing.B) *httptest.Server {
+func startSite(b *testing.B) *httptest.Server {
 	filler := "<p class=text>" + strings.Repeat("lorem ipsum dolor sit amet ", 12) + "</p>\n"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
@@ -49,22 +49,22 @@ func site(b *testing.B) *httptest.Server {
 }
 
 func BenchmarkCrawl(b *testing.B) {
-	b.Run("decorum/memory", func(b *testing.B) { crawl(b, storage.NewMemory(storage.Config{})) })
+	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, storage.NewMemory(storage.Config{})) })
 	b.Run("decorum/bolt", func(b *testing.B) {
 		store, err := bolt.Open(filepath.Join(b.TempDir(), "frontier.db"), bolt.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer store.Close()
-		crawl(b, store)
+		benchmarkDecorum(b, store)
 	})
-	b.Run("decorum/command", commandCrawl)
-	b.Run("colly", collyCrawl)
+	b.Run("decorum/command", benchmarkCommand)
+	b.Run("colly", benchmarkColly)
 }
 
-// crawl visits b.N pages with decorum.
-func crawl(b *testing.B, store storage.Store) {
-	seed, err := decorum.ParseURL(site(b).URL + "/page/0")
+// benchmarkDecorum visits b.N pages with decorum.
+func benchmarkDecorum(b *testing.B, store storage.Store) {
+	seed, err := decorum.ParseURL(startSite(b).URL + "/page/0")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,9 +97,9 @@ func crawl(b *testing.B, store storage.Store) {
 	}
 }
 
-// collyCrawl visits b.N pages with colly as its documentation shows.
-func collyCrawl(b *testing.B) {
-	s := site(b)
+// benchmarkColly visits b.N pages with colly as its documentation shows.
+func benchmarkColly(b *testing.B) {
+	s := startSite(b)
 	c := colly.NewCollector()
 	c.IgnoreRobotsTxt = false
 	pages := 0

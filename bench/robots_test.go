@@ -14,27 +14,27 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A shelf is a set of generated robots.txt files.
-type shelf struct {
+// A robotsFileSet is a set of generated robots.txt files.
+type robotsFileSet struct {
 	name      string
 	wildcards int // one rule in so many has a wildcard; 0: none has
 }
 
-var shelves = []shelf{{"plain", 0}, {"tenth-wildcards", 10}}
+var robotsFileSets = []robotsFileSet{{"plain", 0}, {"tenth-wildcards", 10}}
 
-// files returns 60 files of 0.5 to 80 KB, the sizes in even steps of ratio.
-func (s shelf) files() [][]byte {
+// generateFiles returns 60 files of 0.5 to 80 KB, the sizes in even steps of ratio.
+func (s robotsFileSet) generateFiles() [][]byte {
 	files := make([][]byte, 60)
 	random := rand.New(rand.NewPCG(1, uint64(s.wildcards)))
 	for i, size := 0, 512.0; i < len(files); i, size = i+1, size*1.0895 {
-		files[i] = []byte(generate(random, int(size), s.wildcards))
+		files[i] = []byte(generateRobots(random, int(size), s.wildcards))
 	}
 	return files
 }
 
-// generate writes a file of about size bytes, as shops and news sites have
+// generateRobots writes a file of about size bytes, as shops and news sites have
 // them: groups for some crawlers, most rules in the one for all.
-func generate(random *rand.Rand, size, wildcards int) string {
+func generateRobots(random *rand.Rand, size, wildcards int) string {
 	agents := []string{"Googlebot", "bingbot", "AhrefsBot", "GPTBot", "SemrushBot", "CCBot", "Yandex", "Twitterbot"}
 	var b strings.Builder
 	b.WriteString("# robots.txt\n\n")
@@ -59,13 +59,13 @@ func generate(random *rand.Rand, size, wildcards int) string {
 	return b.String()
 }
 
-var words = []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "images", "archive", "en", "checkout", "wp-admin", "feed"}
+var pathWords = []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "images", "archive", "en", "checkout", "wp-admin", "feed"}
 
-// path returns a path of one to three parts, the last with a number.
-func path(random *rand.Rand) string {
+// randomPath returns a path of one to three parts, the last with a number.
+func randomPath(random *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + random.IntN(3) {
-		b.WriteString("/" + words[random.IntN(len(words))])
+		b.WriteString("/" + pathWords[random.IntN(len(pathWords))])
 	}
 	fmt.Fprintf(&b, "-%d/", random.IntN(500))
 	return b.String()
@@ -76,42 +76,42 @@ func randomRuleLine(random *rand.Rand, wildcards int) string {
 	if random.IntN(5) == 0 {
 		field = "Allow"
 	}
-	p := path(random)
+	p := randomPath(random)
 	if wildcards > 0 && random.IntN(wildcards) == 0 {
 		p = []string{"/*?" + p[1:len(p)-1] + "=", "/*" + p, p + "*.php$", p + "*/print"}[random.IntN(4)]
 	}
 	return field + ": " + p + "\n"
 }
 
-// pages are what is judged: some blocked, most not.
-func pages(b *testing.B) []decorum.URL {
+// randomURLs are what is judged: some blocked, most not.
+func randomURLs(b *testing.B) []decorum.URL {
 	random := rand.New(rand.NewPCG(2, 3))
 	all := make([]decorum.URL, 64)
 	for i := range all {
 		var err error
-		if all[i], err = decorum.ParseURL("https://example.com" + path(random) + []string{"", "a.php", "item?id=7&sort=price", "lamps/desk-lamp.html"}[i%4]); err != nil {
+		if all[i], err = decorum.ParseURL("https://example.com" + randomPath(random) + []string{"", "a.php", "item?id=7&sort=price", "lamps/desk-lamp.html"}[i%4]); err != nil {
 			b.Fatal(err)
 		}
 	}
 	return all
 }
 
-const agent = "decorumbot"
+const productToken = "decorumbot"
 
 // BenchmarkRobotsParse reads a file and compiles it for one agent, as a crawl
 // does when the file arrives. Both read the shelf in turn, so that their times
 // are taken side by side. A heap as small crawls have it is held meanwhile: with
 // next to none the collector would run all the time, and be what is measured.
 func BenchmarkRobotsParse(b *testing.B) {
-	for _, s := range shelves {
+	for _, s := range robotsFileSets {
 		b.Run(s.name, func(b *testing.B) {
-			files, heap := s.files(), make([]byte, 64<<20)
+			files, heap := s.generateFiles(), make([]byte, 64<<20)
 			defer runtime.KeepAlive(heap)
-			var r race
+			var r comparison
 			for b.Loop() {
-				r.run(func() {
+				r.addRun(func() {
 					for _, body := range files {
-						robots.Parse(body, robots.Google).For(robots.Named(agent))
+						robots.Parse(body, robots.Google).For(robots.Named(productToken))
 					}
 				}, func() {
 					for _, body := range files {
@@ -121,29 +121,29 @@ func BenchmarkRobotsParse(b *testing.B) {
 					}
 				})
 			}
-			r.report(b, len(files))
+			r.reportMetrics(b, len(files))
 		})
 	}
 }
 
 // BenchmarkRobotsCheck judges URLs by files that have been compiled.
 func BenchmarkRobotsCheck(b *testing.B) {
-	for _, s := range shelves {
+	for _, s := range robotsFileSets {
 		b.Run(s.name, func(b *testing.B) {
-			files, all := s.files(), pages(b)
+			files, all := s.generateFiles(), randomURLs(b)
 			ours, theirs := make([]*robots.Rules, len(files)), make([]*robotstxt.Group, len(files))
 			for i, body := range files {
-				ours[i] = robots.Parse(body, robots.Google).For(robots.Named(agent))
+				ours[i] = robots.Parse(body, robots.Google).For(robots.Named(productToken))
 				data, err := robotstxt.FromBytes(body)
 				if err != nil {
 					b.Fatal(err)
 				}
-				theirs[i] = data.FindGroup(agent)
+				theirs[i] = data.FindGroup(productToken)
 			}
-			var r race
+			var r comparison
 			b.ReportAllocs()
 			for b.Loop() {
-				r.run(func() {
+				r.addRun(func() {
 					for _, rules := range ours {
 						for _, u := range all {
 							rules.Check(u)
@@ -157,39 +157,39 @@ func BenchmarkRobotsCheck(b *testing.B) {
 					}
 				})
 			}
-			r.report(b, len(files)*len(all))
+			r.reportMetrics(b, len(files)*len(all))
 		})
 	}
 }
 
-// A race takes the time of two that do the same in turn.
-type race struct {
-	ours, theirs time.Duration
+// A comparison takes the time of two that do the same in turn.
+type comparison struct {
+	decorumTime, otherTime time.Duration
 }
 
-func (r *race) run(ours, theirs func()) {
-	r.ours += lap(ours)
-	r.theirs += lap(theirs)
+func (r *comparison) addRun(ours, theirs func()) {
+	r.decorumTime += elapsed(ours)
+	r.otherTime += elapsed(theirs)
 }
 
-func lap(f func()) time.Duration {
+func elapsed(f func()) time.Duration {
 	start := time.Now()
 	f()
 	return time.Since(start)
 }
 
-// report tells the times of one of n things, and how many times faster we are.
-func (r *race) report(b *testing.B, n int) {
+// reportMetrics tells the times of one of n things, and how many times faster we are.
+func (r *comparison) reportMetrics(b *testing.B, n int) {
 	each := float64(n) * float64(b.N)
-	b.ReportMetric(float64(r.ours.Nanoseconds())/each, "ours-ns")
-	b.ReportMetric(float64(r.theirs.Nanoseconds())/each, "temoto-ns")
-	b.ReportMetric(float64(r.theirs)/float64(r.ours), "times-faster")
+	b.ReportMetric(float64(r.decorumTime.Nanoseconds())/each, "ours-ns")
+	b.ReportMetric(float64(r.otherTime.Nanoseconds())/each, "temoto-ns")
+	b.ReportMetric(float64(r.otherTime)/float64(r.decorumTime), "times-faster")
 }
 
 // BenchmarkRobotsCheckGrowth shows how a check grows with the number of rules
 // that are prefixes: no faster than its logarithm.
 func BenchmarkRobotsCheckGrowth(b *testing.B) {
-	all := pages(b)
+	all := randomURLs(b)
 	for _, n := range []int{50, 500, 5_000, 50_000} {
 		random := rand.New(rand.NewPCG(4, 5))
 		var file strings.Builder
@@ -198,7 +198,7 @@ func BenchmarkRobotsCheckGrowth(b *testing.B) {
 			file.WriteString(randomRuleLine(random, 0))
 		}
 		o := robots.Options{Limit: file.Len()}
-		rules := o.Parse([]byte(file.String())).For(robots.Named(agent))
+		rules := o.Parse([]byte(file.String())).For(robots.Named(productToken))
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -214,7 +214,7 @@ func BenchmarkRobotsPathological(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).For(robots.Named(agent))
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).For(robots.Named(productToken))
 	b.ReportAllocs()
 	for b.Loop() {
 		rules.Check(u)
@@ -227,12 +227,12 @@ func BenchmarkRobotsLargest(b *testing.B) {
 	var file strings.Builder
 	file.WriteString("User-agent: *\n")
 	for i := range 20_000 {
-		fmt.Fprintf(&file, "Disallow: /%s/%d\n", words[random.IntN(len(words))], i)
+		fmt.Fprintf(&file, "Disallow: /%s/%d\n", pathWords[random.IntN(len(pathWords))], i)
 	}
 	body := []byte(file.String())
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		robots.Parse(body, robots.Google).For(robots.Named(agent))
+		robots.Parse(body, robots.Google).For(robots.Named(productToken))
 	}
 }

@@ -13,7 +13,7 @@ import (
 // TestMain lets the test binary be the workers that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == crawlArg {
-		beWorker()
+		runWorker()
 	}
 	os.Exit(m.Run())
 }
@@ -25,8 +25,8 @@ func TestRun(t *testing.T) {
 		t.Skip("it takes Linux, redis-server, and some seconds")
 	}
 	var out bytes.Buffer
-	p := plan{Clusters: "1+0", Callers: "1,20", Memory: "50", Workers: "2", URLs: 500, Hosts: 50, Dir: t.TempDir(),
-		Fleet: fleet{Hosts: 40, InHand: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, Time: 500 * time.Millisecond}}
+	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryHostCounts: "50", WorkerCounts: "2", URLs: 500, Hosts: 50, Dir: t.TempDir(),
+		WorkerBenchmark: workerBenchmarkConfig{Hosts: 40, ConcurrentRequestsPerWorker: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, MeasureDuration: 500 * time.Millisecond}}
 	if err := run(p, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -57,16 +57,16 @@ func TestOrders(t *testing.T) {
 	const hosts = 1000
 	for _, o := range orders {
 		maxPerHost := 0
-		urls, of := map[string]bool{}, map[string]int{}
+		urls, linksByHost := map[string]bool{}, map[string]int{}
 		for n := range 2 {
-			clear(of)
-			for _, e := range o.page(n, hosts) {
+			clear(linksByHost)
+			for _, e := range o.pageLinks(n, hosts) {
 				urls[e.URL.String()] = true
-				of[e.URL.Origin().Host()]++
-				maxPerHost = max(maxPerHost, of[e.URL.Origin().Host()])
+				linksByHost[e.URL.Origin().Host()]++
+				maxPerHost = max(maxPerHost, linksByHost[e.URL.Origin().Host()])
 			}
 		}
-		if want := map[string]int{"scattered": 1, "paged": links * 4 / 5}[o.name]; maxPerHost < want || maxPerHost > want+1 || len(urls) != 2*links {
+		if want := map[string]int{"scattered": 1, "paged": linksPerPage * 4 / 5}[o.name]; maxPerHost < want || maxPerHost > want+1 || len(urls) != 2*linksPerPage {
 			t.Errorf("%s: %d URLs of two pages, at most %d of a host, want %d", o.name, len(urls), maxPerHost, want)
 		}
 	}

@@ -7,33 +7,33 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// links is how many a page has.
-const links = 50
+// linksPerPage is how many a page has.
+const linksPerPage = 50
 
-// An order of discovery is which page of which host the n-th link is.
-type order struct {
-	name string
-	link func(n, hosts int) (host, page int)
+// A discoveryOrder of discovery is which page of which host the n-th link is.
+type discoveryOrder struct {
+	name   string
+	linkAt func(n, hosts int) (host, page int)
 }
 
-var orders = []order{
-	{"scattered", func(n, hosts int) (host, page int) { return spread(n, hosts), n }},
+var orders = []discoveryOrder{
+	{"scattered", func(n, hosts int) (host, page int) { return scatterHost(n, hosts), n }},
 	{"paged", func(n, hosts int) (host, page int) {
 		if n%5 == 0 {
-			return spread(n, hosts), n
+			return scatterHost(n, hosts), n
 		}
-		return spread(n/links, hosts), n
+		return scatterHost(n/linksPerPage, hosts), n
 	}},
 }
 
-// spread puts consecutive numbers far from each other.
-func spread(n, hosts int) int { return n * 7_368_787 % hosts }
+// scatterHost puts consecutive numbers far from each other.
+func scatterHost(n, hosts int) int { return n * 7_368_787 % hosts }
 
-// page returns the links of the n-th page. Pages of one order are not found in another.
-func (o order) page(n, hosts int) []storage.Entry {
-	entries := make([]storage.Entry, links)
+// pageLinks returns the links of the n-th page. Pages of one order are not found in another.
+func (o discoveryOrder) pageLinks(n, hosts int) []storage.Entry {
+	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
-		host, page := o.link(n*links+i, hosts)
+		host, page := o.linkAt(n*linksPerPage+i, hosts)
 		u, err := decorum.ParseURL(fmt.Sprintf("https://www.site-%d.example/%s-%d/article-%d.html", host, o.name, page%17, page))
 		if err != nil {
 			panic(err) // cannot be

@@ -42,31 +42,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A plan is what to measure.
-type plan struct {
-	Clusters, Callers, Memory, Workers string // lists
+// A benchmarkOptions is what to measure.
+type benchmarkOptions struct {
+	ClusterLayouts, CallerCounts, MemoryHostCounts, WorkerCounts string // lists
 
-	URLs, Hosts int
-	Fleet       fleet
-	Dir         string
+	URLs, Hosts     int
+	WorkerBenchmark workerBenchmarkConfig
+	Dir             string
 }
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == crawlArg {
-		beWorker()
+		runWorker()
 	}
-	var p plan
-	flag.StringVar(&p.Clusters, "clusters", "1+0,3+0,3+3", "rates on clusters of so many masters+replicas")
-	flag.StringVar(&p.Callers, "callers", "1,16,64", "how many call at a time")
+	var p benchmarkOptions
+	flag.StringVar(&p.ClusterLayouts, "clusters", "1+0,3+0,3+3", "rates on clusters of so many masters+replicas")
+	flag.StringVar(&p.CallerCounts, "callers", "1,16,64", "how many call at a time")
 	flag.IntVar(&p.URLs, "urls", 50_000, "how many URLs are discovered, in each order, and in each row of memory")
 	flag.IntVar(&p.Hosts, "hosts", 1000, "how many hosts they are of")
-	flag.StringVar(&p.Memory, "memory", "1000,10000", "memory for so many hosts")
-	flag.StringVar(&p.Workers, "workers", "", "visits/s of so many processes")
-	flag.IntVar(&p.Fleet.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
-	flag.IntVar(&p.Fleet.InHand, "in-hand", 32, "requests that a worker has under way")
-	flag.DurationVar(&p.Fleet.Latency, "latency", 2*time.Second, "how long a server of the web takes to answer")
-	flag.DurationVar(&p.Fleet.Delay, "delay", 5*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.Fleet.Time, "time", 30*time.Second, "how long visits are counted")
+	flag.StringVar(&p.MemoryHostCounts, "memory", "1000,10000", "memory for so many hosts")
+	flag.StringVar(&p.WorkerCounts, "workers", "", "visits/s of so many processes")
+	flag.IntVar(&p.WorkerBenchmark.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
+	flag.IntVar(&p.WorkerBenchmark.ConcurrentRequestsPerWorker, "in-hand", 32, "requests that a worker has under way")
+	flag.DurationVar(&p.WorkerBenchmark.Latency, "latency", 2*time.Second, "how long a server of the web takes to answer")
+	flag.DurationVar(&p.WorkerBenchmark.Delay, "delay", 5*time.Second, "between two visits of a host")
+	flag.DurationVar(&p.WorkerBenchmark.MeasureDuration, "time", 30*time.Second, "how long visits are counted")
 	flag.StringVar(&p.Dir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
 	flag.Parse()
 	if err := run(p, os.Stdout); err != nil {
@@ -76,14 +76,14 @@ func main() {
 }
 
 // run makes the tables of a plan.
-func run(p plan, out io.Writer) error {
-	if p.URLs < 1 || p.Hosts < 1 || p.Fleet.Hosts < 1 || p.Fleet.InHand < 1 || p.Fleet.Time <= 0 {
+func run(p benchmarkOptions, out io.Writer) error {
+	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmark.Hosts < 1 || p.WorkerBenchmark.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmark.MeasureDuration <= 0 {
 		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time more than nothing")
 	}
 	for _, table := range []struct {
 		rows string
-		make func(p plan, rows []string, out io.Writer) error
-	}{{p.Clusters, rates}, {p.Memory, memory}, {p.Workers, workers}} {
+		make func(p benchmarkOptions, rows []string, out io.Writer) error
+	}{{p.ClusterLayouts, benchmarkRates}, {p.MemoryHostCounts, benchmarkMemory}, {p.WorkerCounts, benchmarkWorkers}} {
 		if table.rows == "" {
 			continue
 		}
@@ -99,8 +99,8 @@ func run(p plan, out io.Writer) error {
 	return nil
 }
 
-// row writes cells of a table.
-func row(out io.Writer, cells ...any) {
+// writeRow writes cells of a table.
+func writeRow(out io.Writer, cells ...any) {
 	for _, c := range cells {
 		fmt.Fprintf(out, "%v\t", c)
 	}
@@ -108,7 +108,7 @@ func row(out io.Writer, cells ...any) {
 }
 
 // withCluster starts a cluster of masters+replicas for the time of do.
-func withCluster(p plan, layout string, do func(*redistest.Cluster) error) error {
+func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) error) error {
 	dir, err := os.MkdirTemp(p.Dir, "bench-cluster-")
 	if err != nil {
 		return err

@@ -9,19 +9,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// memory makes the table of memory.
-func memory(p plan, list []string, out io.Writer) error {
-	hosts, err := program.Numbers(list)
+// benchmarkMemory makes the table of memory.
+func benchmarkMemory(p benchmarkOptions, list []string, out io.Writer) error {
+	hosts, err := program.ParseCounts(list)
 	if err != nil {
 		return err
 	}
-	row(out, "hosts", "URLs", "B/URL queued", "B/URL visited", "B/host", "B/URL of a host")
+	writeRow(out, "hosts", "URLs", "B/URL queued", "B/URL visited", "B/host", "B/URL of a host")
 	for _, n := range hosts {
 		err := withCluster(p, "1+0", func(c *redistest.Cluster) error {
 			p := p
 			p.Hosts = n
-			r := &rater{plan: p, cluster: c, layout: "1+0", callers: sharing, out: io.Discard}
-			return r.remember(out)
+			r := &storeBenchmark{benchmarkOptions: p, cluster: c, layout: "1+0", callers: callersPerStore, out: io.Discard}
+			return r.measureMemoryRow(out)
 		})
 		if err != nil {
 			return fmt.Errorf("memory of %d hosts: %w", n, err)
@@ -30,9 +30,9 @@ func memory(p plan, list []string, out io.Writer) error {
 	return nil
 }
 
-// remember writes a row of memory. Hosts come with their first URL.
-func (r *rater) remember(out io.Writer) error {
-	s, err := open(r.cluster, newPrefix(), 0)
+// measureMemoryRow writes a row of memory. Hosts come with their first URL.
+func (r *storeBenchmark) measureMemoryRow(out io.Writer) error {
+	s, err := openRedis(r.cluster, newPrefix(), 0)
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (r *rater) remember(out io.Writer) error {
 	scattered := orders[0]
 	server := r.cluster.Nodes()[0]
 	var used [4]int // empty; hosts with their first URLs; all queued; all visited
-	first := (r.Hosts + links - 1) / links
-	all := max(first+1, (r.URLs+links-1)/links)
+	first := (r.Hosts + linksPerPage - 1) / linksPerPage
+	all := max(first+1, (r.URLs+linksPerPage-1)/linksPerPage)
 	for i, step := range []func() error{
 		func() error { return nil },
-		func() error { _, err := r.discover(scattered, 0, first); return err },
-		func() error { _, err := r.discover(scattered, first, all); return err },
-		func() error { return r.visit(all * links) },
+		func() error { _, err := r.discoverPages(scattered, 0, first); return err },
+		func() error { _, err := r.discoverPages(scattered, first, all); return err },
+		func() error { return r.leaseAndAckAll(all * linksPerPage) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (r *rater) remember(out io.Writer) error {
 		}
 	}
 	each := func(from, to, n int) string { return fmt.Sprintf("%.0f", float64(used[to]-used[from])/float64(n)) }
-	ofHosts, urls := first*links, all*links
-	row(out, r.Hosts, urls, each(0, 2, urls), each(0, 3, urls), each(0, 1, ofHosts), each(1, 2, urls-ofHosts))
+	ofHosts, urls := first*linksPerPage, all*linksPerPage
+	writeRow(out, r.Hosts, urls, each(0, 2, urls), each(0, 3, urls), each(0, 1, ofHosts), each(1, 2, urls-ofHosts))
 	return nil
 }

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	sharing = 16 // callers of a store
-	inHand  = 64 // leases of a call
+	callersPerStore = 16 // callers of a store
+	leasesPerCall   = 64 // leases of a call
 )
 
-// rates makes the table of rates.
-func rates(p plan, layouts []string, out io.Writer) error {
-	callers, err := program.Numbers(strings.Split(p.Callers, ","))
+// benchmarkRates makes the table of rates.
+func benchmarkRates(p benchmarkOptions, layouts []string, out io.Writer) error {
+	callers, err := program.ParseCounts(strings.Split(p.CallerCounts, ","))
 	if err != nil {
 		return err
 	}
-	row(out, "cluster", "callers", "verb", "URLs/s", "us here", "us servers")
+	writeRow(out, "cluster", "callers", "verb", "URLs/s", "us here", "us servers")
 	for _, layout := range layouts {
 		err := withCluster(p, layout, func(c *redistest.Cluster) error {
 			for _, n := range callers {
-				r := &rater{plan: p, cluster: c, layout: layout, callers: n, out: out}
-				if err := r.run(); err != nil {
+				r := &storeBenchmark{benchmarkOptions: p, cluster: c, layout: layout, callers: n, out: out}
+				if err := r.measureRates(); err != nil {
 					return fmt.Errorf("cluster %s, %d callers: %w", layout, n, err)
 				}
 			}
@@ -45,9 +45,9 @@ func rates(p plan, layouts []string, out io.Writer) error {
 	return nil
 }
 
-// A rater makes the rows of one cluster and number of callers.
-type rater struct {
-	plan
+// A storeBenchmark makes the rows of one cluster and number of callers.
+type storeBenchmark struct {
+	benchmarkOptions
 	cluster *redistest.Cluster
 	layout  string
 	callers int
@@ -55,47 +55,47 @@ type rater struct {
 	stores  []*redis.Store
 }
 
-// A cost is what some URLs took.
-type cost struct {
+// A measurement is what some URLs took.
+type measurement struct {
 	urls int
 	time time.Duration
-	processor
+	cpuTime
 }
 
-func (r *rater) run() error {
+func (r *storeBenchmark) measureRates() error {
 	prefix := newPrefix()
-	for range (r.callers + sharing - 1) / sharing {
+	for range (r.callers + callersPerStore - 1) / callersPerStore {
 		_, replicas, err := parseLayout(r.layout)
 		if err != nil {
 			return err
 		}
-		s, err := open(r.cluster, prefix, replicas)
+		s, err := openRedis(r.cluster, prefix, replicas)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
 		r.stores = append(r.stores, s)
 	}
-	pages := (r.URLs + links - 1) / links
+	pages := (r.URLs + linksPerPage - 1) / linksPerPage
 	for _, o := range orders {
-		c, err := r.measure(func() (int, error) { return r.discover(o, 0, pages) })
+		c, err := r.measure(func() (int, error) { return r.discoverPages(o, 0, pages) })
 		if err != nil {
 			return err
 		}
-		r.tell("discover "+o.name, c)
+		r.writeRateRow("discover "+o.name, c)
 	}
-	return r.visit(len(orders) * pages * links)
+	return r.leaseAndAckAll(len(orders) * pages * linksPerPage)
 }
 
-// tell writes a row.
-func (r *rater) tell(verb string, c cost) {
+// writeRateRow writes a row.
+func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
-	row(r.out, r.layout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.time.Seconds()), each(c.here), each(c.servers))
+	writeRow(r.out, r.layout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.time.Seconds()), each(c.clients), each(c.servers))
 }
 
 // measure returns what do took, for the URLs that it returns.
-func (r *rater) measure(do func() (int, error)) (c cost, err error) {
-	before, err := spent(r.cluster)
+func (r *storeBenchmark) measure(do func() (int, error)) (c measurement, err error) {
+	before, err := usedCPUTime(r.cluster)
 	if err != nil {
 		return c, err
 	}
@@ -104,13 +104,13 @@ func (r *rater) measure(do func() (int, error)) (c cost, err error) {
 		return c, err
 	}
 	c.time = time.Since(begin)
-	after, err := spent(r.cluster)
-	c.processor = after.minus(before)
+	after, err := usedCPUTime(r.cluster)
+	c.cpuTime = after.minus(before)
 	return c, err
 }
 
-// together has so many callers work on parts of n, each of which is done once.
-func (r *rater) together(callers, n int, do func(s *redis.Store, i int) error) error {
+// runCallers has so many callers work on parts of n, each of which is done once.
+func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i int) error) error {
 	errs := make([]error, callers)
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -129,60 +129,60 @@ func (r *rater) together(callers, n int, do func(s *redis.Store, i int) error) e
 	return errors.Join(errs...)
 }
 
-// discover adds the links of some pages, all of which are new. To make them up is part
+// discoverPages adds the links of some pages, all of which are new. To make them up is part
 // of the time. That all are there is checked by who visits them: a call that had to be
 // made again says of what it added before that it is known.
-func (r *rater) discover(o order, from, to int) (urls int, err error) {
-	return (to - from) * links, r.together(r.callers, to-from, func(s *redis.Store, i int) error {
-		_, err := s.Add(context.Background(), o.page(from+i, r.Hosts), 0)
+func (r *storeBenchmark) discoverPages(o discoveryOrder, from, to int) (urls int, err error) {
+	return (to - from) * linksPerPage, r.runCallers(r.callers, to-from, func(s *redis.Store, i int) error {
+		_, err := s.Add(context.Background(), o.pageLinks(from+i, r.Hosts), 0)
 		return err
 	})
 }
 
-// visit leases and acks all URLs, as many at a time as there are hosts due. A store
+// leaseAndAckAll leases and acks all URLs, as many at a time as there are hosts due. A store
 // learns of what others made due when it looks the next time.
-func (r *rater) visit(urls int) error {
-	var leasing, acking cost
-	for lately := time.Now(); acking.urls < urls; {
+func (r *storeBenchmark) leaseAndAckAll(urls int) error {
+	var leasing, acking measurement
+	for lastLease := time.Now(); acking.urls < urls; {
 		var leases []storage.Lease
 		c, err := r.measure(func() (n int, err error) {
-			leases, err = r.lease()
+			leases, err = r.leaseAllDue()
 			return len(leases), err
 		})
 		if err != nil {
 			return err
 		}
-		if len(leases) == 0 && time.Since(lately) > time.Minute {
+		if len(leases) == 0 && time.Since(lastLease) > time.Minute {
 			return fmt.Errorf("%d of %d URLs were visited, and no other is due", acking.urls, urls)
 		}
 		if len(leases) == 0 {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		lately = time.Now()
+		lastLease = time.Now()
 		leasing.add(c)
-		if c, err = r.measure(func() (int, error) { return len(leases), r.ack(leases) }); err != nil {
+		if c, err = r.measure(func() (int, error) { return len(leases), r.ackAll(leases) }); err != nil {
 			return err
 		}
 		acking.add(c)
 	}
-	r.tell("lease", leasing)
-	r.tell("ack", acking)
+	r.writeRateRow("lease", leasing)
+	r.writeRateRow("ack", acking)
 	return nil
 }
 
-func (c *cost) add(d cost) {
+func (c *measurement) add(d measurement) {
 	c.urls += d.urls
 	c.time += d.time
-	c.processor = c.plus(d.processor)
+	c.cpuTime = c.plus(d.cpuTime)
 }
 
-// lease takes leases of all hosts, one caller for each store.
-func (r *rater) lease() (leases []storage.Lease, err error) {
+// leaseAllDue takes leases of all hosts, one caller for each store.
+func (r *storeBenchmark) leaseAllDue() (leases []storage.Lease, err error) {
 	var mu sync.Mutex
-	err = r.together(len(r.stores), len(r.stores), func(s *redis.Store, _ int) error {
+	err = r.runCallers(len(r.stores), len(r.stores), func(s *redis.Store, _ int) error {
 		for {
-			more, _, err := s.Lease(context.Background(), time.Now(), time.Hour, inHand)
+			more, _, err := s.Lease(context.Background(), time.Now(), time.Hour, leasesPerCall)
 			mu.Lock()
 			leases = append(leases, more...)
 			mu.Unlock()
@@ -194,10 +194,10 @@ func (r *rater) lease() (leases []storage.Lease, err error) {
 	return leases, err
 }
 
-// ack ends leases one by one, by the store that has them or by another: a token is
+// ackAll ends leases one by one, by the store that has them or by another: a token is
 // known to all.
-func (r *rater) ack(leases []storage.Lease) error {
-	return r.together(r.callers, len(leases), func(s *redis.Store, i int) error {
+func (r *storeBenchmark) ackAll(leases []storage.Lease) error {
+	return r.runCallers(r.callers, len(leases), func(s *redis.Store, i int) error {
 		return s.Ack(context.Background(), []storage.Ack{{Lease: leases[i], Host: &storage.Host{Gap: time.Second}}})
 	})
 }

@@ -19,13 +19,13 @@ func startCluster(dir string, masters, replicas int) (*redistest.Cluster, error)
 	return redistest.Run(context.Background(), dir, masters, replicas, "--appendfsync", "everysec")
 }
 
-// stores numbers the stores, which share servers.
-var stores atomic.Int64
+// storeCount numbers the stores, which share servers.
+var storeCount atomic.Int64
 
-func newPrefix() string { return fmt.Sprintf("bench%d", stores.Add(1)) }
+func newPrefix() string { return fmt.Sprintf("bench%d", storeCount.Add(1)) }
 
-// open opens a store that is as durable as the servers can make it.
-func open(c *redistest.Cluster, prefix string, replicas int) (*redis.Store, error) {
+// openRedis opens a store that is as durable as the servers can make it.
+func openRedis(c *redistest.Cluster, prefix string, replicas int) (*redis.Store, error) {
 	opts := redis.Options{Addresses: c.Addrs(), Prefix: prefix, Durability: redis.None}
 	if replicas > 0 {
 		opts.Durability = redis.Replica
@@ -33,24 +33,24 @@ func open(c *redistest.Cluster, prefix string, replicas int) (*redis.Store, erro
 	return redis.Open(context.Background(), opts)
 }
 
-// A processor is the time that processors have spent.
-type processor struct{ here, servers time.Duration }
+// A cpuTime is the time that processors have spent.
+type cpuTime struct{ clients, servers time.Duration }
 
-func (p processor) minus(q processor) processor {
-	return processor{p.here - q.here, p.servers - q.servers}
+func (p cpuTime) minus(q cpuTime) cpuTime {
+	return cpuTime{p.clients - q.clients, p.servers - q.servers}
 }
 
-func (p processor) plus(q processor) processor {
-	return processor{p.here + q.here, p.servers + q.servers}
+func (p cpuTime) plus(q cpuTime) cpuTime {
+	return cpuTime{p.clients + q.clients, p.servers + q.servers}
 }
 
-// spent returns the processor time of this process and of all servers until now.
-func spent(c *redistest.Cluster) (p processor, err error) {
-	if p.here, err = processTime("self"); err != nil {
+// usedCPUTime returns the processor time of this process and of all servers until now.
+func usedCPUTime(c *redistest.Cluster) (p cpuTime, err error) {
+	if p.clients, err = processCPUTime("self"); err != nil {
 		return p, err
 	}
 	for _, n := range c.Nodes() {
-		t, err := processTime(strconv.Itoa(n.PID()))
+		t, err := processCPUTime(strconv.Itoa(n.PID()))
 		if err != nil {
 			return p, err
 		}
@@ -59,9 +59,9 @@ func spent(c *redistest.Cluster) (p processor, err error) {
 	return p, nil
 }
 
-// processTime returns user and system time of a process: proc(5), /proc/pid/stat,
+// processCPUTime returns user and system time of a process: proc(5), /proc/pid/stat,
 // fields 14 and 15, in ticks of which Linux has a hundred a second.
-func processTime(pid string) (time.Duration, error) {
+func processCPUTime(pid string) (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {
 		return 0, err

@@ -19,28 +19,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A fleet is what worker processes crawl, and how.
-type fleet struct {
-	Hosts, InHand        int
-	Latency, Delay, Time time.Duration
+// A workerBenchmarkConfig is what worker processes crawl, and how.
+type workerBenchmarkConfig struct {
+	Hosts, ConcurrentRequestsPerWorker int
+	Latency, Delay, MeasureDuration    time.Duration
 }
 
 // crawlArg makes this program the decorum command.
 const crawlArg = "crawl"
 
-func beWorker() { daemon.Main(nil) }
+func runWorker() { daemon.Main(nil) }
 
-// workers makes the table of workers.
-func workers(p plan, list []string, out io.Writer) error {
-	counts, err := program.Numbers(list)
+// benchmarkWorkers makes the table of workers.
+func benchmarkWorkers(p benchmarkOptions, list []string, out io.Writer) error {
+	counts, err := program.ParseCounts(list)
 	if err != nil {
 		return err
 	}
-	row(out, "workers", "visits/s", "scale", "us workers", "us servers")
+	writeRow(out, "workers", "visits/s", "scale", "us workers", "us servers")
 	var one float64 // visits/s of a worker, in the first row
 	for _, n := range counts {
 		err := withCluster(p, "3+3", func(c *redistest.Cluster) error {
-			rate, cost, err := p.Fleet.crawl(c, n)
+			rate, cost, err := p.WorkerBenchmark.measureWorkers(c, n)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func workers(p plan, list []string, out io.Writer) error {
 				one = rate / float64(n)
 			}
 			each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(cost.urls)) }
-			row(out, n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.here), each(cost.servers))
+			writeRow(out, n, fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.2f", rate/(one*float64(n))), each(cost.clients), each(cost.servers))
 			return nil
 		})
 		if err != nil {
@@ -58,8 +58,8 @@ func workers(p plan, list []string, out io.Writer) error {
 	return nil
 }
 
-// serve returns a web of pages without end: each leads to fan others of its host.
-func (f fleet) serve() *crawltest.Web {
+// newWeb returns a web of pages without end: each leads to fan others of its host.
+func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 	const fan = 4
 	sites := make([]crawltest.Site, f.Hosts)
 	for h := range sites {
@@ -78,10 +78,10 @@ func (f fleet) serve() *crawltest.Web {
 
 func hostName(h int) string { return fmt.Sprintf("www.site-%d.example", h) }
 
-// crawl lets so many processes crawl a web, and returns how many requests it was asked
+// measureWorkers lets so many processes crawl a web, and returns how many requests it was asked
 // in a second, and what a request took: here is the processor time of the workers.
-func (f fleet) crawl(c *redistest.Cluster, n int) (rate float64, cost cost, err error) {
-	web := f.serve()
+func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate float64, cost measurement, err error) {
+	web := f.newWeb()
 	server, err := web.Start("")
 	if err != nil {
 		return 0, cost, err
@@ -92,7 +92,7 @@ func (f fleet) crawl(c *redistest.Cluster, n int) (rate float64, cost cost, err 
 		return 0, cost, err
 	}
 	defer os.RemoveAll(dir)
-	var all []*worker
+	var all []*workerProcess
 	defer func() {
 		for _, w := range all {
 			err = errors.Join(err, w.stop())
@@ -102,7 +102,7 @@ func (f fleet) crawl(c *redistest.Cluster, n int) (rate float64, cost cost, err 
 		}
 	}()
 	project := filepath.Join(dir, "project.yaml")
-	if err := os.WriteFile(project, f.project(c), 0o600); err != nil {
+	if err := os.WriteFile(project, f.projectYAML(c), 0o600); err != nil {
 		return 0, cost, err
 	}
 	for i := range n {
@@ -113,28 +113,28 @@ func (f fleet) crawl(c *redistest.Cluster, n int) (rate float64, cost cost, err 
 		all = append(all, w)
 	}
 	for _, w := range all {
-		if err := w.await(); err != nil {
+		if err := w.awaitOutputFile(); err != nil {
 			return 0, cost, err
 		}
 	}
-	time.Sleep(f.Time / 4) // until all have as much in hand as they may
-	return f.count(c, web, all)
+	time.Sleep(f.MeasureDuration / 4) // until all have as much in hand as they may
+	return f.measureRequestRate(c, web, all)
 }
 
-// count counts what the web is asked in a while, which is longer where a busy machine
+// measureRequestRate counts what the web is asked in a while, which is longer where a busy machine
 // asks nothing in it.
-func (f fleet) count(c *redistest.Cluster, web *crawltest.Web, all []*worker) (rate float64, cost cost, err error) {
-	spentSoFar := func() (p processor, err error) {
-		if p, err = spent(c); err != nil {
+func (f workerBenchmarkConfig) measureRequestRate(c *redistest.Cluster, web *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
+	spentSoFar := func() (p cpuTime, err error) {
+		if p, err = usedCPUTime(c); err != nil {
 			return p, err
 		}
-		p.here = 0
+		p.clients = 0
 		for _, w := range all {
-			t, err := processTime(strconv.Itoa(w.cmd.Process.Pid))
+			t, err := processCPUTime(strconv.Itoa(w.cmd.Process.Pid))
 			if err != nil {
 				return p, err
 			}
-			p.here += t
+			p.clients += t
 		}
 		return p, nil
 	}
@@ -142,37 +142,37 @@ func (f fleet) count(c *redistest.Cluster, web *crawltest.Web, all []*worker) (r
 	if err != nil {
 		return 0, cost, err
 	}
-	asked, begin := len(web.Log()), time.Now()
-	for time.Sleep(f.Time); len(web.Log()) == asked && time.Since(begin) < time.Minute; {
-		time.Sleep(f.Time)
+	requestsBefore, begin := len(web.Log()), time.Now()
+	for time.Sleep(f.MeasureDuration); len(web.Log()) == requestsBefore && time.Since(begin) < time.Minute; {
+		time.Sleep(f.MeasureDuration)
 	}
-	cost.urls, cost.time = len(web.Log())-asked, time.Since(begin)
+	cost.urls, cost.time = len(web.Log())-requestsBefore, time.Since(begin)
 	after, err := spentSoFar()
-	cost.processor = after.minus(before)
+	cost.cpuTime = after.minus(before)
 	return float64(cost.urls) / cost.time.Seconds(), cost, err
 }
 
-// project is the file of the project that all workers crawl.
-func (f fleet) project(c *redistest.Cluster) []byte {
+// projectYAML is the file of the project that all workers crawl.
+func (f workerBenchmarkConfig) projectYAML(c *redistest.Cluster) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "project: bench\nagent: {contact: 'mailto:bench@example.com'}\nstore: {redis: {addresses: ['%s']}}\n", strings.Join(c.Addrs(), "', '"))
-	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: {allow_private: true}\nseeds:\n", f.Delay, f.InHand)
+	fmt.Fprintf(&b, "scope: {max_depth: 1000000}\npoliteness: {delay: %v}\nlimits: {workers: %d}\nfetch: {allow_private: true}\nseeds:\n", f.Delay, f.ConcurrentRequestsPerWorker)
 	for h := range f.Hosts {
 		fmt.Fprintf(&b, "- http://%s/0\n", hostName(h))
 	}
 	return []byte(b.String())
 }
 
-// A worker is one process that crawls.
-type worker struct {
-	cmd    *exec.Cmd
-	stderr strings.Builder
-	output string
+// A workerProcess is one process that crawls.
+type workerProcess struct {
+	cmd        *exec.Cmd
+	stderr     strings.Builder
+	outputPath string
 }
 
-func startWorker(project, data, web string) (*worker, error) {
-	w := &worker{output: data + ".jsonl"}
-	cmd, err := program.Again(crawlArg, "-c", project, "--data", data, "--output", w.output,
+func startWorker(project, data, web string) (*workerProcess, error) {
+	w := &workerProcess{outputPath: data + ".jsonl"}
+	cmd, err := program.SelfCommand(crawlArg, "-c", project, "--data", data, "--output", w.outputPath,
 		"--connect-to", "::"+web, "--progress=none", "--log-level=error")
 	if err != nil {
 		return nil, err
@@ -181,12 +181,12 @@ func startWorker(project, data, web string) (*worker, error) {
 	return w, cmd.Start()
 }
 
-// await waits until the worker has begun: then its output is open.
-func (w *worker) await() error {
+// awaitOutputFile waits until the worker has begun: then its output is open.
+func (w *workerProcess) awaitOutputFile() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		if _, err := os.Stat(w.output); err == nil {
+		if _, err := os.Stat(w.outputPath); err == nil {
 			return nil
 		}
 		select {
@@ -198,7 +198,7 @@ func (w *worker) await() error {
 }
 
 // stop ends the worker in order.
-func (w *worker) stop() error {
+func (w *workerProcess) stop() error {
 	w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended, with an error
 	err := w.cmd.Wait()
 	if w.cmd.ProcessState.ExitCode() == daemon.ExitStopped {

@@ -23,12 +23,12 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	for _, w := range []web{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
-		if err := run(plan{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
+		if err := run(processTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {
-			if c.program != nil {
-				if _, err := c.program(plan{}); errors.Is(err, errMissing) {
+			if c.command != nil {
+				if _, err := c.command(processTask{}); errors.Is(err, errNotInstalled) {
 					continue
 				}
 			}
@@ -39,13 +39,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestChosen pins that a name that is none is no row less.
-func TestChosen(t *testing.T) {
-	some, err := chosen("decorum,tokenizer loop")
+// TestSelectCrawlers pins that a name that is none is no row less.
+func TestSelectCrawlers(t *testing.T) {
+	some, err := selectCrawlers("decorum,tokenizer loop")
 	if err != nil || len(some) != 2 || some[1].name != "tokenizer loop" {
 		t.Errorf("chosen returns %d crawlers, %v", len(some), err)
 	}
-	if _, err := chosen("decorum,curl"); err == nil {
+	if _, err := selectCrawlers("decorum,curl"); err == nil {
 		t.Error("a crawler is chosen that there is not")
 	}
 }
@@ -53,16 +53,16 @@ func TestChosen(t *testing.T) {
 // TestCheck pins that a crawler that does something else is not measured.
 func TestCheck(t *testing.T) {
 	w, c := web{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
-	if err := c.check(w, tally{Asked: 10, Distinct: 10, Robots: 2}); err != nil {
+	if err := c.checkRequests(w, requestCounts{Asked: 10, Distinct: 10, Robots: 2}); err != nil {
 		t.Error(err)
 	}
-	for _, wrong := range []tally{
+	for _, wrong := range []requestCounts{
 		{Asked: 9, Distinct: 9, Robots: 2},
 		{Asked: 11, Distinct: 10, Robots: 2},
 		{Asked: 10, Distinct: 10, Robots: 1},
 		{Asked: 10, Distinct: 10, Robots: 2, Strange: 1},
 	} {
-		if err := c.check(w, wrong); err == nil {
+		if err := c.checkRequests(w, wrong); err == nil {
 			t.Errorf("%+v is taken for a whole crawl", wrong)
 		}
 	}
@@ -72,18 +72,18 @@ func TestCheck(t *testing.T) {
 func TestPages(t *testing.T) {
 	for _, w := range []web{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
 		for _, page := range []int{0, 1, w.Pages - 1} {
-			body := w.body(w.Hosts-1, page)
+			body := w.pageHTML(w.Hosts-1, page)
 			if len(body) != pageBytes {
 				t.Errorf("%+v: page %d has %d bytes, want %d", w, page, len(body), pageBytes)
 			}
-			if n := strings.Count(body, "<a "); n != linked {
-				t.Errorf("%+v: page %d has %d links, want %d", w, page, n, linked)
+			if n := strings.Count(body, "<a "); n != linksPerPage {
+				t.Errorf("%+v: page %d has %d links, want %d", w, page, n, linksPerPage)
 			}
 			if n := len(regexp.MustCompile(`<[a-z]`).FindAllString(body, -1)); n < 350 || n > 390 {
 				t.Errorf("%+v: page %d has %d elements, want about 370", w, page, n)
 			}
-			if got, ok := w.find(path(page)); !ok || got != page {
-				t.Errorf("%s is page %d, want %d", path(page), got, page)
+			if got, ok := w.pageNumber(pagePath(page)); !ok || got != page {
+				t.Errorf("%s is page %d, want %d", pagePath(page), got, page)
 			}
 		}
 	}

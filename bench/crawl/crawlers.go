@@ -22,31 +22,31 @@ import (
 // A crawler visits every page of a web that is served at an address: in a process
 // of ours, or as a program of somebody else.
 type crawler struct {
-	name    string
-	blind   bool // it does not ask every host for its robots.txt
-	twice   bool // it asks for some pages more than once
-	crawl   func(plan) error
-	program func(plan) (*exec.Cmd, error) // instead of crawl; errMissing: it is not there
-	version func(plan) string
+	name           string
+	skipsRobots    bool // it does not ask every host for its robots.txt
+	refetchesPages bool // it asks for some pages more than once
+	crawl          func(processTask) error
+	command        func(processTask) (*exec.Cmd, error) // instead of crawl; errNotInstalled: it is not there
+	version        func(processTask) string
 }
 
 // crawlers are what is compared. The first is what the others are measured by.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", twice: true, crawl: byColly, version: ofModule("github.com/gocolly/colly/v2")},
-		{name: "decorum", crawl: func(p plan) error { return byDecorum(p, "", true) }, version: ofDecorum},
-		{name: "decorum without ledger", crawl: func(p plan) error { return byDecorum(p, "", false) }, version: ofDecorum},
-		{name: "decorum OnHTML", crawl: func(p plan) error { return byDecorum(p, "visit", true) }, version: ofDecorum},
-		{name: "decorum OnHTML Follow", crawl: func(p plan) error { return byDecorum(p, "follow", true) }, version: ofDecorum},
-		{name: "spider-rs", blind: true, twice: true, program: bySpider, version: ofSpider},
-		{name: "wget2", program: byWget2, version: ofWget2},
-		{name: "tokenizer loop", blind: true, crawl: byTokenizer, version: ofModule("golang.org/x/net")},
-		{name: "net/http", blind: true, crawl: byNetHTTP, version: func(plan) string { return runtime.Version() }},
+		{name: "colly", refetchesPages: true, crawl: crawlByColly, version: moduleVersionFunc("github.com/gocolly/colly/v2")},
+		{name: "decorum", crawl: func(p processTask) error { return crawlByDecorum(p, "", true) }, version: decorumRevision},
+		{name: "decorum without ledger", crawl: func(p processTask) error { return crawlByDecorum(p, "", false) }, version: decorumRevision},
+		{name: "decorum OnHTML", crawl: func(p processTask) error { return crawlByDecorum(p, "visit", true) }, version: decorumRevision},
+		{name: "decorum OnHTML Follow", crawl: func(p processTask) error { return crawlByDecorum(p, "follow", true) }, version: decorumRevision},
+		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderCommand, version: spiderVersion},
+		{name: "wget2", command: wget2Command, version: wget2Version},
+		{name: "tokenizer loop", skipsRobots: true, crawl: crawlByTokenizer, version: moduleVersionFunc("golang.org/x/net")},
+		{name: "net/http", skipsRobots: true, crawl: crawlByNetHTTP, version: func(processTask) string { return runtime.Version() }},
 	}
 }
 
-// chosen returns the crawlers of that names, all for none.
-func chosen(only string) ([]crawler, error) {
+// selectCrawlers returns the crawlers of that names, all for none.
+func selectCrawlers(only string) ([]crawler, error) {
 	all := crawlers()
 	if only == "" {
 		return all, nil
@@ -62,8 +62,8 @@ func chosen(only string) ([]crawler, error) {
 	return some, nil
 }
 
-// redirected is the default transport, but that all connections go to address.
-func redirected(address string) *http.Transport {
+// transportTo is the default transport, but that all connections go to address.
+func transportTo(address string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	var d net.Dialer
 	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -72,19 +72,19 @@ func redirected(address string) *http.Transport {
 	return t
 }
 
-// byColly crawls as colly's documentation shows: asynchronously, with a limit of
+// crawlByColly crawls as colly's documentation shows: asynchronously, with a limit of
 // requests at a time, and every link visited.
-func byColly(p plan) error {
+func crawlByColly(p processTask) error {
 	c := colly.NewCollector(colly.Async(true))
 	c.IgnoreRobotsTxt = false
-	c.WithTransport(redirected(p.Address))
+	c.WithTransport(transportTo(p.Address))
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: p.Workers}); err != nil {
 		return err
 	}
-	c.OnHTML("a[href]", visit)
+	c.OnHTML("a[href]", visitLinkCallback)
 	var failed atomic.Int64
 	c.OnError(func(*colly.Response, error) { failed.Add(1) })
-	if err := c.Visit(seed()); err != nil {
+	if err := c.Visit(seedURL()); err != nil {
 		return err
 	}
 	c.Wait()
@@ -94,19 +94,19 @@ func byColly(p plan) error {
 	return nil
 }
 
-// visit is the callback of both, colly and decorum. That a page is known is an error.
-func visit(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
+// visitLinkCallback is the callback of both, colly and decorum. That a page is known is an error.
+func visitLinkCallback(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
 
-// follow is the same in decorum's words.
-func follow(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) }
+// followLinkCallback is the same in decorum's words.
+func followLinkCallback(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) }
 
 // handlers are decorum's callbacks by name; without one it follows links itself.
 var handlers = daemon.Handlers{
-	"visit":  func(c *collyfetch.Collector) { c.OnHTML("a[href]", visit) },
-	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", follow) },
+	"visit":  func(c *collyfetch.Collector) { c.OnHTML("a[href]", visitLinkCallback) },
+	"follow": func(c *collyfetch.Collector) { c.OnHTML("a[href]", followLinkCallback) },
 }
 
-const project = `project: bench
+const projectTemplate = `project: bench
 handler: %q
 agent: {product: bench, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%q]
@@ -118,10 +118,10 @@ store: {path: %q}
 output: {ledger: %t}
 `
 
-// byDecorum is the command decorum crawl, with all that it does beside: the state
+// crawlByDecorum is the command decorum crawl, with all that it does beside: the state
 // in files that survive a crash, a line of output for each page, and a ledger of
 // what permitted each request, unless that is not wanted.
-func byDecorum(p plan, handler string, ledger bool) error {
+func crawlByDecorum(p processTask, handler string, ledger bool) error {
 	dir, err := os.MkdirTemp(p.Dir, "decorum-")
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func byDecorum(p plan, handler string, ledger bool) error {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "project.yaml")
 	concurrency := max(1, p.Workers/p.Web.Hosts)
-	text := fmt.Sprintf(project, handler, seed(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"), ledger)
+	text := fmt.Sprintf(projectTemplate, handler, seedURL(), concurrency, p.Workers, p.Address, filepath.Join(dir, "data"), ledger)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}

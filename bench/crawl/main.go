@@ -44,9 +44,9 @@ import (
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
-		end(child(os.Args[2]))
+		exit(runChild(os.Args[2]))
 	}
-	var p plan
+	var p processTask
 	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")
 	flag.IntVar(&p.Web.Pages, "pages", 10_000, "how many pages of each host")
 	flag.IntVar(&p.Workers, "workers", 16, "requests at a time; decorum makes a host's share of them at a time to each")
@@ -56,14 +56,14 @@ func main() {
 	flag.StringVar(&p.Spider, "spider", "", "directory where npm has installed @spider-rs/spider-rs")
 	only := flag.String("only", "", "names of the crawlers that crawl, with commas between; the first is what others are measured by (default: all)")
 	flag.Parse()
-	some, err := chosen(*only)
+	some, err := selectCrawlers(*only)
 	if err != nil {
-		end(err)
+		exit(err)
 	}
-	end(run(p, some, *rounds, os.Stdout))
+	exit(run(p, some, *rounds, os.Stdout))
 }
 
-func end(err error) {
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/crawl:", err)
 		os.Exit(1)
@@ -72,20 +72,20 @@ func end(err error) {
 }
 
 // run lets crawlers crawl in turn, round by round, and prints the medians.
-func run(p plan, all []crawler, rounds int, out io.Writer) (err error) {
+func run(p processTask, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
 	}
-	f, err := startFarm(p.Web)
+	f, err := startServer(p.Web)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, f.stop()) }()
-	rows := make([]row, len(all))
+	rows := make([]crawlerRow, len(all))
 	for range rounds {
 		for i, c := range all {
 			r, err := c.measure(p, f)
-			if rows[i].missing = errors.Is(err, errMissing); rows[i].missing {
+			if rows[i].notInstalled = errors.Is(err, errNotInstalled); rows[i].notInstalled {
 				fmt.Fprintln(os.Stderr, err)
 				continue
 			}
@@ -99,34 +99,34 @@ func run(p plan, all []crawler, rounds int, out io.Writer) (err error) {
 	for i, c := range all {
 		rows[i].name, rows[i].version = c.name, c.version(p)
 	}
-	return print(out, slices.DeleteFunc(rows, func(r row) bool { return r.missing }))
+	return printTable(out, slices.DeleteFunc(rows, func(r crawlerRow) bool { return r.notInstalled }))
 }
 
-// A row is what is printed of a crawler.
-type row struct {
+// A crawlerRow is what is printed of a crawler.
+type crawlerRow struct {
 	name, version string
-	missing       bool // nothing, since it is not there
-	rounds        []figures
+	notInstalled  bool // nothing, since it is not there
+	rounds        []runFigures
 }
 
-// print prints rows. The ratio is how many times as many pages as the first the
+// printTable prints rows. The ratio is how many times as many pages as the first the
 // crawler crawls in the same CPU time.
-func print(out io.Writer, rows []row) error {
+func printTable(out io.Writer, rows []crawlerRow) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "crawler\tversion\tCPU s/1k pages\tratio\tpages/s\tpeak RSS MiB\trequests/page\t")
-	cpu := func(f figures) float64 { return f.CPU }
+	cpu := func(f runFigures) float64 { return f.CPUSecondsPer1000Pages }
 	for _, r := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
 			median(r.rounds, cpu), median(rows[0].rounds, cpu)/median(r.rounds, cpu),
-			median(r.rounds, func(f figures) float64 { return f.Speed }),
-			median(r.rounds, func(f figures) float64 { return f.RSS }),
-			median(r.rounds, func(f figures) float64 { return f.Asked }))
+			median(r.rounds, func(f runFigures) float64 { return f.PagesPerSecond }),
+			median(r.rounds, func(f runFigures) float64 { return f.PeakRSSMiB }),
+			median(r.rounds, func(f runFigures) float64 { return f.RequestsPerPage }))
 	}
 	return table.Flush()
 }
 
 // median returns the median of a figure over the rounds.
-func median(rounds []figures, of func(figures) float64) float64 {
+func median(rounds []runFigures, of func(runFigures) float64) float64 {
 	values := make([]float64, len(rounds))
 	for i, r := range rounds {
 		values[i] = of(r)

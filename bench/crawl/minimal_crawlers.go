@@ -12,10 +12,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// byNetHTTP asks for every page, and does nothing with it: what any crawler on
+// crawlByNetHTTP asks for every page, and does nothing with it: what any crawler on
 // net/http pays at least.
-func byNetHTTP(p plan) error {
-	transport := redirected(p.Address)
+func crawlByNetHTTP(p processTask) error {
+	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
 	errs := make([]error, p.Workers)
@@ -26,10 +26,10 @@ func byNetHTTP(p plan) error {
 			buf := make([]byte, 32<<10)
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= p.Web.size() || errs[worker] != nil {
+				if i >= p.Web.numPages() || errs[worker] != nil {
 					return
 				}
-				errs[worker] = read(client, "http://"+hostName(i%p.Web.Hosts)+path(i/p.Web.Hosts), buf)
+				errs[worker] = fetchAndDiscardPage(client, "http://"+hostName(i%p.Web.Hosts)+pagePath(i/p.Web.Hosts), buf)
 			}
 		})
 	}
@@ -37,8 +37,8 @@ func byNetHTTP(p plan) error {
 	return errors.Join(errs...)
 }
 
-// read reads a page through buf.
-func read(client *http.Client, url string, buf []byte) error {
+// fetchAndDiscardPage reads a page through buf.
+func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 	res, err := client.Get(url)
 	if err != nil {
 		return err
@@ -48,27 +48,27 @@ func read(client *http.Client, url string, buf []byte) error {
 	return err
 }
 
-// byTokenizer follows links as the least of a crawler does: net/http, the tokenizer
+// crawlByTokenizer follows links as the least of a crawler does: net/http, the tokenizer
 // of x/net/html, URLs resolved by net/url, and a map of those that are known. It
 // asks for no robots.txt, keeps nothing, and forgets all when it ends.
-func byTokenizer(p plan) error {
-	transport := redirected(p.Address)
+func crawlByTokenizer(p processTask) error {
+	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
-	found := newLinks(seed())
+	found := newLinkQueue(seedURL())
 	errs := make([]error, p.Workers)
 	var wg sync.WaitGroup
 	for worker := range p.Workers {
 		wg.Go(func() {
 			var body bytes.Buffer
 			for {
-				page, ok := found.next()
+				page, ok := found.nextPage()
 				if !ok {
 					return
 				}
-				links, err := linksOf(client, page, &body)
+				links, err := fetchLinks(client, page, &body)
 				errs[worker] = errors.Join(errs[worker], err)
-				found.add(links)
+				found.finishPageWithLinks(links)
 			}
 		})
 	}
@@ -76,8 +76,8 @@ func byTokenizer(p plan) error {
 	return errors.Join(errs...)
 }
 
-// linksOf fetches a page into body, and returns where its links lead.
-func linksOf(client *http.Client, page string, body *bytes.Buffer) (links []string, err error) {
+// fetchLinks fetches a page into body, and returns where its links lead.
+func fetchLinks(client *http.Client, page string, body *bytes.Buffer) (links []string, err error) {
 	res, err := client.Get(page)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func linksOf(client *http.Client, page string, body *bytes.Buffer) (links []stri
 			}
 			return links, nil
 		case html.StartTagToken, html.SelfClosingTagToken:
-			href, ok := hrefOf(tokens)
+			href, ok := anchorHref(tokens)
 			if !ok {
 				continue
 			}
@@ -108,8 +108,8 @@ func linksOf(client *http.Client, page string, body *bytes.Buffer) (links []stri
 	}
 }
 
-// hrefOf returns where the tag leads that tokens has come to, if it is a link.
-func hrefOf(tokens *html.Tokenizer) (string, bool) {
+// anchorHref returns where the tag leads that tokens has come to, if it is a link.
+func anchorHref(tokens *html.Tokenizer) (string, bool) {
 	name, more := tokens.TagName()
 	if string(name) != "a" {
 		return "", false
@@ -123,48 +123,48 @@ func hrefOf(tokens *html.Tokenizer) (string, bool) {
 	return "", false
 }
 
-// links are the pages that are known, and those of them that wait.
-type links struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	known   map[string]bool
-	waiting []string
-	busy    int // pages that are being read
+// linkQueue are the pages that are known, and those of them that wait.
+type linkQueue struct {
+	mu         sync.Mutex
+	changed    *sync.Cond
+	seen       map[string]bool
+	queue      []string
+	inProgress int // pages that are being read
 }
 
-func newLinks(first string) *links {
-	l := &links{known: map[string]bool{first: true}, waiting: []string{first}}
+func newLinkQueue(first string) *linkQueue {
+	l := &linkQueue{seen: map[string]bool{first: true}, queue: []string{first}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// next returns a page to be read, after which add must be called; false if there
+// nextPage returns a page to be read, after which add must be called; false if there
 // will be none.
-func (l *links) next() (string, bool) {
+func (l *linkQueue) nextPage() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.waiting) == 0 {
-		if l.busy == 0 {
+	for len(l.queue) == 0 {
+		if l.inProgress == 0 {
 			return "", false
 		}
 		l.changed.Wait()
 	}
-	page := l.waiting[0]
-	l.waiting = l.waiting[1:]
-	l.busy++
+	page := l.queue[0]
+	l.queue = l.queue[1:]
+	l.inProgress++
 	return page, true
 }
 
-// add ends the reading of a page that has these links.
-func (l *links) add(found []string) {
+// finishPageWithLinks ends the reading of a page that has these links.
+func (l *linkQueue) finishPageWithLinks(found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, to := range found {
-		if !l.known[to] {
-			l.known[to] = true
-			l.waiting = append(l.waiting, to)
+		if !l.seen[to] {
+			l.seen[to] = true
+			l.queue = append(l.queue, to)
 		}
 	}
-	l.busy--
+	l.inProgress--
 	l.changed.Broadcast()
 }

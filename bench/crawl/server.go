@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// A tally is what the server was asked for since it was last asked.
-type tally struct {
+// A requestCounts is what the server was asked for since it was last asked.
+type requestCounts struct {
 	Asked    int // requests for pages
 	Distinct int // pages that were asked for
 	Robots   int // hosts whose robots.txt was asked for
@@ -25,18 +25,18 @@ type server struct {
 	web    web
 	bodies [][]byte // by host, then page
 
-	mu      sync.Mutex
-	asked   []int
-	robots  map[string]bool
-	strange int
+	mu              sync.Mutex
+	requestsByPage  []int
+	robotsHosts     map[string]bool
+	unknownRequests int
 }
 
-// serve is the server's process: it says its port, then its tally for each line
+// runServer is the server's process: it says its port, then its tally for each line
 // of input, until there is no more.
-func serve(w web) error {
-	s := &server{web: w, asked: make([]int, w.size()), robots: map[string]bool{}}
-	for i := range w.size() {
-		s.bodies = append(s.bodies, []byte(w.body(i/w.Pages, i%w.Pages)))
+func runServer(w web) error {
+	s := &server{web: w, requestsByPage: make([]int, w.numPages()), robotsHosts: map[string]bool{}}
+	for i := range w.numPages() {
+		s.bodies = append(s.bodies, []byte(w.pageHTML(i/w.Pages, i%w.Pages)))
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,7 +47,7 @@ func serve(w web) error {
 	fmt.Println(listener.Addr())
 	out := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if err := out.Encode(s.take()); err != nil {
+		if err := out.Encode(s.takeCounts()); err != nil {
 			return err
 		}
 	}
@@ -56,47 +56,47 @@ func serve(w web) error {
 	return nil
 }
 
-// take returns the tally, and begins a new one.
-func (s *server) take() tally {
+// takeCounts returns the tally, and begins a new one.
+func (s *server) takeCounts() requestCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := tally{Robots: len(s.robots), Strange: s.strange}
-	for i, n := range s.asked {
+	t := requestCounts{Robots: len(s.robotsHosts), Strange: s.unknownRequests}
+	for i, n := range s.requestsByPage {
 		t.Asked += n
 		if n > 0 {
 			t.Distinct++
 		}
-		s.asked[i] = 0
+		s.requestsByPage[i] = 0
 	}
-	clear(s.robots)
-	s.strange = 0
+	clear(s.robotsHosts)
+	s.unknownRequests = 0
 	return t
 }
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
-		s.count(func() { s.robots[r.Host] = true })
+		s.withLock(func() { s.robotsHosts[r.Host] = true })
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, "User-agent: *\nDisallow: /private/\nDisallow: /search?\nAllow: /\n")
 		return
 	}
 	var host int
 	_, err := fmt.Sscanf(r.Host, "site-%d.example", &host)
-	page, ok := s.web.find(r.URL.Path)
+	page, ok := s.web.pageNumber(r.URL.Path)
 	if err != nil || !ok || host < 0 || host >= s.web.Hosts {
-		s.count(func() { s.strange++ })
+		s.withLock(func() { s.unknownRequests++ })
 		http.NotFound(w, r)
 		return
 	}
 	i := host*s.web.Pages + page
-	s.count(func() { s.asked[i]++ })
+	s.withLock(func() { s.requestsByPage[i]++ })
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(pageBytes))
 	w.Write(s.bodies[i])
 }
 
-func (s *server) count(one func()) {
+func (s *server) withLock(one func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one()

@@ -32,20 +32,20 @@ func finders() []finder {
 	var s extract.Scanner
 	return []finder{
 		{"decorum", func(body []byte, page decorum.URL) int { return len(s.Scan(body, contentType, page).Links) }},
-		{"goquery", byGoquery},
-		{"tokenizer", byTokenizer},
-		{"bytes", byBytes},
+		{"goquery", findByGoquery},
+		{"tokenizer", findByTokenizer},
+		{"bytes", findByBytes},
 	}
 }
 
-// found are the links found on a page.
-type found struct {
+// linkSet are the links found on a page.
+type linkSet struct {
 	base decorum.URL
 	urls map[decorum.URL]bool
 }
 
 // add adds a link. A fragment alone is none, as to the scanner.
-func (f found) add(ref string) {
+func (f linkSet) add(ref string) {
 	if strings.HasPrefix(ref, "#") {
 		return
 	}
@@ -67,12 +67,12 @@ func isLink(element, attribute, rel string) bool {
 	return false
 }
 
-func byGoquery(body []byte, page decorum.URL) int {
+func findByGoquery(body []byte, page decorum.URL) int {
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}
-	f := found{page, map[decorum.URL]bool{}}
+	f := linkSet{page, map[decorum.URL]bool{}}
 	if href, ok := doc.Find("base[href]").Attr("href"); ok {
 		if u, err := page.Resolve(href); err == nil {
 			f.base = u
@@ -88,9 +88,9 @@ func byGoquery(body []byte, page decorum.URL) int {
 	return len(f.urls)
 }
 
-// byTokenizer spends on what is no link as little as the tokenizer can.
-func byTokenizer(body []byte, page decorum.URL) int {
-	f := found{page, map[decorum.URL]bool{}}
+// findByTokenizer spends on what is no link as little as the tokenizer can.
+func findByTokenizer(body []byte, page decorum.URL) int {
+	f := linkSet{page, map[decorum.URL]bool{}}
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
 		switch z.Next() {
@@ -119,9 +119,9 @@ func byTokenizer(body []byte, page decorum.URL) int {
 	}
 }
 
-// byBytes looks for quoted values of href, wherever they stand.
-func byBytes(body []byte, page decorum.URL) int {
-	f := found{page, map[decorum.URL]bool{}}
+// findByBytes looks for quoted values of href, wherever they stand.
+func findByBytes(body []byte, page decorum.URL) int {
+	f := linkSet{page, map[decorum.URL]bool{}}
 	for {
 		i := bytes.Index(body, []byte(`href="`))
 		if i < 0 {
@@ -137,8 +137,8 @@ func byBytes(body []byte, page decorum.URL) int {
 	}
 }
 
-// sample is a page of 20 KiB with 50 links.
-func sample() []byte {
+// samplePage is a page of 20 KiB with 50 links.
+func samplePage() []byte {
 	var b strings.Builder
 	b.WriteString("<!doctype html><title>Page</title>\n")
 	filler := "<p class=text>" + strings.Repeat("lorem ipsum dolor sit amet ", 13) + "</p>\n"
@@ -152,13 +152,13 @@ func sample() []byte {
 // TestFindersAgree pins that what is measured is the same work.
 func TestFindersAgree(t *testing.T) {
 	for _, f := range finders() {
-		if n := f.find(sample(), home(t)); n != 50 {
+		if n := f.find(samplePage(), pageURL(t)); n != 50 {
 			t.Errorf("%s finds %d links on the sample, want 50", f.name, n)
 		}
 	}
 }
 
-func home(t testing.TB) decorum.URL {
+func pageURL(t testing.TB) decorum.URL {
 	u, err := decorum.ParseURL("https://docs.example/3/library/page.html")
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func home(t testing.TB) decorum.URL {
 	return u
 }
 
-func BenchmarkSample(b *testing.B) { race(b, [][]byte{sample()}) }
+func BenchmarkSample(b *testing.B) { benchmarkFinders(b, [][]byte{samplePage()}) }
 
 func BenchmarkPythonDocs(b *testing.B) {
 	dir, err := filepath.EvalSymlinks("/usr/share/doc/python3-doc/html")
@@ -185,15 +185,15 @@ func BenchmarkPythonDocs(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	race(b, pages)
+	benchmarkFinders(b, pages)
 }
 
-// race lets all finders read the pages in turn, and tells what one page takes
+// benchmarkFinders lets all finders read the pages in turn, and tells what one page takes
 // each of them, and how many times faster we are. A heap as small crawls have
 // it is held meanwhile: with next to none the collector would run all the time,
 // and be what is measured.
-func race(b *testing.B, pages [][]byte) {
-	heap, page := make([]byte, 64<<20), home(b)
+func benchmarkFinders(b *testing.B, pages [][]byte) {
+	heap, page := make([]byte, 64<<20), pageURL(b)
 	defer runtime.KeepAlive(heap)
 	all := finders()
 	times := make([]time.Duration, len(all))

@@ -33,8 +33,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A plan is one run, as it is handed to the child.
-type plan struct {
+// A runOptions is one run, as it is handed to the child.
+type runOptions struct {
 	Order   string
 	URLs    int
 	Origins int
@@ -58,11 +58,11 @@ func main() {
 
 func run(urls, orders string, origins int, dir, profile, child string) error {
 	if child != "" {
-		var p plan
+		var p runOptions
 		if err := json.Unmarshal([]byte(child), &p); err != nil {
 			return err
 		}
-		return work(p)
+		return runPhases(p)
 	}
 	base, err := os.MkdirTemp(dir, "bench-frontier-")
 	if err != nil {
@@ -70,20 +70,20 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 	}
 	defer os.RemoveAll(base)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, strings.Join(append([]string{"order", "URLs"}, columns()...), "\t")+"\t")
+	fmt.Fprintln(table, strings.Join(append([]string{"order", "URLs"}, figureNames()...), "\t")+"\t")
 	for order := range strings.SplitSeq(orders, ",") {
 		for size := range strings.SplitSeq(urls, ",") {
 			n, err := strconv.Atoi(size)
 			if err != nil {
 				return err
 			}
-			p := plan{order, n, origins, filepath.Join(base, "frontier.db"), profile}
-			figures, err := measure(p)
+			p := runOptions{order, n, origins, filepath.Join(base, "frontier.db"), profile}
+			figures, err := measureChild(p)
 			if err != nil {
 				return err
 			}
 			row := []string{order, size}
-			for _, name := range columns() {
+			for _, name := range figureNames() {
 				row = append(row, figures[name])
 			}
 			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
@@ -95,30 +95,30 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 	return table.Flush()
 }
 
-// columns are the figures in the order of the table.
-func columns() []string {
-	return []string{newRate, inLog, diskPerURL, seenRate, pageRate, leaseRate, heapPeak, reopenTime, reopenHeap}
+// figureNames are the figures in the order of the table.
+func figureNames() []string {
+	return []string{newRate, urlsInLog, diskPerURL, seenRate, mixedRate, leaseRate, heapPeak, reopenTime, reopenHeap}
 }
 
 const (
 	newRate    = "new/s"
-	inLog      = "in the log"
+	urlsInLog  = "in the log"
 	diskPerURL = "disk B/URL"
 	seenRate   = "seen/s"
-	pageRate   = "links/s 90% seen"
+	mixedRate  = "links/s 90% seen"
 	leaseRate  = "lease+ack/s"
 	heapPeak   = "heap peak MiB"
 	reopenTime = "reopen s"
 	reopenHeap = "its heap MiB"
 )
 
-// measure runs the plan in a child, kills it, and opens what it left.
-func measure(p plan) (map[string]string, error) {
+// measureChild runs the plan in a child, kills it, and opens what it left.
+func measureChild(p runOptions) (map[string]string, error) {
 	arg, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := program.Again("-child", string(arg))
+	cmd, err := program.SelfCommand("-child", string(arg))
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +144,12 @@ func measure(p plan) (map[string]string, error) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
 		return nil, fmt.Errorf("the process ended before it was killed: %w", err)
 	}
-	return figures, reopen(p, figures)
+	return figures, measureReopen(p, figures)
 }
 
-// reopen opens the store of a killed process, which must hold at least what was
+// measureReopen opens the store of a killed process, which must hold at least what was
 // flushed.
-func reopen(p plan, figures map[string]string) error {
+func measureReopen(p runOptions, figures map[string]string) error {
 	peak := watchHeap()
 	begin := time.Now()
 	s, err := bolt.Open(p.File, bolt.Options{})
@@ -157,7 +157,7 @@ func reopen(p plan, figures map[string]string) error {
 		return err
 	}
 	figures[reopenTime] = fmt.Sprintf("%.2f", time.Since(begin).Seconds())
-	figures[reopenHeap] = mib(peak())
+	figures[reopenHeap] = formatMiB(peak())
 	c, err := s.Counts(context.Background())
 	if err != nil {
 		return err

@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	seenChecks = 2_000_000
-	maxLeases  = 1_000_000
-	inHand     = 64 // leases of a call, one for each worker that waits
+	seenChecks    = 2_000_000
+	maxLeases     = 1_000_000
+	leasesPerCall = 64 // leases of a call, one for each worker that waits
 
-	killedAfter = 100_000 // new URLs that nobody flushes
+	unflushedURLs = 100_000 // new URLs that nobody flushes
 )
 
-// A worker is the process that is measured.
-type worker struct {
-	plan
-	ctx   context.Context
-	web   web
-	store *bolt.Store
-	front *frontier.Frontier
-	of    func(page int) []storage.Entry
-	round int // pages until the same sites come again
+// A frontierBenchmark is the process that is measured.
+type frontierBenchmark struct {
+	runOptions
+	ctx                   context.Context
+	web                   web
+	store                 *bolt.Store
+	frontier              *frontier.Frontier
+	linksOf               func(page int) []storage.Entry
+	pagesUntilSitesRepeat int // pages until the same sites come again
 }
 
-// work makes the figures of a plan, then works on until it is killed.
-func work(p plan) error {
+// runPhases makes the figures of a plan, then works on until it is killed.
+func runPhases(p runOptions) error {
 	s, err := bolt.Open(p.File, bolt.Options{})
 	if err != nil {
 		return err
@@ -50,63 +50,63 @@ func work(p plan) error {
 		Within:  frontier.Any,
 		Exclude: []*regexp.Regexp{regexp.MustCompile(`\.(zip|exe|iso)$`)},
 	}, nil)
-	w := &worker{plan: p, ctx: context.Background(), web: web{p.Origins}, store: s,
-		front: frontier.New(s, frontier.Config{Scope: scope})}
-	w.of, w.round = w.web.scattered, max(1, p.Origins/links)
+	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), web: web{p.Origins}, store: s,
+		frontier: frontier.New(s, frontier.Config{Scope: scope})}
+	w.linksOf, w.pagesUntilSitesRepeat = w.web.scatteredLinks, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {
-		w.of, w.round = w.web.paged, p.Origins
+		w.linksOf, w.pagesUntilSitesRepeat = w.web.mostlyInternalLinks, p.Origins
 	}
 	peak := watchHeap()
 	for _, phase := range []struct {
 		name string
 		run  func() error
-	}{{"discover", w.discover}, {"seen", w.seen}, {"pages", w.pages}, {"lease", w.lease}} {
-		if err := w.profiled(phase.name, phase.run); err != nil {
+	}{{"discover", w.discoverNew}, {"seen", w.rediscoverSeen}, {"pages", w.discoverMixed}, {"lease", w.leaseAndAck}} {
+		if err := w.runPhase(phase.name, phase.run); err != nil {
 			return err
 		}
 	}
-	figure(heapPeak, mib(peak()))
+	printFigure(heapPeak, formatMiB(peak()))
 	for n := 0; ; n++ { // until the kill
-		if n == killedAfter/links {
+		if n == unflushedURLs/linksPerPage {
 			fmt.Println("working on")
 		}
-		if _, err := w.front.Discover(w.ctx, w.of(p.URLs/links+1+n)...); err != nil {
+		if _, err := w.frontier.Discover(w.ctx, w.linksOf(p.URLs/linksPerPage+1+n)...); err != nil {
 			return err
 		}
 	}
 }
 
-func figure(name, value string) { fmt.Printf("%s\t%s\n", name, value) }
+func printFigure(name, value string) { fmt.Printf("%s\t%s\n", name, value) }
 
-func rate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", float64(n)/d.Seconds()) }
+func formatRate(n int, d time.Duration) string { return fmt.Sprintf("%.0f", float64(n)/d.Seconds()) }
 
-func mib(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
+func formatMiB(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
 
-// profiled runs a phase, and profiles it if that is asked for.
-func (w *worker) profiled(name string, run func() error) error {
+// runPhase runs a phase, and profiles it if that is asked for.
+func (w *frontierBenchmark) runPhase(name string, run func() error) error {
 	if w.Profile == "" {
 		return run()
 	}
-	return program.Profiled(filepath.Join(w.Profile, name), run)
+	return program.RunProfiled(filepath.Join(w.Profile, name), run)
 }
 
-// discover offers the URLs from one goroutine for each CPU, and makes them
+// discoverNew offers the URLs from one goroutine for each CPU, and makes them
 // durable. Making the URLs up is part of the time.
-func (w *worker) discover() error {
+func (w *frontierBenchmark) discoverNew() error {
 	begin := time.Now()
 	var next, added atomic.Int64
-	err := w.parallel(func() error {
+	err := w.runOnAllCPUs(func() error {
 		for {
 			page := int(next.Add(1)) - 1
-			if page*links >= w.URLs {
+			if page*linksPerPage >= w.URLs {
 				return nil
 			}
-			n, err := w.front.Discover(w.ctx, w.of(page)...)
+			n, err := w.frontier.Discover(w.ctx, w.linksOf(page)...)
 			if err != nil {
 				return err
 			}
 			if done := added.Add(int64(n)); done%(1<<20) < int64(n) {
-				w.progress(int(done), time.Since(begin))
+				w.logProgress(int(done), time.Since(begin))
 			}
 		}
 	})
@@ -121,47 +121,47 @@ func (w *worker) discover() error {
 	if err != nil {
 		return err
 	}
-	if pages := (w.URLs + links - 1) / links; added.Load() != int64(pages*links) {
-		return fmt.Errorf("%d of %d URLs were new, want all", added.Load(), pages*links)
+	if pages := (w.URLs + linksPerPage - 1) / linksPerPage; added.Load() != int64(pages*linksPerPage) {
+		return fmt.Errorf("%d of %d URLs were new, want all", added.Load(), pages*linksPerPage)
 	}
 	files, err := w.store.FileStats()
 	if err != nil {
 		return err
 	}
-	figure(newRate, rate(int(added.Load()), spent))
-	figure(inLog, strconv.Itoa(files.Log))
-	figure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
+	printFigure(newRate, formatRate(int(added.Load()), spent))
+	printFigure(urlsInLog, strconv.Itoa(files.Log))
+	printFigure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
 	return nil
 }
 
-func (w *worker) progress(done int, spent time.Duration) {
+func (w *frontierBenchmark) logProgress(done int, spent time.Duration) {
 	info, err := os.Stat(w.File)
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, rate(done, spent), mib(uint64(info.Size())))
+	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent), formatMiB(uint64(info.Size())))
 }
 
-// seen offers URLs that are known, each of another page.
-func (w *worker) seen() error {
-	r := random(1)
-	return w.offer(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.of(r.below(w.URLs / links)) })
+// rediscoverSeen offers URLs that are known, each of another page.
+func (w *frontierBenchmark) rediscoverSeen() error {
+	r := xorshift64(1)
+	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.linksOf(r.intN(w.URLs / linksPerPage)) })
 }
 
-// pages offers pages of which nine of ten links are known.
-func (w *worker) pages() error {
-	r := random(2)
-	return w.offer(pageRate, seenChecks/2, links/10, func(n int) []storage.Entry { return w.revisited(&r, n) })
+// discoverMixed offers pages of which nine of ten links are known.
+func (w *frontierBenchmark) discoverMixed() error {
+	r := xorshift64(2)
+	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mixedLinks(&r, n) })
 }
 
-// revisited is the links of a page as crawls find them when most is known: the
+// mixedLinks is the links of a page as crawls find them when most is known: the
 // site's navigation, pages seen long ago, and one of ten that is new.
-func (w *worker) revisited(r *random, fresh int) []storage.Entry {
-	page := r.below(w.URLs / links)
-	entries := append(w.of(page % w.round)[:nav], w.of(page)...)[:links-links/10]
-	for i := range links / 10 {
+func (w *frontierBenchmark) mixedLinks(r *xorshift64, pageNumber int) []storage.Entry {
+	page := r.intN(w.URLs / linksPerPage)
+	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
+	for i := range linksPerPage / 10 {
 		e := entries[len(entries)-1]
-		u, err := e.URL.Resolve(fmt.Sprintf("/new/%d.html", fresh*links+i))
+		u, err := e.URL.Resolve(fmt.Sprintf("/new/%d.html", pageNumber*linksPerPage+i))
 		if err != nil {
 			panic(err) // cannot be
 		}
@@ -171,24 +171,24 @@ func (w *worker) revisited(r *random, fresh int) []storage.Entry {
 	return entries
 }
 
-// offer offers pages, of which so many links are new, from one goroutine for
+// timeDiscover offers pages, of which so many links are new, from one goroutine for
 // each CPU. Only the calls are timed.
-func (w *worker) offer(name string, checks, fresh int, page func(n int) []storage.Entry) error {
-	const together = 400
+func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page func(n int) []storage.Entry) error {
+	const batch = 400
 	var spent time.Duration
-	for n := 0; n*links < checks; n += together {
-		pages := make(chan []storage.Entry, together)
-		for i := range together {
+	for n := 0; n*linksPerPage < checks; n += batch {
+		pages := make(chan []storage.Entry, batch)
+		for i := range batch {
 			pages <- page(n + i)
 		}
 		close(pages)
 		begin := time.Now()
-		err := w.parallel(func() error {
+		err := w.runOnAllCPUs(func() error {
 			for entries := range pages {
-				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.front.Knows(e.URL) }) // as the crawler does
-				n, err := w.front.Discover(w.ctx, entries...)
-				if err == nil && n != fresh {
-					err = fmt.Errorf("%d links of a page were new, want %d", n, fresh)
+				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.Knows(e.URL) }) // as the crawler does
+				n, err := w.frontier.Discover(w.ctx, entries...)
+				if err == nil && n != newLinks {
+					err = fmt.Errorf("%d links of a page were new, want %d", n, newLinks)
 				}
 				if err != nil {
 					return err
@@ -201,12 +201,12 @@ func (w *worker) offer(name string, checks, fresh int, page func(n int) []storag
 		}
 		spent += time.Since(begin)
 	}
-	figure(name, rate(checks, spent))
+	printFigure(name, formatRate(checks, spent))
 	return nil
 }
 
-// parallel runs f in one goroutine for each CPU.
-func (w *worker) parallel(f func() error) error {
+// runOnAllCPUs runs f in one goroutine for each CPU.
+func (w *frontierBenchmark) runOnAllCPUs(f func() error) error {
 	errs := make([]error, runtime.NumCPU())
 	var group sync.WaitGroup
 	for i := range errs {
@@ -216,15 +216,15 @@ func (w *worker) parallel(f func() error) error {
 	return errors.Join(errs...)
 }
 
-// lease takes the hosts in turn and acks one by one, as workers do, and makes
+// leaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes
 // that durable.
-func (w *worker) lease() error {
+func (w *frontierBenchmark) leaseAndAck() error {
 	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
 	begin := time.Now()
 	for taken := 0; taken < total; {
 		now = now.Add(time.Millisecond)
-		leases, _, err := w.store.Lease(w.ctx, now, time.Hour, inHand)
+		leases, _, err := w.store.Lease(w.ctx, now, time.Hour, leasesPerCall)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (w *worker) lease() error {
 	if err := w.store.Flush(w.ctx); err != nil {
 		return err
 	}
-	figure(leaseRate, rate(total, time.Since(begin)))
+	printFigure(leaseRate, formatRate(total, time.Since(begin)))
 	return nil
 }
 

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	links = 50 // of a page
-	nav   = 10 // of them on each page of the site
+	linksPerPage = 50 // of a page
+	navLinks     = 10 // of them on each page of the site
 )
 
 // A web is made of numbers: page n of site s.
 type web struct{ origins int }
 
-func (w web) entry(site, page int) storage.Entry {
+func (w web) newEntry(site, page int) storage.Entry {
 	u, err := decorum.ParseURL(fmt.Sprintf("https://www.site-%d.example/section-%d/article-%d.html", site%w.origins, page%17, page))
 	if err != nil {
 		panic(err) // cannot be
@@ -26,44 +26,44 @@ func (w web) entry(site, page int) storage.Entry {
 	}
 }
 
-// scattered is the links of the n-th page, each of another site than the one
+// scatteredLinks is the links of the n-th page, each of another site than the one
 // before: the worst for a store that keeps sites together.
-func (w web) scattered(n int) []storage.Entry {
-	entries := make([]storage.Entry, links)
+func (w web) scatteredLinks(n int) []storage.Entry {
+	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
-		k := n*links + i
-		entries[i] = w.entry(spread(k%w.origins), k/w.origins)
+		k := n*linksPerPage + i
+		entries[i] = w.newEntry(scatter(k%w.origins), k/w.origins)
 	}
 	return entries
 }
 
-// paged is the links of the n-th page, four of five of its own site. The
+// mostlyInternalLinks is the links of the n-th page, four of five of its own site. The
 // numbers of pages are below 1<<40 for links within, and above from elsewhere.
-func (w web) paged(n int) []storage.Entry {
-	entries := make([]storage.Entry, links)
-	own := links * 4 / 5
+func (w web) mostlyInternalLinks(n int) []storage.Entry {
+	entries := make([]storage.Entry, linksPerPage)
+	own := linksPerPage * 4 / 5
 	for i := range entries {
 		if i < own {
-			entries[i] = w.entry(spread(n%w.origins), n/w.origins*own+i)
+			entries[i] = w.newEntry(scatter(n%w.origins), n/w.origins*own+i)
 		} else {
-			entries[i] = w.entry(spread(n*links+i), 1<<40+n*links+i)
+			entries[i] = w.newEntry(scatter(n*linksPerPage+i), 1<<40+n*linksPerPage+i)
 		}
 	}
 	return entries
 }
 
-// spread puts consecutive numbers far from each other, each once if below the
+// scatter puts consecutive numbers far from each other, each once if below the
 // number of origins, which the prime does not divide.
-func spread(n int) int { return n * 7_368_787 }
+func scatter(n int) int { return n * 7_368_787 }
 
-// random is a generator that needs no lock and no seed (xorshift64).
-type random uint64
+// xorshift64 is a generator that needs no lock and no seed (xorshift64).
+type xorshift64 uint64
 
-func (r *random) below(n int) int {
+func (r *xorshift64) intN(n int) int {
 	x := uint64(*r)
 	x ^= x << 13
 	x ^= x >> 7
 	x ^= x << 17
-	*r = random(x)
+	*r = xorshift64(x)
 	return int(x % uint64(n))
 }

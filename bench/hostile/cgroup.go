@@ -15,24 +15,24 @@ var errNoCgroup = errors.New("no memory cgroup can be made here")
 // A cgroup limits the memory of the processes that enter it.
 type cgroup struct {
 	dir string
-	files
+	cgroupFiles
 }
 
-// files are the names of a memory cgroup's files.
-type files struct{ limit, events, peak string }
+// cgroupFiles are the names of a memory cgroup's files.
+type cgroupFiles struct{ limit, oomEvents, peak string }
 
 var (
-	version1 = files{"memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"}
-	version2 = files{"memory.max", "memory.events", "memory.peak"}
+	cgroupV1 = cgroupFiles{"memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"}
+	cgroupV2 = cgroupFiles{"memory.max", "memory.events", "memory.peak"}
 )
 
 // newCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
 func newCgroup(limit int64) (*cgroup, error) {
 	const root = "/sys/fs/cgroup"
 	name := fmt.Sprintf("decorum-hostile-%d", os.Getpid())
-	g := &cgroup{filepath.Join(root, "memory", name), version1}
+	g := &cgroup{filepath.Join(root, "memory", name), cgroupV1}
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
-		g = &cgroup{filepath.Join(root, name), version2}
+		g = &cgroup{filepath.Join(root, name), cgroupV2}
 	}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoCgroup, err)
@@ -48,9 +48,9 @@ func enterCgroup(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
 }
 
-// kills returns how many processes of the cgroup the kernel has killed for memory.
-func (g *cgroup) kills() int {
-	text, _ := os.ReadFile(filepath.Join(g.dir, g.events)) // a kernel without the file counts none
+// oomKills returns how many processes of the cgroup the kernel has killed for memory.
+func (g *cgroup) oomKills() int {
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.oomEvents)) // a kernel without the file counts none
 	for line := range strings.Lines(string(text)) {
 		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			n, _ := strconv.Atoi(strings.TrimSpace(count))
@@ -60,9 +60,9 @@ func (g *cgroup) kills() int {
 	return 0
 }
 
-// peak returns how many bytes the cgroup used at most.
-func (g *cgroup) peak() int64 {
-	text, _ := os.ReadFile(filepath.Join(g.dir, g.files.peak))
+// peakBytes returns how many bytes the cgroup used at most.
+func (g *cgroup) peakBytes() int64 {
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.cgroupFiles.peak))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }

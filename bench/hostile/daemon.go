@@ -17,35 +17,35 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// A project is a project of the daemon: its name, its seeds, and further lines of
+// A projectConfig is a project of the daemon: its name, its seeds, and further lines of
 // its file.
-type project struct {
-	name, seeds, more string
+type projectConfig struct {
+	name, seeds, extraYAML string
 }
 
-const file = `project: %s
+const projectTemplate = `project: %s
 agent: {product: hostilebot, version: "1", contact: "mailto:bench@example.com"}
 seeds: [%s]
 %s
 fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
-// good is the project whose visits are counted.
-var good = project{"good", seeds("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
+// goodProject is the project whose visits are counted.
+var goodProject = projectConfig{"good", seedList("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
 
-// hostile returns the projects beside it. They have decorum's default settings, but
+// hostileProjects returns the projects beside it. They have decorum's default settings, but
 // for the scope that an operator of a broad crawl sets.
-func hostile() []project {
-	return []project{
-		{"bombs", seeds("bomb-%d.example/page", bombHosts), ""},
+func hostileProjects() []projectConfig {
+	return []projectConfig{
+		{"bombs", seedList("bomb-%d.example/page", bombHosts), ""},
 		{"wildcard", "http://a.wild.example/", "scope: {within: domain}"},
 		{"names", "http://names.example/", "scope: {within: any}"},
-		{"plain", seeds("plain-%d.example/", plainHosts), ""},
+		{"plain", seedList("plain-%d.example/", plainHosts), ""},
 	}
 }
 
-// seeds returns a page of each of n hosts.
-func seeds(page string, n int) string {
+// seedList returns a page of each of n hosts.
+func seedList(page string, n int) string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = "http://" + fmt.Sprintf(page, i)
@@ -66,35 +66,35 @@ func serveInCgroup(group string) {
 	daemon.Main(nil)
 }
 
-// A process is a running daemon.
-type process struct {
+// A daemonProcess is a running daemon.
+type daemonProcess struct {
 	cmd            *exec.Cmd
 	logReaderGroup sync.WaitGroup // of its log
 
-	mu    sync.Mutex      // guards lines
-	lines map[warning]int // of its log, by what they say
+	mu         sync.Mutex      // guards lines
+	lineCounts map[warning]int // of its log, by what they say
 }
 
 // A warning is what one or several lines of a log say.
 type warning struct {
 	project, message string
-	lines            int // 0 as a key of process.lines
+	count            int // 0 as a key of process.lineCounts
 }
 
 // startDaemon starts decorum serve in the cgroup and has it run the projects, whose
 // connections all go to addr. The log is written to dir, too.
-func startDaemon(dir string, group *cgroup, addr string, projects []project) (*process, error) {
+func startDaemon(dir string, group *cgroup, addr string, projects []projectConfig) (*daemonProcess, error) {
 	folder := filepath.Join(dir, "projects")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
 	for _, p := range projects {
-		text := fmt.Appendf(nil, file, p.name, p.seeds, p.more, addr)
+		text := fmt.Appendf(nil, projectTemplate, p.name, p.seeds, p.extraYAML, addr)
 		if err := os.WriteFile(filepath.Join(folder, p.name+".yaml"), text, 0o600); err != nil {
 			return nil, err
 		}
 	}
-	cmd, err := program.Again(serveArg, group.dir, "--data", filepath.Join(dir, "data"), "--projects", folder,
+	cmd, err := program.SelfCommand(serveArg, group.dir, "--data", filepath.Join(dir, "data"), "--projects", folder,
 		"--start-new", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "warn")
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []project) (*p
 	if err != nil {
 		return nil, err
 	}
-	d := &process{cmd: cmd, lines: map[warning]int{}}
+	d := &daemonProcess{cmd: cmd, lineCounts: map[warning]int{}}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -113,38 +113,38 @@ func startDaemon(dir string, group *cgroup, addr string, projects []project) (*p
 	}
 	d.logReaderGroup.Go(func() {
 		defer logFile.Close()
-		d.read(io.TeeReader(stderr, logFile))
+		d.countLogLines(io.TeeReader(stderr, logFile))
 	})
 	return d, nil
 }
 
-// read counts the lines of the daemon's log until it ends.
-func (d *process) read(log io.Reader) {
+// countLogLines counts the lines of the daemon's log until it ends.
+func (d *daemonProcess) countLogLines(log io.Reader) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct{ Msg, Project string }
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue
 		}
 		d.mu.Lock()
-		d.lines[warning{project: line.Project, message: line.Msg}]++
+		d.lineCounts[warning{project: line.Project, message: line.Msg}]++
 		d.mu.Unlock()
 	}
 }
 
 // warnings returns what the log says, with the number of lines of each.
-func (d *process) warnings() []warning {
+func (d *daemonProcess) warnings() []warning {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]warning, 0, len(d.lines))
-	for w, n := range d.lines {
-		w.lines = n
+	all := make([]warning, 0, len(d.lineCounts))
+	for w, n := range d.lineCounts {
+		w.count = n
 		all = append(all, w)
 	}
 	return all
 }
 
 // stop ends the daemon in order.
-func (d *process) stop() error {
+func (d *daemonProcess) stop() error {
 	err := d.cmd.Process.Signal(syscall.SIGTERM)
 	d.logReaderGroup.Wait()
 	waited := d.cmd.Wait()

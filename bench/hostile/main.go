@@ -34,25 +34,25 @@ import (
 	"time"
 )
 
-// A plan is what the program measures.
-type plan struct {
-	Memory int64         // bytes that the daemon's cgroup may use
-	Time   time.Duration // how long visits are counted, alone and beside
-	Rounds int
-	Dir    string // for data and logs of the daemons
+// A benchmarkOptions is what the program measures.
+type benchmarkOptions struct {
+	MemoryBytes     int64         // bytes that the daemon's cgroup may use
+	MeasureDuration time.Duration // how long visits are counted, alone and beside
+	Rounds          int
+	Dir             string // for data and logs of the daemons
 }
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == serveArg {
 		serveInCgroup(os.Args[2])
 	}
-	var p plan
+	var p benchmarkOptions
 	memory := flag.Int64("memory", 512, "MiB that the daemon may use")
-	flag.DurationVar(&p.Time, "time", 30*time.Second, "how long to count visits, twice a round")
+	flag.DurationVar(&p.MeasureDuration, "time", 30*time.Second, "how long to count visits, twice a round")
 	flag.IntVar(&p.Rounds, "rounds", 3, "how many rounds to measure")
 	flag.StringVar(&p.Dir, "dir", "", "keep data and logs in this directory (default: a directory that is removed)")
 	flag.Parse()
-	p.Memory = *memory << 20
+	p.MemoryBytes = *memory << 20
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := run(ctx, p, os.Stdout)
@@ -67,8 +67,8 @@ func main() {
 }
 
 // run measures the rounds of p, prints them to out, and returns what was wrong.
-func run(ctx context.Context, p plan, out io.Writer) (err error) {
-	if p.Rounds < 1 || p.Time <= 0 || p.Memory <= 0 {
+func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
+	if p.Rounds < 1 || p.MeasureDuration <= 0 || p.MemoryBytes <= 0 {
 		return errors.New("-memory, -time and -rounds must be positive")
 	}
 	if p.Dir == "" {
@@ -82,20 +82,20 @@ func run(ctx context.Context, p plan, out io.Writer) (err error) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "round\tvisits alone\tbeside\tratio\tpeak MiB\tkills\twarnings\t")
 	for round := range p.Rounds {
-		alone, err := measure(ctx, p, fmt.Sprintf("%d-alone", round), []project{good})
+		alone, err := measureDaemon(ctx, p, fmt.Sprintf("%d-alone", round), []projectConfig{goodProject})
 		if err != nil {
 			return err
 		}
-		beside, err := measure(ctx, p, fmt.Sprintf("%d-beside", round), append(hostile(), good))
+		beside, err := measureDaemon(ctx, p, fmt.Sprintf("%d-beside", round), append(hostileProjects(), goodProject))
 		if err != nil {
 			return err
 		}
 		ratio := float64(beside.visits) / float64(alone.visits)
 		ratios = append(ratios, ratio)
-		wrong = append(wrong, alone.wrong(), beside.wrong())
+		wrong = append(wrong, alone.violations(), beside.violations())
 		fmt.Fprintf(table, "%d\t%d\t%d\t%.2f\t%d\t%d\t%d\t\n", round+1, alone.visits, beside.visits, ratio,
-			beside.peak>>20, beside.kills, len(beside.limits))
-		printLimits(out, beside.limits)
+			beside.peakBytes>>20, beside.oomKills, len(beside.warnings))
+		printWarnings(out, beside.warnings)
 	}
 	table.Flush()
 	slices.Sort(ratios)
@@ -105,23 +105,23 @@ func run(ctx context.Context, p plan, out io.Writer) (err error) {
 	return errors.Join(wrong...)
 }
 
-// printLimits prints the warnings that the daemon logged, with their numbers.
-func printLimits(out io.Writer, limits []warning) {
+// printWarnings prints the warnings that the daemon logged, with their numbers.
+func printWarnings(out io.Writer, limits []warning) {
 	for _, w := range limits {
-		fmt.Fprintf(out, "%6d  %s: %s\n", w.lines, w.project, w.message)
+		fmt.Fprintf(out, "%6d  %s: %s\n", w.count, w.project, w.message)
 	}
 }
 
-// measure runs a daemon with the given projects over a web of their own and returns
+// measureDaemon runs a daemon with the given projects over a web of their own and returns
 // what it did. Data and log are in the folder name of p.Dir.
-func measure(ctx context.Context, p plan, name string, projects []project) (result, error) {
+func measureDaemon(ctx context.Context, p benchmarkOptions, name string, projects []projectConfig) (result, error) {
 	dir := filepath.Join(p.Dir, name)
 	w, err := startWeb()
 	if err != nil {
 		return result{}, err
 	}
 	defer w.Close()
-	group, err := newCgroup(p.Memory)
+	group, err := newCgroup(p.MemoryBytes)
 	if err != nil {
 		return result{}, err
 	}
@@ -129,11 +129,11 @@ func measure(ctx context.Context, p plan, name string, projects []project) (resu
 	if err != nil {
 		return result{}, errors.Join(err, group.remove())
 	}
-	visits, err := w.count(ctx, p.Time)
+	visits, err := w.countVisits(ctx, p.MeasureDuration)
 	stopped := d.stop()
-	r := result{visits: visits, shortest: w.shortestGap()}
-	r.kills, r.peak, r.limits = group.kills(), group.peak(), d.warnings()
-	if r.kills > 0 { // the cause of every other error
+	r := result{visits: visits, minGap: w.shortestGap()}
+	r.oomKills, r.peakBytes, r.warnings = group.oomKills(), group.peakBytes(), d.warnings()
+	if r.oomKills > 0 { // the cause of every other error
 		return r, group.remove()
 	}
 	return r, errors.Join(err, stopped, group.remove())
@@ -141,25 +141,25 @@ func measure(ctx context.Context, p plan, name string, projects []project) (resu
 
 // A result is what a daemon did with its projects.
 type result struct {
-	visits   int           // to pages of the good hosts
-	shortest time.Duration // between two requests to one good host
-	kills    int           // by the kernel, for memory
-	peak     int64         // bytes that the cgroup used at most
-	limits   []warning
+	visits    int           // to pages of the good hosts
+	minGap    time.Duration // between two requests to one good host
+	oomKills  int           // by the kernel, for memory
+	peakBytes int64         // bytes that the cgroup used at most
+	warnings  []warning
 }
 
-// wrong returns what the daemon must not have done.
-func (r result) wrong() error {
+// violations returns what the daemon must not have done.
+func (r result) violations() error {
 	var errs []error
-	if r.kills > 0 {
-		errs = append(errs, fmt.Errorf("the kernel killed the daemon for its memory, %d times", r.kills))
+	if r.oomKills > 0 {
+		errs = append(errs, fmt.Errorf("the kernel killed the daemon for its memory, %d times", r.oomKills))
 	}
-	if r.shortest < goodDelay {
-		errs = append(errs, fmt.Errorf("a good host had %v between two requests; its delay is %v", r.shortest, goodDelay))
+	if r.minGap < goodDelay {
+		errs = append(errs, fmt.Errorf("a good host had %v between two requests; its delay is %v", r.minGap, goodDelay))
 	}
-	for _, w := range r.limits {
-		if w.lines > 1 {
-			errs = append(errs, fmt.Errorf("the log has %d lines of one limit: %s: %s", w.lines, w.project, w.message))
+	for _, w := range r.warnings {
+		if w.count > 1 {
+			errs = append(errs, fmt.Errorf("the log has %d lines of one limit: %s: %s", w.count, w.project, w.message))
 		}
 	}
 	return errors.Join(errs...)

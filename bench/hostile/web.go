@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	goodHosts  = 40
-	goodDelay  = time.Second
-	bombHosts  = 64
-	mapSize    = 50 << 20 // bytes of a bomb of a sitemap, as decoded: the limit of sitemaps.org
-	pageSize   = 10 << 20 // the same of a page: decorum's limit
-	names      = 20_000
-	plainHosts = 2_000
-	wildFan    = 50 // host names that a page of the wildcard domain links to
+	goodHosts            = 40
+	goodDelay            = time.Second
+	bombHosts            = 64
+	bombSitemapBytes     = 50 << 20 // bytes of a bomb of a sitemap, as decoded: the limit of sitemaps.org
+	bombPageBytes        = 10 << 20 // the same of a page: decorum's limit
+	nameHosts            = 20_000
+	plainHosts           = 2_000
+	wildcardLinksPerPage = 50 // host names that a page of the wildcard domain links to
 )
 
 // A web serves the good and the hostile hosts on one loopback port.
@@ -33,10 +33,10 @@ type web struct {
 	server *http.Server
 	bombs  map[string]*bomb // by path
 
-	mu     sync.Mutex           // guards what follows
-	visits int                  // to pages of good hosts
-	last   map[string]time.Time // request to each good host
-	gap    time.Duration        // the shortest between two requests to one good host
+	mu           sync.Mutex           // guards what follows
+	visits       int                  // to pages of good hosts
+	lastRequests map[string]time.Time // request to each good host
+	minGap       time.Duration        // the shortest between two requests to one good host
 }
 
 // startWeb serves a web until Close.
@@ -46,10 +46,10 @@ func startWeb() (*web, error) {
 		return nil, err
 	}
 	w := &web{
-		addr: listener.Addr().String(), last: map[string]time.Time{}, gap: time.Hour,
+		addr: listener.Addr().String(), lastRequests: map[string]time.Time{}, minGap: time.Hour,
 		bombs: map[string]*bomb{
-			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, mapSize, "</urlset>"),
-			"/page":        newBomb("text/html", "<!doctype html>", pageSize, ""),
+			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, bombSitemapBytes, "</urlset>"),
+			"/page":        newBomb("text/html", "<!doctype html>", bombPageBytes, ""),
 		},
 	}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
@@ -65,56 +65,56 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	kind, _, _ := strings.Cut(host, "-")
 	switch {
 	case kind == "good":
-		w.serveGood(rw, r, host)
+		w.serveGoodHost(rw, r, host)
 	case kind == "bomb":
-		w.serveBomb(rw, r)
+		w.serveBombHost(rw, r)
 	case r.URL.Path == "/robots.txt":
 		http.NotFound(rw, r)
 	case strings.HasSuffix(host, ".wild.example"):
-		page(rw, wildLinks(host, r.URL.Path))
+		writePage(rw, subdomainLinks(host, r.URL.Path))
 	case host == "names.example":
-		page(rw, nameLinks())
+		writePage(rw, manyDomainLinks())
 	default: // a host of names, or of plain
-		page(rw, []string{next(r.URL.Path, 0), next(r.URL.Path, 1)})
+		writePage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 	}
 }
 
-// serveGood answers for a good host and notes its pace. Each page links to two
+// serveGoodHost answers for a good host and notes its pace. Each page links to two
 // others.
-func (w *web) serveGood(rw http.ResponseWriter, r *http.Request, host string) {
+func (w *web) serveGoodHost(rw http.ResponseWriter, r *http.Request, host string) {
 	robots := r.URL.Path == "/robots.txt"
-	w.note(host, robots)
+	w.recordGoodRequest(host, robots)
 	if robots {
 		io.WriteString(rw, "User-agent: *\nDisallow: /private/\n")
 		return
 	}
-	page(rw, []string{next(r.URL.Path, 0), next(r.URL.Path, 1)})
+	writePage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 }
 
-// note notes a request to a good host. The gaps are from request to request, and so
+// recordGoodRequest notes a request to a good host. The gaps are from request to request, and so
 // longer than the crawler's delay by the time that an answer takes.
-func (w *web) note(host string, robots bool) {
+func (w *web) recordGoodRequest(host string, robots bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if last, ok := w.last[host]; ok {
-		w.gap = min(w.gap, now.Sub(last))
+	if last, ok := w.lastRequests[host]; ok {
+		w.minGap = min(w.minGap, now.Sub(last))
 	}
-	w.last[host] = now
+	w.lastRequests[host] = now
 	if !robots {
 		w.visits++
 	}
 }
 
-// serveBomb answers for a host of bombs: its seed is one, and so is the sitemap that
+// serveBombHost answers for a host of bombs: its seed is one, and so is the sitemap that
 // its robots.txt names.
-func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
+func (w *web) serveBombHost(rw http.ResponseWriter, r *http.Request) {
 	b := w.bombs[r.URL.Path]
 	switch {
 	case r.URL.Path == "/robots.txt":
 		fmt.Fprintf(rw, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
 	case b != nil:
-		b.wait(r.Context())
+		b.awaitAllRequests(r.Context())
 		rw.Header().Set("Content-Type", b.contentType)
 		rw.Header().Set("Content-Encoding", "gzip")
 		rw.Write(b.gzip)
@@ -123,29 +123,29 @@ func (w *web) serveBomb(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count waits for the first visit to a good host and returns how many visits the
+// countVisits waits for the first visit to a good host and returns how many visits the
 // good hosts had in the time d after it.
-func (w *web) count(ctx context.Context, d time.Duration) (int, error) {
+func (w *web) countVisits(ctx context.Context, d time.Duration) (int, error) {
 	limit, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no good host was visited within a minute"))
 	defer cancel()
-	for w.visited() == 0 {
+	for w.goodVisits() == 0 {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-limit.Done():
 			return 0, context.Cause(limit)
 		}
 	}
-	before := w.visited()
+	before := w.goodVisits()
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
-	return w.visited() - before, nil
+	return w.goodVisits() - before, nil
 }
 
-// visited returns how many visits the pages of the good hosts had.
-func (w *web) visited() int {
+// goodVisits returns how many visits the pages of the good hosts had.
+func (w *web) goodVisits() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits
@@ -156,19 +156,19 @@ func (w *web) visited() int {
 func (w *web) shortestGap() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.gap
+	return w.minGap
 }
 
 // A bomb is an answer that is small as sent and large when decoded. The server holds it
 // back until the crawl has requested the bombs of all hosts, so that all are sent at
 // the same moment.
 type bomb struct {
-	contentType string
-	gzip        []byte
-	all         chan struct{} // closed when all were asked
+	contentType  string
+	gzip         []byte
+	allRequested chan struct{} // closed when all were asked
 
-	mu    sync.Mutex // guards asked
-	asked int
+	mu       sync.Mutex // guards asked
+	requests int
 }
 
 // newBomb returns a bomb of size bytes: head, spaces, and tail.
@@ -182,26 +182,26 @@ func newBomb(contentType, head string, size int, tail string) *bomb {
 	}
 	io.WriteString(z, tail)
 	z.Close() // a bytes.Buffer does not fail
-	return &bomb{contentType: contentType, gzip: b.Bytes(), all: make(chan struct{})}
+	return &bomb{contentType: contentType, gzip: b.Bytes(), allRequested: make(chan struct{})}
 }
 
-// wait returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
+// awaitAllRequests returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
 // need not ask them all at once.
-func (b *bomb) wait(ctx context.Context) {
+func (b *bomb) awaitAllRequests(ctx context.Context) {
 	b.mu.Lock()
-	if b.asked++; b.asked == bombHosts {
-		close(b.all)
+	if b.requests++; b.requests == bombHosts {
+		close(b.allRequested)
 	}
 	b.mu.Unlock()
 	select {
-	case <-b.all:
+	case <-b.allRequested:
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):
 	}
 }
 
-// page answers with an HTML page that has links.
-func page(rw http.ResponseWriter, links []string) {
+// writePage answers with an HTML page that has links.
+func writePage(rw http.ResponseWriter, links []string) {
 	rw.Header().Set("Content-Type", "text/html")
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>\n<title>A page</title>\n")
@@ -211,26 +211,26 @@ func page(rw http.ResponseWriter, links []string) {
 	rw.Write(b.Bytes())
 }
 
-// next returns the path of the i-th page that the page of a path links to.
-func next(path string, i int) string {
+// linkedPath returns the path of the i-th page that the page of a path links to.
+func linkedPath(path string, i int) string {
 	n, _ := strconv.Atoi(strings.TrimPrefix(path, "/")) // the root is page 0
 	return "/" + strconv.Itoa(2*n+1+i)
 }
 
-// wildLinks returns links to hosts of the wildcard domain that no other page links
+// subdomainLinks returns links to hosts of the wildcard domain that no other page links
 // to.
-func wildLinks(host, path string) []string {
+func subdomainLinks(host, path string) []string {
 	label, _, _ := strings.Cut(host, ".")
-	links := make([]string, 0, wildFan)
-	for i := range wildFan {
+	links := make([]string, 0, wildcardLinksPerPage)
+	for i := range wildcardLinksPerPage {
 		links = append(links, fmt.Sprintf("http://%s-%d.wild.example/", label[:min(len(label), 50)], i))
 	}
 	return links
 }
 
-// nameLinks returns links to names hosts, each in a domain of its own.
-func nameLinks() []string {
-	links := make([]string, names)
+// manyDomainLinks returns links to names hosts, each in a domain of its own.
+func manyDomainLinks() []string {
+	links := make([]string, nameHosts)
 	for i := range links {
 		links[i] = fmt.Sprintf("http://name-%d.example/", i)
 	}

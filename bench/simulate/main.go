@@ -36,29 +36,29 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
-// A plan is what to simulate; lists make several runs.
-type plan struct {
-	Hosts, Processes, Partitions, Masters string // lists
+// A simulationOptions is what to simulate; lists make several runs.
+type simulationOptions struct {
+	HostCounts, ProcessCounts, PartitionCounts, MasterCounts string // lists
 
-	Workers int
-	Warm    time.Duration
-	Time    time.Duration
-	Refresh time.Duration
-	Lease   time.Duration
-	Seed    uint64
+	TotalWorkers    int
+	WarmUp          time.Duration
+	MeasuredTime    time.Duration
+	RefreshInterval time.Duration
+	LeaseTime       time.Duration
+	Seed            uint64
 }
 
 func main() {
-	var p plan
-	flag.StringVar(&p.Hosts, "hosts", "1000,10000", "how many hosts: a run for each")
-	flag.IntVar(&p.Workers, "workers", 1000, "visits at a time, of all processes together")
-	flag.StringVar(&p.Processes, "processes", "20", "how many processes share the workers: a run for each")
-	flag.StringVar(&p.Partitions, "partitions", "64", "partitions of the store: a run for each")
-	flag.StringVar(&p.Masters, "masters", "3,6,12", "masters over which partitions are spread")
-	flag.DurationVar(&p.Warm, "warm", time.Minute, "how long the crawl goes on before it is counted: in the beginning all hosts are due")
-	flag.DurationVar(&p.Time, "time", 5*time.Minute, "how long it is counted")
-	flag.DurationVar(&p.Refresh, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
-	flag.DurationVar(&p.Lease, "lease", 30*time.Second, "store.redis.lease")
+	var p simulationOptions
+	flag.StringVar(&p.HostCounts, "hosts", "1000,10000", "how many hosts: a run for each")
+	flag.IntVar(&p.TotalWorkers, "workers", 1000, "visits at a time, of all processes together")
+	flag.StringVar(&p.ProcessCounts, "processes", "20", "how many processes share the workers: a run for each")
+	flag.StringVar(&p.PartitionCounts, "partitions", "64", "partitions of the store: a run for each")
+	flag.StringVar(&p.MasterCounts, "masters", "3,6,12", "masters over which partitions are spread")
+	flag.DurationVar(&p.WarmUp, "warm", time.Minute, "how long the crawl goes on before it is counted: in the beginning all hosts are due")
+	flag.DurationVar(&p.MeasuredTime, "time", 5*time.Minute, "how long it is counted")
+	flag.DurationVar(&p.RefreshInterval, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
+	flag.DurationVar(&p.LeaseTime, "lease", 30*time.Second, "store.redis.lease")
 	flag.Uint64Var(&p.Seed, "seed", 1, "of all that is left to chance")
 	flag.Parse()
 	debug.SetGCPercent(25) // a million hosts are a gigabyte that stays
@@ -69,26 +69,26 @@ func main() {
 }
 
 // run makes the tables of a plan.
-func run(p plan, out, progress io.Writer) error {
+func run(p simulationOptions, out, progress io.Writer) error {
 	var lists [4][]int
-	for i, text := range []string{p.Hosts, p.Processes, p.Partitions, p.Masters} {
+	for i, text := range []string{p.HostCounts, p.ProcessCounts, p.PartitionCounts, p.MasterCounts} {
 		var err error
-		if lists[i], err = program.Numbers(strings.Split(text, ",")); err != nil {
+		if lists[i], err = program.ParseCounts(strings.Split(text, ",")); err != nil {
 			return err
 		}
 	}
-	if p.Workers < 1 || p.Warm < 0 || p.Time <= 0 || p.Refresh <= 0 || p.Lease <= 0 {
+	if p.TotalWorkers < 1 || p.WarmUp < 0 || p.MeasuredTime <= 0 || p.RefreshInterval <= 0 || p.LeaseTime <= 0 {
 		return fmt.Errorf("workers must be at least 1, and times more than nothing")
 	}
 	var results []*result
 	for _, hosts := range lists[0] {
 		for _, processes := range lists[1] {
 			for _, partitions := range lists[2] {
-				if processes > p.Workers || partitions > 1024 {
-					return fmt.Errorf("%d processes have %d workers, and there are at most 1024 partitions", processes, p.Workers)
+				if processes > p.TotalWorkers || partitions > 1024 {
+					return fmt.Errorf("%d processes have %d workers, and there are at most 1024 partitions", processes, p.TotalWorkers)
 				}
 				began := time.Now()
-				r, err := newCrawl(p, hosts, processes, partitions).run()
+				r, err := newSimulation(p, hosts, processes, partitions).run()
 				if err != nil {
 					return err
 				}
@@ -97,15 +97,15 @@ func run(p plan, out, progress io.Writer) error {
 			}
 		}
 	}
-	return errorsOf(table(out, header, results, (*result).row), table(out, masterHeader, results, func(r *result, row func(...any)) {
+	return firstError(writeTable(out, tableHeader, results, (*result).writeRow), writeTable(out, masterTableHeader, results, func(r *result, row func(...any)) {
 		for _, m := range lists[3] {
-			r.masterRow(m, row)
+			r.writeRedisMasterRow(m, row)
 		}
 	}))
 }
 
-// errorsOf returns the first error.
-func errorsOf(errs ...error) error {
+// firstError returns the first error.
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -114,8 +114,8 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-// table writes rows of results.
-func table(out io.Writer, header string, results []*result, rows func(r *result, row func(...any))) error {
+// writeTable writes rows of results.
+func writeTable(out io.Writer, header string, results []*result, rows func(r *result, row func(...any))) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, header)
 	for _, r := range results {

@@ -6,124 +6,126 @@ import (
 	"time"
 )
 
-// A load is how often scripts were called for a partition, and what for.
-type load struct {
-	look   int // the number of changes is read
-	ask    int // lease.lua, only to ask
-	vain   int // lease.lua, when others had taken what there was
-	lease  int // lease.lua, with leases
-	leased int // of these
-	ack    int
-	add    int
-	urls   int // of these calls
-	note   int
-	renew  int
+// A scriptCalls is how often scripts were called for a partition, and what for.
+type scriptCalls struct {
+	changeCountReads int // the number of changes is read
+	leaseQueries     int // lease.lua, only to ask
+	emptyLeases      int // lease.lua, when others had taken what there was
+	nonEmptyLeases   int // nonEmptyLeases.lua, with leases
+	leasedURLs       int // of these
+	acks             int
+	adds             int
+	addedURLs        int // of these calls
+	notes            int
+	renewals         int
 }
 
-// costs is the processor time of a master, in microseconds, as BenchmarkScripts of
+// cpuMicros is the processor time of a master, in microseconds, as BenchmarkScripts of
 // storage/redis measured it on two cores at 2.5 GHz that others were busy on, too: it
 // may be half of that, or twice.
-var costs = struct{ look, ask, leased, ack, add, url, note float64 }{look: 3, ask: 74, leased: 160, ack: 172, add: 175, url: 0.8, note: 88}
+var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, note float64 }{changeRead: 3, leaseQuery: 74, leasedURL: 160, ack: 172, add: 175, addedURL: 0.8, note: 88}
 
-func (l *load) calls() int {
-	return l.look + l.ask + l.vain + l.lease + l.ack + l.add + l.note + l.renew
+func (l *scriptCalls) total() int {
+	return l.changeCountReads + l.leaseQueries + l.emptyLeases + l.nonEmptyLeases + l.acks + l.adds + l.notes + l.renewals
 }
 
-func (l *load) micros() float64 {
-	return float64(l.look)*costs.look + float64(l.ask+l.vain+l.lease)*costs.ask + float64(l.leased)*costs.leased + float64(l.ack)*costs.ack +
-		float64(l.add)*costs.add + float64(l.urls)*costs.url + float64(l.note+l.renew)*costs.note
+func (l *scriptCalls) totalCPUMicros() float64 {
+	return float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases+l.nonEmptyLeases)*cpuMicros.leaseQuery + float64(l.leasedURLs)*cpuMicros.leasedURL + float64(l.acks)*cpuMicros.ack +
+		float64(l.adds)*cpuMicros.add + float64(l.addedURLs)*cpuMicros.addedURL + float64(l.notes+l.renewals)*cpuMicros.note
 }
 
 // A result is what came of a run.
 type result struct {
-	plan
+	simulationOptions
 	hosts, processes, partitions int
 
-	loads  []load
-	pages  []int     // of each worker
-	lates  []float32 // seconds
-	waited time.Duration
+	callsByPartition []scriptCalls
+	pagesByWorker    []int     // of each worker
+	lateSeconds      []float32 // seconds
+	waitedTime       time.Duration
 }
 
-func newResult(hosts, processes, partitions int, p plan) *result {
-	r := &result{plan: p, hosts: hosts, processes: processes, partitions: partitions}
-	r.reset()
+func newResult(hosts, processes, partitions int, p simulationOptions) *result {
+	r := &result{simulationOptions: p, hosts: hosts, processes: processes, partitions: partitions}
+	r.resetCounts()
 	return r
 }
 
-// reset begins to count.
-func (r *result) reset() {
-	r.loads, r.pages, r.lates, r.waited = make([]load, r.partitions), make([]int, r.Workers), nil, 0
+// resetCounts begins to count.
+func (r *result) resetCounts() {
+	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]scriptCalls, r.partitions), make([]int, r.TotalWorkers), nil, 0
 }
 
-func (r *result) load(part int) *load { return &r.loads[part] }
+func (r *result) partitionCalls(part int) *scriptCalls { return &r.callsByPartition[part] }
 
-func (r *result) page(worker int) { r.pages[worker]++ }
+func (r *result) countPage(worker int) { r.pagesByWorker[worker]++ }
 
-func (r *result) late(d time.Duration) { r.lates = append(r.lates, float32(d.Seconds())) }
+func (r *result) addLateness(d time.Duration) {
+	r.lateSeconds = append(r.lateSeconds, float32(d.Seconds()))
+}
 
-// all adds up.
-func (r *result) all() (pages, calls int) {
-	for _, n := range r.pages {
+// totalPagesAndCalls adds up.
+func (r *result) totalPagesAndCalls() (pages, calls int) {
+	for _, n := range r.pagesByWorker {
 		pages += n
 	}
-	for i := range r.loads {
-		calls += r.loads[i].calls()
+	for i := range r.callsByPartition {
+		calls += r.callsByPartition[i].total()
 	}
 	return pages, calls
 }
 
-// waiting returns the share of the workers' time for which they waited.
-func (r *result) waiting() float64 {
-	return r.waited.Seconds() / (r.Time.Seconds() * float64(r.Workers))
+// waitingShare returns the share of the workers' time for which they waited.
+func (r *result) waitingShare() float64 {
+	return r.waitedTime.Seconds() / (r.MeasuredTime.Seconds() * float64(r.TotalWorkers))
 }
 
-// quantile returns how late visits were of which the share q was not later.
-func (r *result) quantile(q float64) float32 {
-	if len(r.lates) == 0 {
+// latenessQuantile returns how late visits were of which the share q was not later.
+func (r *result) latenessQuantile(q float64) float32 {
+	if len(r.lateSeconds) == 0 {
 		return 0
 	}
-	return r.lates[min(len(r.lates)-1, int(q*float64(len(r.lates))))]
+	return r.lateSeconds[min(len(r.lateSeconds)-1, int(q*float64(len(r.lateSeconds))))]
 }
 
-const header = "hosts\tworkers\tprocesses\tpartitions\tpages/s\twaiting\tlate 50%\t99%\tmost\tworker\tcalls/page\tin vain\t"
+const tableHeader = "hosts\tworkers\tprocesses\tpartitions\tpages/s\twaiting\tlate 50%\t99%\tmost\tworker\tcalls/page\tin vain\t"
 
-// row writes what came of the run.
-func (r *result) row(row func(...any)) {
-	slices.Sort(r.lates)
-	pages, calls := r.all()
-	vain := 0
-	for i := range r.loads {
-		vain += r.loads[i].vain
+// writeRow writes what came of the run.
+func (r *result) writeRow(row func(...any)) {
+	slices.Sort(r.lateSeconds)
+	pages, calls := r.totalPagesAndCalls()
+	emptyLeases := 0
+	for i := range r.callsByPartition {
+		emptyLeases += r.callsByPartition[i].emptyLeases
 	}
-	row(r.hosts, r.Workers, r.processes, r.partitions, fmt.Sprintf("%.0f", float64(pages)/r.Time.Seconds()),
-		fmt.Sprintf("%.1f %%", 100*r.waiting()), seconds(r.quantile(0.5)), seconds(r.quantile(0.99)), seconds(r.quantile(1)),
-		fmt.Sprintf("%d–%d", slices.Min(r.pages), slices.Max(r.pages)), fmt.Sprintf("%.1f", float64(calls)/float64(pages)),
-		fmt.Sprintf("%.1f %%", 100*float64(vain)/float64(calls)))
+	row(r.hosts, r.TotalWorkers, r.processes, r.partitions, fmt.Sprintf("%.0f", float64(pages)/r.MeasuredTime.Seconds()),
+		fmt.Sprintf("%.1f %%", 100*r.waitingShare()), formatSeconds(r.latenessQuantile(0.5)), formatSeconds(r.latenessQuantile(0.99)), formatSeconds(r.latenessQuantile(1)),
+		fmt.Sprintf("%d–%d", slices.Min(r.pagesByWorker), slices.Max(r.pagesByWorker)), fmt.Sprintf("%.1f", float64(calls)/float64(pages)),
+		fmt.Sprintf("%.1f %%", 100*float64(emptyLeases)/float64(calls)))
 }
 
-func seconds(s float32) string {
+func formatSeconds(s float32) string {
 	if s >= 10 {
 		return fmt.Sprintf("%.0f", s)
 	}
 	return fmt.Sprintf("%.2f", s)
 }
 
-const masterHeader = "hosts\tprocesses\tpartitions\tmasters\tcalls/s\tbusiest/mean\tof a core\tasking\t"
+const masterTableHeader = "hosts\tprocesses\tpartitions\tmasters\tcalls/s\tbusiest/mean\tof a core\tasking\t"
 
-// masterRow writes what so many masters would have to do, each of which has as many slots.
-func (r *result) masterRow(masters int, row func(...any)) {
+// writeRedisMasterRow writes what so many masters would have to do, each of which has as many slots.
+func (r *result) writeRedisMasterRow(masters int, row func(...any)) {
 	micros, calls := make([]float64, masters), 0
 	all, asking := 0.0, 0.0
-	for i := range r.loads {
-		l := &r.loads[i]
-		micros[i*masters/r.partitions] += l.micros()
-		all += l.micros()
-		asking += float64(l.look)*costs.look + float64(l.ask+l.vain)*costs.ask
-		calls += l.calls()
+	for i := range r.callsByPartition {
+		l := &r.callsByPartition[i]
+		micros[i*masters/r.partitions] += l.totalCPUMicros()
+		all += l.totalCPUMicros()
+		asking += float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases)*cpuMicros.leaseQuery
+		calls += l.total()
 	}
 	busiest := slices.Max(micros)
-	row(r.hosts, r.processes, r.partitions, masters, fmt.Sprintf("%.0f", float64(calls)/r.Time.Seconds()),
-		fmt.Sprintf("%.2f", busiest*float64(masters)/all), fmt.Sprintf("%.0f %%", busiest/1e4/r.Time.Seconds()),
+	row(r.hosts, r.processes, r.partitions, masters, fmt.Sprintf("%.0f", float64(calls)/r.MeasuredTime.Seconds()),
+		fmt.Sprintf("%.2f", busiest*float64(masters)/all), fmt.Sprintf("%.0f %%", busiest/1e4/r.MeasuredTime.Seconds()),
 		fmt.Sprintf("%.0f %%", 100*asking/all))
 }

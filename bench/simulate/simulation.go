@@ -10,170 +10,170 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A crawl is one run. Times are nanoseconds since it began.
-type crawl struct {
-	plan
+// A simulation is one run. Times are nanoseconds since it began.
+type simulation struct {
+	simulationOptions
 	*web
-	parts     []*storage.Memory
-	changes   []int // of each partition
-	processes []process
-	workers   []worker
-	events    events
-	now       int64
-	result    *result
+	stores       []*storage.Memory
+	changeCounts []int // of each partition
+	processes    []process
+	workers      []worker
+	events       eventHeap
+	now          int64
+	result       *result
 }
 
 // A process has workers in line for a URL, and knows when partitions have their next.
 type process struct {
 	waitingWorkers []int   // workers that wait
-	turns          []int64 // when the first host of each partition is due, as it was said last
-	shy            []int64 // until then hosts of it that come due are left to others
-	seen           []int   // changes of each partition, when that was said
-	looks          int     // how often it looked at all
-	at             int64   // when it did so last
-	wakes          int64   // when it does something again, at the latest
+	nextDue        []int64 // when the first host of each partition is due, as it was said last
+	backoffUntil   []int64 // until then hosts of it that come due are left to others
+	seenChanges    []int   // changes of each partition, when that was said
+	refreshes      int     // how often it looked at all
+	refreshedAt    int64   // when it did so last
+	wakesAt        int64   // when it does something again, at the latest
 }
 
 // A worker has a lease in hand, or waits.
 type worker struct {
-	of    int // process
-	lease storage.Lease
-	since int64 // that it waits, or visits
+	process    int // process
+	lease      storage.Lease
+	stateSince int64 // that it waits, or visits
 }
 
 // An event is that a visit ends, or that a process looks again.
 type event struct {
-	at     int64
-	worker int // -1: none
-	wakes  int // process
+	at      int64
+	worker  int // -1: none
+	process int // process
 }
 
-type events []event
+type eventHeap []event
 
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
+func (e eventHeap) Len() int           { return len(e) }
+func (e eventHeap) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e eventHeap) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *eventHeap) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *eventHeap) Pop() any {
 	x := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return x
 }
 
-// begin is when virtual time begins.
-var begin = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// startTime is when virtual time begins.
+var startTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func moment(at int64) time.Time { return begin.Add(time.Duration(at)) }
+func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 
-func newCrawl(p plan, hosts, processes, partitions int) *crawl {
-	c := &crawl{plan: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.Workers)}
+func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
+	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
-		c.parts = append(c.parts, storage.NewMemory(storage.Config{MaxURLs: math.MaxInt}))
+		c.stores = append(c.stores, storage.NewMemory(storage.Config{MaxURLs: math.MaxInt}))
 	}
-	c.changes = make([]int, partitions)
+	c.changeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
 	for i := range c.processes {
-		c.processes[i].turns, c.processes[i].shy = make([]int64, partitions), make([]int64, partitions)
-		c.processes[i].seen = make([]int, partitions)
-		c.processes[i].at = math.MinInt64 / 2
+		c.processes[i].nextDue, c.processes[i].backoffUntil = make([]int64, partitions), make([]int64, partitions)
+		c.processes[i].seenChanges = make([]int, partitions)
+		c.processes[i].refreshedAt = math.MinInt64 / 2
 	}
 	for i := range c.workers {
-		c.workers[i].of = i % processes
+		c.workers[i].process = i % processes
 	}
 	return c
 }
 
 // run seeds the hosts, and has the workers work until the time is over.
-func (c *crawl) run() (*result, error) {
-	if err := c.seed(); err != nil {
+func (c *simulation) run() (*result, error) {
+	if err := c.seedHosts(); err != nil {
 		return nil, err
 	}
 	for i := range c.workers {
-		p := &c.processes[c.workers[i].of]
+		p := &c.processes[c.workers[i].process]
 		p.waitingWorkers = append(p.waitingWorkers, i)
 	}
 	for i := range c.processes { // they were not started at the same moment
-		c.wake(i, c.chance.Int64N(int64(c.Refresh)))
+		c.scheduleWake(i, c.rnd.Int64N(int64(c.RefreshInterval)))
 	}
-	for len(c.events) > 0 && c.events[0].at < int64(c.Warm+c.Time) {
+	for len(c.events) > 0 && c.events[0].at < int64(c.WarmUp+c.MeasuredTime) {
 		e := heap.Pop(&c.events).(event)
-		if c.now < int64(c.Warm) && e.at >= int64(c.Warm) {
-			c.count()
+		if c.now < int64(c.WarmUp) && e.at >= int64(c.WarmUp) {
+			c.startMeasuring()
 		}
 		c.now = e.at
-		if e.worker < 0 && c.processes[e.wakes].wakes != e.at {
+		if e.worker < 0 && c.processes[e.process].wakesAt != e.at {
 			continue // it has looked since
 		}
 		if e.worker >= 0 {
-			if err := c.end(e.worker); err != nil {
+			if err := c.endVisit(e.worker); err != nil {
 				return nil, err
 			}
 		}
-		if err := c.serve(e.wakes); err != nil {
+		if err := c.leaseForWaiting(e.process); err != nil {
 			return nil, err
 		}
 	}
-	c.settle(int64(c.Warm + c.Time))
+	c.accountAllWorkers(int64(c.WarmUp + c.MeasuredTime))
 	return c.result, nil
 }
 
-// count forgets what was counted while the crawl got under way.
-func (c *crawl) count() {
-	c.settle(int64(c.Warm))
-	c.result.reset()
+// startMeasuring forgets what was counted while the crawl got under way.
+func (c *simulation) startMeasuring() {
+	c.accountAllWorkers(int64(c.WarmUp))
+	c.result.resetCounts()
 }
 
-// settle takes note of what the workers do at the time.
-func (c *crawl) settle(at int64) {
+// accountAllWorkers takes note of what the workers do at the time.
+func (c *simulation) accountAllWorkers(at int64) {
 	for i := range c.workers {
 		w := &c.workers[i]
-		c.account(w, at, w.lease.Token == 0)
+		c.accountTime(w, at, w.lease.Token == 0)
 	}
 }
 
-// seed queues the first page of each host, one after another: hosts that were due at
+// seedHosts queues the first page of each host, one after another: hosts that were due at
 // the same moment would be visited partition by partition.
-func (c *crawl) seed() error {
+func (c *simulation) seedHosts() error {
 	for i := range c.sites {
-		at := begin.Add(time.Duration(i-len(c.sites)) * time.Microsecond)
-		if _, _, err := c.parts[c.sites[i].of].Lease(context.Background(), at, time.Hour, 0); err != nil {
+		at := startTime.Add(time.Duration(i-len(c.sites)) * time.Microsecond)
+		if _, _, err := c.stores[c.sites[i].partition].Lease(context.Background(), at, time.Hour, 0); err != nil {
 			return err
 		}
-		u, err := page(i, 0)
+		u, err := pageURL(i, 0)
 		if err != nil {
 			return err
 		}
 		// Depth says which host it is.
 		e := storage.Entry{URL: u, Class: storage.Early, Depth: i}
-		if _, err := c.parts[c.sites[i].of].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
+		if _, err := c.stores[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *crawl) wake(p int, at int64) {
-	c.processes[p].wakes = at
+func (c *simulation) scheduleWake(p int, at int64) {
+	c.processes[p].wakesAt = at
 	heap.Push(&c.events, event{at, -1, p})
 }
 
-// account takes note of the time for which a worker waited, or worked.
-func (c *crawl) account(w *worker, until int64, waited bool) {
+// accountTime takes note of the time for which a worker waited, or worked.
+func (c *simulation) accountTime(w *worker, until int64, waited bool) {
 	if waited {
-		c.result.waited += time.Duration(until - w.since)
+		c.result.waitedTime += time.Duration(until - w.stateSince)
 	}
-	w.since = until
+	w.stateSince = until
 }
 
-// serve takes leases for the workers of a process that wait, as Lease of storage/redis
+// leaseForWaiting takes leases for the workers of a process that wait, as Lease of storage/redis
 // does: of the partition first whose host is due longest, as far as the process knows.
-func (c *crawl) serve(number int) error {
+func (c *simulation) leaseForWaiting(number int) error {
 	p := &c.processes[number]
 	if len(p.waitingWorkers) == 0 {
 		return nil
 	}
-	if c.now-p.at >= int64(c.Refresh) {
-		if err := c.refresh(p); err != nil {
+	if c.now-p.refreshedAt >= int64(c.RefreshInterval) {
+		if err := c.refreshPartitions(p); err != nil {
 			return err
 		}
 	}
@@ -182,37 +182,37 @@ func (c *crawl) serve(number int) error {
 		if part < 0 {
 			break
 		}
-		leases, err := c.lease(p, part, len(p.waitingWorkers))
+		leases, err := c.callLease(p, part, len(p.waitingWorkers))
 		if err != nil {
 			return err
 		}
 		for _, l := range leases {
-			if err := c.visit(p.waitingWorkers[0], l); err != nil {
+			if err := c.startVisit(p.waitingWorkers[0], l); err != nil {
 				return err
 			}
 			p.waitingWorkers = p.waitingWorkers[1:]
 		}
 	}
 	if len(p.waitingWorkers) > 0 {
-		c.wake(number, min(p.at+int64(c.Refresh), p.first()))
+		c.scheduleWake(number, min(p.refreshedAt+int64(c.RefreshInterval), p.earliestDue()))
 	}
 	return nil
 }
 
-// askRarely is how often all partitions are asked, in times that they are looked at.
-const askRarely = 20
+// refreshesPerFullQuery is how often all partitions are asked, in times that they are looked at.
+const refreshesPerFullQuery = 20
 
-// refresh asks the partitions of which others have changed something.
-func (c *crawl) refresh(p *process) error {
-	all := p.looks%askRarely == 0
-	p.at = c.now
-	p.looks++
-	for part := range c.parts {
+// refreshPartitions asks the partitions of which others have changed something.
+func (c *simulation) refreshPartitions(p *process) error {
+	all := p.refreshes%refreshesPerFullQuery == 0
+	p.refreshedAt = c.now
+	p.refreshes++
+	for part := range c.stores {
 		if !all {
-			c.result.load(part).look++
+			c.result.partitionCalls(part).changeCountReads++
 		}
-		if all || p.seen[part] != c.changes[part] {
-			if _, err := c.lease(p, part, 0); err != nil {
+		if all || p.seenChanges[part] != c.changeCounts[part] {
+			if _, err := c.callLease(p, part, 0); err != nil {
 				return err
 			}
 		}
@@ -223,158 +223,158 @@ func (c *crawl) refresh(p *process) error {
 // longestDuePartition returns the partition whose first host is due longest, -1 if none is.
 func (p *process) longestDuePartition(now int64) int {
 	longest := -1
-	for part, at := range p.turns {
-		if at <= now && (longest < 0 || at < p.turns[longest]) {
+	for part, at := range p.nextDue {
+		if at <= now && (longest < 0 || at < p.nextDue[longest]) {
 			longest = part
 		}
 	}
 	return longest
 }
 
-// first returns when the first host of all partitions is due.
-func (p *process) first() int64 {
+// earliestDue returns when the first host of all partitions is due.
+func (p *process) earliestDue() int64 {
 	first := int64(math.MaxInt64)
-	for _, at := range p.turns {
+	for _, at := range p.nextDue {
 		first = min(first, at)
 	}
 	return first
 }
 
-// lease calls lease.lua: for most leases, or only to ask what there is.
-func (c *crawl) lease(p *process, part, maxLeases int) ([]storage.Lease, error) {
-	leases, err := c.look(p, part, maxLeases)
+// callLease calls lease.lua: for most leases, or only to ask what there is.
+func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease, error) {
+	leases, err := c.leasePartition(p, part, maxLeases)
 	switch {
 	case maxLeases == 0:
-		c.result.load(part).ask++
+		c.result.partitionCalls(part).leaseQueries++
 	case len(leases) == 0:
-		c.result.load(part).vain++
-		p.shy[part] = c.now + int64(c.Refresh) + c.chance.Int64N(int64(c.Refresh))
-		p.leave(part, c.now)
+		c.result.partitionCalls(part).emptyLeases++
+		p.backoffUntil[part] = c.now + int64(c.RefreshInterval) + c.rnd.Int64N(int64(c.RefreshInterval))
+		p.applyBackoff(part, c.now)
 	default:
-		c.result.load(part).lease++
-		c.result.load(part).leased += len(leases)
+		c.result.partitionCalls(part).nonEmptyLeases++
+		c.result.partitionCalls(part).leasedURLs += len(leases)
 	}
 	return leases, err
 }
 
-// look takes leases of a partition, and keeps what it says of its next.
-func (c *crawl) look(p *process, part, maxLeases int) ([]storage.Lease, error) {
-	leases, next, err := c.parts[part].Lease(context.Background(), moment(c.now), time.Hour, maxLeases)
+// leasePartition takes leases of a partition, and keeps what it says of its next.
+func (c *simulation) leasePartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
+	leases, next, err := c.stores[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
-		c.changes[part]++
+		c.changeCounts[part]++
 	}
-	p.seen[part] = c.changes[part]
+	p.seenChanges[part] = c.changeCounts[part]
 	switch {
 	case err != nil:
 		return nil, err
 	case next.Left == storage.Nothing:
-		p.turns[part] = math.MaxInt64
+		p.nextDue[part] = math.MaxInt64
 	default:
-		p.turns[part] = next.At.Sub(begin).Nanoseconds()
-		p.leave(part, c.now)
+		p.nextDue[part] = next.At.Sub(startTime).Nanoseconds()
+		p.applyBackoff(part, c.now)
 	}
 	return leases, nil
 }
 
-// leave leaves a partition's next host to others, where one was faster lately.
-func (p *process) leave(part int, now int64) {
-	if p.turns[part] > now && p.turns[part] < math.MaxInt64 {
-		p.turns[part] = max(p.turns[part], p.shy[part])
+// applyBackoff leaves a partition's next host to others, where one was faster lately.
+func (p *process) applyBackoff(part int, now int64) {
+	if p.nextDue[part] > now && p.nextDue[part] < math.MaxInt64 {
+		p.nextDue[part] = max(p.nextDue[part], p.backoffUntil[part])
 	}
 }
 
-// visit has a worker visit what was leased.
-func (c *crawl) visit(number int, l storage.Lease) error {
+// startVisit has a worker visit what was leased.
+func (c *simulation) startVisit(number int, l storage.Lease) error {
 	w := &c.workers[number]
-	c.account(w, c.now, true)
+	c.accountTime(w, c.now, true)
 	w.lease = l
 	s := &c.sites[l.Depth]
 	due := l.Host.Due
-	if due.Before(begin) {
-		due = begin
+	if due.Before(startTime) {
+		due = startTime
 	}
-	late := moment(c.now).Sub(due)
+	late := timeAt(c.now).Sub(due)
 	if late < 0 {
 		return fmt.Errorf("%v is visited %v before its host is due", l.URL, -late)
 	}
-	c.result.late(late)
-	took := c.answers(s)
-	c.result.load(int(s.of)).renew += int(took / (c.Lease / 3))
-	heap.Push(&c.events, event{c.now + int64(took), number, w.of})
+	c.result.addLateness(late)
+	took := c.visitTime(s)
+	c.result.partitionCalls(int(s.partition)).renewals += int(took / (c.LeaseTime / 3))
+	heap.Push(&c.events, event{c.now + int64(took), number, w.process})
 	return nil
 }
 
-// end ends the visit of a worker, who gets in line again.
-func (c *crawl) end(number int) error {
+// endVisit ends the visit of a worker, who gets in line again.
+func (c *simulation) endVisit(number int) error {
 	w := &c.workers[number]
 	l := w.lease
 	w.lease = storage.Lease{}
-	c.account(w, c.now, false)
+	c.accountTime(w, c.now, false)
 	s := &c.sites[l.Depth]
-	rest := time.Duration(s.rest) * time.Millisecond
-	ack := storage.Ack{Lease: l, Host: &storage.Host{Due: moment(c.now).Add(rest), Gap: rest}}
+	delay := time.Duration(s.delayMillis) * time.Millisecond
+	ack := storage.Ack{Lease: l, Host: &storage.Host{Due: timeAt(c.now).Add(delay), Gap: delay}}
 	switch {
-	case s.dead:
-		s.failed++
-		ack.Outcome, ack.At = storage.Later, moment(c.now).Add(time.Minute<<s.failed)
+	case s.isDead:
+		s.failures++
+		ack.Outcome, ack.At = storage.Later, timeAt(c.now).Add(time.Minute<<s.failures)
 		ack.Host.Due = ack.At
-		if s.failed == attempts {
+		if s.failures == maxAttempts {
 			ack.Outcome = storage.Gone
 		}
-	case !s.robots: // the visit was to its robots.txt
-		s.robots = true
+	case !s.robotsFetched: // the visit was to its robots.txt
+		s.robotsFetched = true
 		ack.Outcome = storage.Again
-		c.result.load(int(s.of)).note++
+		c.result.partitionCalls(int(s.partition)).notes++
 	default:
-		if err := c.discover(l.Depth, s); err != nil {
+		if err := c.addLinks(l.Depth, s); err != nil {
 			return err
 		}
-		c.result.page(number)
+		c.result.countPage(number)
 	}
-	part := c.parts[s.of]
+	part := c.stores[s.partition]
 	if err := part.Ack(context.Background(), []storage.Ack{ack}); err != nil {
 		return fmt.Errorf("%v: %w", l.URL, err)
 	}
-	c.result.load(int(s.of)).ack++
-	c.changes[s.of]++
-	p := &c.processes[w.of]
+	c.result.partitionCalls(int(s.partition)).acks++
+	c.changeCounts[s.partition]++
+	p := &c.processes[w.process]
 	p.waitingWorkers = append(p.waitingWorkers, number)
-	_, err := c.look(p, int(s.of), 0) // the ack says it
+	_, err := c.leasePartition(p, int(s.partition), 0) // the ack says it
 	return err
 }
 
-// discover adds the links of a page: a call for each partition that they are of.
-func (c *crawl) discover(host int, s *site) error {
-	calls := map[int][]storage.Entry{int(s.of): nil}
-	for range newLinks {
-		if s.found < s.pages {
-			u, err := page(host, s.found)
+// addLinks adds the links of a page: a call for each partition that they are of.
+func (c *simulation) addLinks(host int, s *site) error {
+	calls := map[int][]storage.Entry{int(s.partition): nil}
+	for range newLinksPerPage {
+		if s.discoveredPages < s.pageCount {
+			u, err := pageURL(host, s.discoveredPages)
 			if err != nil {
 				return err
 			}
-			s.found++
-			calls[int(s.of)] = append(calls[int(s.of)], storage.Entry{URL: u, Class: storage.Usual, Depth: host})
+			s.discoveredPages++
+			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, Class: storage.Usual, Depth: host})
 		}
 	}
-	c.result.load(int(s.of)).urls += ownLinks
-	for _, other := range c.others() {
-		u, err := page(other, 0)
+	c.result.partitionCalls(int(s.partition)).addedURLs += internalLinks
+	for _, other := range c.pickLinkTargets() {
+		u, err := pageURL(other, 0)
 		if err != nil {
 			return err
 		}
-		part := int(c.sites[other].of)
+		part := int(c.sites[other].partition)
 		calls[part] = append(calls[part], storage.Entry{URL: u, Class: storage.Usual, Depth: other})
-		c.result.load(part).urls++
+		c.result.partitionCalls(part).addedURLs++
 	}
 	for part, entries := range calls {
-		fates, err := c.parts[part].Add(context.Background(), entries, 0)
+		results, err := c.stores[part].Add(context.Background(), entries, 0)
 		if err != nil {
 			return err
 		}
-		if storage.CountAdded(fates) > 0 {
-			c.changes[part]++
+		if storage.CountAdded(results) > 0 {
+			c.changeCounts[part]++
 		}
-		c.result.load(part).add++
+		c.result.partitionCalls(part).adds++
 	}
 	return nil
 }

@@ -14,72 +14,74 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A count is what both sides have counted.
-type count struct {
-	what            string
-	daemon, servers float64
-	cut             float64 // by so much brakes may have made them differ
+// A countPair is what both sides have counted.
+type countPair struct {
+	name                     string
+	daemonCount, serverCount float64
+	tolerance                float64 // by so much brakes may have made them differ
 }
 
-// equal reports whether both sides agree.
-func (c count) equal() bool { return math.Abs(c.daemon-c.servers) <= c.cut }
+// isWithinTolerance reports whether both sides agree.
+func (c countPair) isWithinTolerance() bool {
+	return math.Abs(c.daemonCount-c.serverCount) <= c.tolerance
+}
 
-// A tally is what the servers have counted of one kind, by words.
-type tally struct{ all, cut map[string]float64 }
+// A serverCounts is what the servers have counted of one kind, by words.
+type serverCounts struct{ totals, uncertain map[string]float64 }
 
-func (t *tally) add(word string, n float64, cut bool) {
-	if t.all == nil {
-		t.all, t.cut = map[string]float64{}, map[string]float64{}
+func (t *serverCounts) add(word string, n float64, uncertain bool) {
+	if t.totals == nil {
+		t.totals, t.uncertain = map[string]float64{}, map[string]float64{}
 	}
-	t.all[word] += n
-	if cut {
-		t.cut[word] += n
+	t.totals[word] += n
+	if uncertain {
+		t.uncertain[word] += n
 	}
 }
 
-// beside sets what the daemon has counted beside a tally.
-func (t *tally) beside(kind string, daemon map[string]float64) (all []count) {
+// pairWithDaemonCounts sets what the daemon has counted beside a tally.
+func (t *serverCounts) pairWithDaemonCounts(kind string, daemon map[string]float64) (all []countPair) {
 	words := maps.Clone(daemon)
-	maps.Copy(words, t.all)
+	maps.Copy(words, t.totals)
 	for _, word := range slices.Sorted(maps.Keys(words)) {
-		all = append(all, count{kind + word, daemon[word], t.all[word], t.cut[word]})
+		all = append(all, countPair{kind + word, daemon[word], t.totals[word], t.uncertain[word]})
 	}
 	return all
 }
 
-// counts sets what the daemon has counted beside what the web has.
-func counts(n numbers, log []crawltest.Exchange, o *operator) []count {
-	var classes, lookups, bytes tally
+// collectCountPairs sets what the daemon has counted beside what the web has.
+func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) []countPair {
+	var classes, robotsFetches, bytes serverCounts
 	for _, x := range log {
-		cut := o.cut(x)
-		classes.add(class(x), 1, cut)
-		if cut && class(x) != "none" {
-			classes.cut["none"]++ // which the daemon may take it for
+		cut := o.mayHaveBeenCutByBrake(x)
+		classes.add(statusClass(x), 1, cut)
+		if cut && statusClass(x) != "none" {
+			classes.uncertain["none"]++ // which the daemon may take it for
 		}
 		if strings.HasSuffix(x.URL, "/robots.txt") {
-			lookups.add(outcome(x), 1, cut)
+			robotsFetches.add(robotsOutcome(x), 1, cut)
 		}
-		bytes.add("", float64(decoded(x)), cut)
+		bytes.add("", float64(decodedBytes(x)), cut)
 	}
-	unseen := o.unseen(n.sum("decorum_visits_total") - float64(len(log)))
+	unseen := o.maxUnseenRequests(n.sumSeries("decorum_visits_total") - float64(len(log)))
 	classes.add("none", 0, false)
-	classes.cut["none"] += unseen
-	all := []count{{"requests", n.sum("decorum_visits_total"), float64(len(log)), unseen}}
-	all = append(all, classes.beside("answers ", n.by("decorum_visits_total", "status_class"))...)
-	all = append(all, lookups.beside("robots.txt: ", n.by("decorum_robots_fetch_total", "outcome"))...)
-	return append(all, bytes.beside("bytes of bodies", n.by("decorum_bytes_total", ""))...)
+	classes.uncertain["none"] += unseen
+	all := []countPair{{"requests", n.sumSeries("decorum_visits_total"), float64(len(log)), unseen}}
+	all = append(all, classes.pairWithDaemonCounts("answers ", n.sumByLabel("decorum_visits_total", "status_class"))...)
+	all = append(all, robotsFetches.pairWithDaemonCounts("robots.txt: ", n.sumByLabel("decorum_robots_fetch_total", "outcome"))...)
+	return append(all, bytes.pairWithDaemonCounts("bytes of bodies", n.sumByLabel("decorum_bytes_total", ""))...)
 }
 
-// class is the class of an answer's status; none: it did not come whole.
-func class(x crawltest.Exchange) string {
+// statusClass is the class of an answer's status; none: it did not come whole.
+func statusClass(x crawltest.Exchange) string {
 	if x.Broken || x.Status == 0 {
 		return "none"
 	}
 	return strconv.Itoa(x.Status/100) + "xx"
 }
 
-// outcome is what an answer to a request for a robots.txt means.
-func outcome(x crawltest.Exchange) string {
+// robotsOutcome is what an answer to a request for a robots.txt means.
+func robotsOutcome(x crawltest.Exchange) string {
 	switch {
 	case x.Broken || x.Status == 0 || x.Status/100 == 5:
 		return "disallow_all"
@@ -89,11 +91,11 @@ func outcome(x crawltest.Exchange) string {
 	return "rules"
 }
 
-// decoded is how many bytes of a body a client has when it has undone the
+// decodedBytes is how many bytes of a body a client has when it has undone the
 // compression, 0 if it cannot have all of it.
-func decoded(x crawltest.Exchange) int {
+func decodedBytes(x crawltest.Exchange) int {
 	switch {
-	case class(x) == "none":
+	case statusClass(x) == "none":
 		return 0
 	case x.Status/100 != 2:
 		return int(x.Bytes)
@@ -102,17 +104,17 @@ func decoded(x crawltest.Exchange) int {
 	if err != nil {
 		return int(x.Bytes)
 	}
-	host, page, ok := locate(u)
+	host, page, ok := parsePageURL(u)
 	if !ok {
 		return int(x.Bytes)
 	}
-	return len(body(host, page))
+	return len(pageHTML(host, page))
 }
 
-// locate returns the page of a URL, and false if it is none.
-func locate(u *url.URL) (host, page int, ok bool) {
+// parsePageURL returns the page of a URL, and false if it is none.
+func parsePageURL(u *url.URL) (host, page int, ok bool) {
 	_, err := fmt.Sscanf(u.Host, "www.site-%d.example", &host)
-	page, ok = find(u.Path)
+	page, ok = pageNumber(u.Path)
 	return host, page, ok && err == nil
 }
 
@@ -123,21 +125,21 @@ func hostOf(x string) string {
 	return host
 }
 
-// printCounts prints both sides, and returns an error if they are not the same.
-func printCounts(out io.Writer, all []count) error {
+// checkCountPairs prints both sides, and returns an error if they are not the same.
+func checkCountPairs(out io.Writer, all []countPair) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tdaemon\tservers\t\t")
 	wrong := 0
 	for _, c := range all {
 		verdict := "equal"
 		switch {
-		case !c.equal():
-			verdict = fmt.Sprintf("%+.0f", c.daemon-c.servers)
+		case !c.isWithinTolerance():
+			verdict = fmt.Sprintf("%+.0f", c.daemonCount-c.serverCount)
 			wrong++
-		case c.daemon != c.servers:
-			verdict = fmt.Sprintf("%+.0f, overtaken by a brake", c.daemon-c.servers)
+		case c.daemonCount != c.serverCount:
+			verdict = fmt.Sprintf("%+.0f, overtaken by a brake", c.daemonCount-c.serverCount)
 		}
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%s\t\n", c.what, c.daemon, c.servers, verdict)
+		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%s\t\n", c.name, c.daemonCount, c.serverCount, verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return err

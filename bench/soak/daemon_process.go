@@ -23,12 +23,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A process is a daemon that runs as decorum serve does.
-type process struct {
+// A daemonProcess is a daemon that runs as decorum serve does.
+type daemonProcess struct {
 	api.Client
-	cmd      *exec.Cmd
-	projects string         // the folder of project files
-	log      sync.WaitGroup // its reader
+	cmd            *exec.Cmd
+	projectsDir    string         // the folder of project files
+	logReaderGroup sync.WaitGroup // its reader
 }
 
 // serveArg makes this program the decorum command.
@@ -37,14 +37,14 @@ const serveArg = "serve"
 // profileEnv names the file for the profile that the daemon is asked for by SIGUSR1.
 const profileEnv = "DECORUM_SOAK_PROFILE"
 
-// beDaemon is the daemon's process.
-func beDaemon() {
+// runDaemon is the daemon's process.
+func runDaemon() {
 	if file := os.Getenv(profileEnv); file != "" {
-		asked := make(chan os.Signal, 1)
-		signal.Notify(asked, syscall.SIGUSR1)
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGUSR1)
 		go func() {
-			for range asked {
-				if err := profile(file); err != nil {
+			for range signals {
+				if err := writeHeapProfile(file); err != nil {
 					fmt.Fprintln(os.Stderr, "no profile:", err)
 				}
 			}
@@ -53,8 +53,8 @@ func beDaemon() {
 	daemon.Main(nil)
 }
 
-// profile writes a profile of the heap as it is now.
-func profile(file string) error {
+// writeHeapProfile writes a profile of the heap as it is now.
+func writeHeapProfile(file string) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -64,14 +64,14 @@ func profile(file string) error {
 }
 
 // startDaemon starts the daemon of a plan, and waits until it answers.
-func startDaemon(p plan) (*process, error) {
+func startDaemon(p soakOptions) (*daemonProcess, error) {
 	data := filepath.Join(p.Dir, "data")
-	d := &process{projects: filepath.Join(p.Dir, "projects")}
-	if err := os.Mkdir(d.projects, 0o700); err != nil {
+	d := &daemonProcess{projectsDir: filepath.Join(p.Dir, "projects")}
+	if err := os.Mkdir(d.projectsDir, 0o700); err != nil {
 		return nil, err
 	}
 	var err error
-	if d.cmd, err = program.Again(serveArg, "--data", data, "--projects", d.projects, "--api-private-networks", "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
+	if d.cmd, err = program.SelfCommand(serveArg, "--data", data, "--projects", d.projectsDir, "--api-private-networks", "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
 		return nil, err
 	}
 	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.Profile)
@@ -83,7 +83,7 @@ func startDaemon(p plan) (*process, error) {
 		return nil, err
 	}
 	listening := make(chan string, 1)
-	d.log.Go(func() { readLog(stderr, p.Log, listening) })
+	d.logReaderGroup.Go(func() { copyLogAndReportAddr(stderr, p.Log, listening) })
 	addr, ok := <-listening
 	if !ok {
 		return nil, fmt.Errorf("decorum serve did not come up: %w", d.wait())
@@ -96,8 +96,8 @@ func startDaemon(p plan) (*process, error) {
 	return d, nil
 }
 
-// readLog copies the daemon's log, and says where it listens.
-func readLog(from io.Reader, to io.Writer, listening chan<- string) {
+// copyLogAndReportAddr copies the daemon's log, and says where it listens.
+func copyLogAndReportAddr(from io.Reader, to io.Writer, listening chan<- string) {
 	defer close(listening)
 	sent := false
 	for lines := bufio.NewScanner(from); lines.Scan(); {
@@ -110,12 +110,14 @@ func readLog(from io.Reader, to io.Writer, listening chan<- string) {
 	}
 }
 
-// file is where the file of a project is.
-func (d *process) file(project string) string { return filepath.Join(d.projects, project+".yaml") }
+// projectFilePath is where the file of a project is.
+func (d *daemonProcess) projectFilePath(project string) string {
+	return filepath.Join(d.projectsDir, project+".yaml")
+}
 
-// await waits until the projects are as so says.
-func (d *process) await(ctx context.Context, what string, so func(map[string]api.Project) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("in a minute it did not come to this: %s", what))
+// awaitProjectCondition waits until the projects are as so says.
+func (d *daemonProcess) awaitProjectCondition(ctx context.Context, description string, condition func(map[string]api.Project) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("in a minute it did not come to this: %s", description))
 	defer cancel()
 	for {
 		all, err := d.Projects(ctx)
@@ -126,25 +128,25 @@ func (d *process) await(ctx context.Context, what string, so func(map[string]api
 		for _, p := range all {
 			byName[p.Name] = p
 		}
-		if so(byName) {
+		if condition(byName) {
 			return nil
 		}
-		if !rest(ctx, 20*time.Millisecond) {
+		if !sleep(ctx, 20*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// become asks a project for another state, and waits until it has come to it.
-func (d *process) become(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
+// changeState asks a project for another state, and waits until it has come to it.
+func (d *daemonProcess) changeState(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
 	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
 	}
-	return d.await(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
+	return d.awaitProjectCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
 }
 
 // stop ends the daemon in order.
-func (d *process) stop() error {
+func (d *daemonProcess) stop() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -155,13 +157,13 @@ func (d *process) stop() error {
 	return fmt.Errorf("the daemon ended with %w", err)
 }
 
-func (d *process) wait() error {
-	d.log.Wait()
+func (d *daemonProcess) wait() error {
+	d.logReaderGroup.Wait()
 	return d.cmd.Wait()
 }
 
-// rest waits, and reports whether the context lasted as long.
-func rest(ctx context.Context, d time.Duration) bool {
+// sleep waits, and reports whether the context lasted as long.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

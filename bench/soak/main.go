@@ -36,26 +36,26 @@ import (
 	"time"
 )
 
-// A plan is how long to soak, and in what.
-type plan struct {
-	Web   web
-	Time  time.Duration
-	Every time.Duration // a sample is taken
-	Dir   string        // for what the daemon keeps
-	Log   io.Writer     // for what it says
+// A soakOptions is how long to soak, and in what.
+type soakOptions struct {
+	Web            web
+	Duration       time.Duration
+	SampleInterval time.Duration // a sample is taken
+	Dir            string        // for what the daemon keeps
+	Log            io.Writer     // for what it says
 
 	Profile string // file for a profile of its heap; "": none
 }
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
-		beDaemon()
+		runDaemon()
 	}
-	var p plan
+	var p soakOptions
 	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "how many hosts")
-	flag.DurationVar(&p.Time, "time", 30*time.Minute, "how long")
+	flag.DurationVar(&p.Duration, "time", 30*time.Minute, "how long")
 	flag.DurationVar(&p.Web.Delay, "delay", 10*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.Every, "every", 2*time.Second, "how often a sample is taken: of the heap, between two collections, many tell more than few")
+	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second, "how often a sample is taken: of the heap, between two collections, many tell more than few")
 	flag.StringVar(&p.Dir, "dir", "", "where the daemon keeps its files; they stay there (default: a directory that is removed)")
 	flag.StringVar(&p.Profile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
@@ -67,8 +67,8 @@ func main() {
 }
 
 // run soaks a daemon by a plan, and returns what was wrong with it.
-func run(p plan, out io.Writer) (err error) {
-	if p.Web.Hosts < 4 || p.Web.Delay <= 0 || p.Every <= 0 || p.Time < 4*p.Every {
+func run(p soakOptions, out io.Writer) (err error) {
+	if p.Web.Hosts < 4 || p.Web.Delay <= 0 || p.SampleInterval <= 0 || p.Duration < 4*p.SampleInterval {
 		return errors.New("it takes 4 hosts, a delay, and the time of 4 samples at least")
 	}
 	if p.Dir == "" {
@@ -77,9 +77,9 @@ func run(p plan, out io.Writer) (err error) {
 		}
 		defer os.RemoveAll(p.Dir)
 	}
-	p.Web.Fresh = p.Time / 6
-	visits := int(p.Time/p.Web.Delay) + 20 // of a host, at most
-	web := p.Web.serve(p.Web.Hosts * visits)
+	p.Web.RobotsMaxAge = p.Duration / 6
+	visits := int(p.Duration/p.Web.Delay) + 20 // of a host, at most
+	web := p.Web.newTestWeb(p.Web.Hosts * visits)
 	server, err := web.Start("")
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func run(p plan, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &soak{plan: p, daemon: d, web: web, address: server.Addr, out: out}
-	err = s.crawl(context.Background())
+	s := &soakRun{options: p, daemon: d, web: web, webAddr: server.Addr, out: out}
+	err = s.runCrawl(context.Background())
 	if stopped := d.stop(); err != nil || stopped != nil {
 		return errors.Join(err, stopped)
 	}

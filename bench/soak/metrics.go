@@ -16,11 +16,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// numbers are a daemon's metrics at a moment.
-type numbers map[string]*dto.MetricFamily
+// metricFamilies are a daemon's metrics at a moment.
+type metricFamilies map[string]*dto.MetricFamily
 
-// scrape asks the daemon for its metrics.
-func (d *process) scrape(ctx context.Context) (numbers, error) {
+// scrapeMetrics asks the daemon for its metrics.
+func (d *daemonProcess) scrapeMetrics(ctx context.Context) (metricFamilies, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Server+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -41,16 +41,16 @@ func (d *process) scrape(ctx context.Context) (numbers, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(string(text)))
 }
 
-// sum adds up all series of a name.
-func (n numbers) sum(name string) (total float64) {
-	for _, v := range n.by(name, "") {
+// sumSeries adds up all series of a name.
+func (n metricFamilies) sumSeries(name string) (total float64) {
+	for _, v := range n.sumByLabel(name, "") {
 		total += v
 	}
 	return total
 }
 
-// by adds up the series of a name by the value of a label.
-func (n numbers) by(name, label string) map[string]float64 {
+// sumByLabel adds up the series of a name by the value of a label.
+func (n metricFamilies) sumByLabel(name, label string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, m := range n[name].GetMetric() {
 		value := ""
@@ -66,33 +66,33 @@ func (n numbers) by(name, label string) map[string]float64 {
 
 // A sample is what a daemon needed at a moment, and had done by then.
 type sample struct {
-	At     time.Duration // from the start of the run
-	Values [len(series)]float64
-	Visits float64 // since the sample before, a second
-	Queued float64
+	At              time.Duration // from the start of the run
+	Values          [len(sampledSeries)]float64
+	VisitsPerSecond float64 // since the sample before, a second
+	Queued          float64
 }
 
-// series are what a daemon must not need more of the longer it runs.
-var series = [...]struct {
+// sampledSeries are what a daemon must not need more of the longer it runs.
+var sampledSeries = [...]struct {
 	name, unit string
-	of         func(numbers) float64
+	value      func(metricFamilies) float64
 }{
-	{"goroutines", "", func(n numbers) float64 { return n.sum("go_goroutines") }},
+	{"goroutines", "", func(n metricFamilies) float64 { return n.sumSeries("go_goroutines") }},
 	// The collector aims at twice what is alive after each of its rounds (GOGC=100).
-	{"live heap", "MiB", func(n numbers) float64 { return n.sum("go_memstats_next_gc_bytes") / 2 / mebi }},
-	{"heap in use", "MiB", func(n numbers) float64 { return n.sum("go_memstats_heap_inuse_bytes") / mebi }},
-	{"RSS, anonymous", "MiB", func(n numbers) float64 { return n.sum(anonymous) / mebi }},
-	{"open files", "", func(n numbers) float64 { return n.sum("process_open_fds") }},
+	{"live heap", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_next_gc_bytes") / 2 / mebibyte }},
+	{"heap in use", "MiB", func(n metricFamilies) float64 { return n.sumSeries("go_memstats_heap_inuse_bytes") / mebibyte }},
+	{"RSS, anonymous", "MiB", func(n metricFamilies) float64 { return n.sumSeries(anonymousRSS) / mebibyte }},
+	{"open files", "", func(n metricFamilies) float64 { return n.sumSeries("process_open_fds") }},
 }
 
 const (
-	mebi      = 1 << 20
-	anonymous = "rss_anonymous" // among the numbers, though the daemon does not tell it
+	mebibyte     = 1 << 20
+	anonymousRSS = "rss_anonymous" // among the numbers, though the daemon does not tell it
 )
 
-// addMemory adds what only the system knows: memory without that of mapped files,
+// addAnonymousRSS adds what only the system knows: memory without that of mapped files,
 // which the system takes away when it has better use for it.
-func (n numbers) addMemory(pid int) error {
+func (n metricFamilies) addAnonymousRSS(pid int) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return err
@@ -103,6 +103,6 @@ func (n numbers) addMemory(pid int) error {
 		return fmt.Errorf("no RssAnon in /proc/%d/status: %w", pid, err)
 	}
 	bytes := kib * 1024
-	n[anonymous] = &dto.MetricFamily{Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &bytes}}}}
+	n[anonymousRSS] = &dto.MetricFamily{Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &bytes}}}}
 	return nil
 }

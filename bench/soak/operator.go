@@ -13,19 +13,19 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A job is a project of the daemon's: the hosts from First up to End.
-type job struct {
-	Name       string
-	First, End int
+// A projectHosts is a project of the daemon's: the hosts from FirstHost up to EndHost.
+type projectHosts struct {
+	Name               string
+	FirstHost, EndHost int
 }
 
-// jobs are the projects of a soak: two that share a quarter of the hosts, and one.
-func (p plan) jobs() []job {
+// projects are the projects of a soak: two that share a quarter of the hosts, and one.
+func (p soakOptions) projects() []projectHosts {
 	quarter := p.Web.Hosts / 4
-	return []job{{"north", 0, 2 * quarter}, {"south", quarter, 3 * quarter}, {"west", 3 * quarter, p.Web.Hosts}}
+	return []projectHosts{{"north", 0, 2 * quarter}, {"south", quarter, 3 * quarter}, {"west", 3 * quarter, p.Web.Hosts}}
 }
 
-const project = `project: %s
+const projectTemplate = `project: %s
 agent: {product: soakbot, version: "1", contact: "mailto:soak@example.com"}
 seeds: [%s]
 scope: {max_urls_per_host: %d}
@@ -34,44 +34,44 @@ limits: {workers: %d}
 fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
-const workers = 64
+const initialWorkers = 64
 
-// file is the project file of a job.
-func (j job) file(p plan, address string, workers int) []byte {
-	seeds := make([]string, 0, j.End-j.First)
-	for h := j.First; h < j.End; h++ {
+// projectFileText is the project file of a job.
+func (j projectHosts) projectFileText(p soakOptions, address string, workers int) []byte {
+	seeds := make([]string, 0, j.EndHost-j.FirstHost)
+	for h := j.FirstHost; h < j.EndHost; h++ {
 		seeds = append(seeds, "http://"+hostName(h)+"/")
 	}
-	return fmt.Appendf(nil, project, j.Name, strings.Join(seeds, ", "), p.urls(), p.Web.Delay, workers, address)
+	return fmt.Appendf(nil, projectTemplate, j.Name, strings.Join(seeds, ", "), p.maxURLsPerHost(), p.Web.Delay, workers, address)
 }
 
-// urls is how many URLs of a host a project takes: all that it can visit in the time
+// maxURLsPerHost is how many URLs of a host a project takes: all that it can visit in the time
 // of the plan, and a third more. A host's queue has them within a few minutes, and from
 // then on it is what a crawl keeps that is measured, not how its frontier grows.
-func (p plan) urls() int { return 20 + int(4*p.Time/(3*p.Web.Delay)) }
+func (p soakOptions) maxURLsPerHost() int { return 20 + int(4*p.Duration/(3*p.Web.Delay)) }
 
-// A hush is a time in which some hosts must not be asked for anything.
-type hush struct {
-	why      string
-	hosts    []string
-	from, to time.Time
-	brakes   time.Time // when the first brake was about to be put on; zero: none was
+// A quietPeriod is a time in which some hosts must not be asked for anything.
+type quietPeriod struct {
+	reason       string
+	hosts        []string
+	from, to     time.Time
+	firstBrakeAt time.Time // when the first brake was about to be put on; zero: none was
 }
 
 // An operator does what operators do while a daemon runs, in turn and over and over.
 type operator struct {
-	plan    plan
-	daemon  *process
-	address string // of the web
-	round   int
-	hushes  []hush
+	options      soakOptions
+	daemon       *daemonProcess
+	webAddr      string // of the web
+	round        int
+	quietPeriods []quietPeriod
 }
 
-// work goes its rounds until ctx is done.
-func (o *operator) work(ctx context.Context) error {
+// runRounds goes its rounds until ctx is done.
+func (o *operator) runRounds(ctx context.Context) error {
 	for ; ; o.round++ {
-		for _, step := range []func(context.Context) error{o.brake, o.pause, o.edit} {
-			if !rest(ctx, o.plan.Time/60) {
+		for _, step := range []func(context.Context) error{o.brakeHosts, o.pauseProject, o.editProject} {
+			if !sleep(ctx, o.options.Duration/60) {
 				return nil
 			}
 			// What is begun is ended, so that all hosts can be visited afterwards.
@@ -82,11 +82,11 @@ func (o *operator) work(ctx context.Context) error {
 	}
 }
 
-// brake stops three hosts for a while.
-func (o *operator) brake(ctx context.Context) error {
-	h := hush{why: "a brake was on", brakes: time.Now()}
+// brakeHosts stops three hosts for a while.
+func (o *operator) brakeHosts(ctx context.Context) error {
+	h := quietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
-		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.plan.Web.Hosts))
+		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.options.Web.Hosts))
 	}
 	for _, host := range h.hosts {
 		if _, err := o.daemon.SetBrake(ctx, host, api.BrakeRequest{Stop: true, Reason: "soak"}); err != nil {
@@ -96,9 +96,9 @@ func (o *operator) brake(ctx context.Context) error {
 	h.from = time.Now()
 	// A server that learns late that a request was broken off must not take what comes
 	// when the brake is lifted for early.
-	rest(ctx, max(o.plan.Time/60, 2*o.plan.Web.Delay))
+	sleep(ctx, max(o.options.Duration/60, 2*o.options.Web.Delay))
 	h.to = time.Now()
-	o.hushes = append(o.hushes, h)
+	o.quietPeriods = append(o.quietPeriods, h)
 	for _, host := range h.hosts {
 		if err := o.daemon.LiftBrake(ctx, host, "soak"); err != nil {
 			return err
@@ -107,87 +107,87 @@ func (o *operator) brake(ctx context.Context) error {
 	return nil
 }
 
-// pause pauses the first project for a while: of its hosts those that it shares are
+// pauseProject pauses the first project for a while: of its hosts those that it shares are
 // visited all the same.
-func (o *operator) pause(ctx context.Context) error {
-	jobs := o.plan.jobs()
-	h := hush{why: "the project was paused"}
-	for i := jobs[0].First; i < jobs[1].First; i++ {
+func (o *operator) pauseProject(ctx context.Context) error {
+	jobs := o.options.projects()
+	h := quietPeriod{reason: "the project was paused"}
+	for i := jobs[0].FirstHost; i < jobs[1].FirstHost; i++ {
 		h.hosts = append(h.hosts, hostName(i))
 	}
-	if err := o.daemon.become(ctx, jobs[0].Name, api.ActionPause, api.StatePaused); err != nil {
+	if err := o.daemon.changeState(ctx, jobs[0].Name, api.ActionPause, api.StatePaused); err != nil {
 		return err
 	}
 	h.from = time.Now()
-	rest(ctx, o.plan.Time/180)
+	sleep(ctx, o.options.Duration/180)
 	h.to = time.Now()
-	o.hushes = append(o.hushes, h)
-	return o.daemon.become(ctx, jobs[0].Name, api.ActionResume, api.StateRunning)
+	o.quietPeriods = append(o.quietPeriods, h)
+	return o.daemon.changeState(ctx, jobs[0].Name, api.ActionResume, api.StateRunning)
 }
 
-// edit writes nonsense into a project file, waits until the daemon says so, and then
+// editProject writes nonsense into a project file, waits until the daemon says so, and then
 // a change that it must follow.
-func (o *operator) edit(ctx context.Context) error {
-	j := o.plan.jobs()[1]
-	if err := o.write(j.Name, []byte("politness: {delay: 1s}\n")); err != nil {
+func (o *operator) editProject(ctx context.Context) error {
+	project := o.options.projects()[1]
+	if err := o.replaceProjectFile(project.Name, []byte("politness: {delay: 1s}\n")); err != nil {
 		return err
 	}
-	err := o.daemon.await(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
-		p := all[j.Name]
+	err := o.daemon.awaitProjectCondition(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
+		p := all[project.Name]
 		return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
 	})
 	if err != nil {
 		return err
 	}
-	n := workers + 1 + o.round%2
-	if err := o.write(j.Name, j.file(o.plan, o.address, n)); err != nil {
+	n := initialWorkers + 1 + o.round%2
+	if err := o.replaceProjectFile(project.Name, project.projectFileText(o.options, o.webAddr, n)); err != nil {
 		return err
 	}
-	return o.daemon.await(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
-		p := all[j.Name]
+	return o.daemon.awaitProjectCondition(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
+		p := all[project.Name]
 		return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
 	})
 }
 
-// write replaces the file of a project in one step, as editors do.
-func (o *operator) write(project string, text []byte) error {
-	file := o.daemon.file(project)
+// replaceProjectFile replaces the file of a project in one step, as editors do.
+func (o *operator) replaceProjectFile(project string, text []byte) error {
+	file := o.daemon.projectFilePath(project)
 	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(file+".new", file)
 }
 
-// late is by how much later than its server a client may have an answer.
-const late = time.Second
+// maxClientLag is by how much later than its server a client may have an answer.
+const maxClientLag = time.Second
 
-// cut reports whether a brake may have broken off a request while its answer was on
+// mayHaveBeenCutByBrake reports whether a brake may have broken off a request while its answer was on
 // its way: what became of it the client alone knows.
-func (o *operator) cut(x crawltest.Exchange) bool {
-	return slices.ContainsFunc(o.hushes, func(h hush) bool {
-		return !h.brakes.IsZero() && x.Start.Before(h.from) && x.End.Add(late).After(h.brakes) && slices.Contains(h.hosts, hostOf(x.URL))
+func (o *operator) mayHaveBeenCutByBrake(x crawltest.Exchange) bool {
+	return slices.ContainsFunc(o.quietPeriods, func(h quietPeriod) bool {
+		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) && slices.Contains(h.hosts, hostOf(x.URL))
 	})
 }
 
-// unseen returns how many of so many requests, of which the daemon alone knows, brakes
+// maxUnseenRequests returns how many of so many requests, of which the daemon alone knows, brakes
 // may have broken off on their way to the server: one each, as a host has one at a time.
-func (o *operator) unseen(requests float64) float64 {
+func (o *operator) maxUnseenRequests(requests float64) float64 {
 	brakes := 0
-	for _, h := range o.hushes {
-		if !h.brakes.IsZero() {
+	for _, h := range o.quietPeriods {
+		if !h.firstBrakeAt.IsZero() {
 			brakes += len(h.hosts)
 		}
 	}
 	return max(0, min(requests, float64(brakes)))
 }
 
-// check returns the requests that came when they must not.
-func (o *operator) check(log []crawltest.Exchange) error {
+// checkQuietPeriods returns the requests that came when they must not.
+func (o *operator) checkQuietPeriods(log []crawltest.Exchange) error {
 	var errs []error
-	for _, h := range o.hushes {
+	for _, h := range o.quietPeriods {
 		for _, x := range log {
 			if x.Start.After(h.from) && x.Start.Before(h.to) && slices.Contains(h.hosts, hostOf(x.URL)) {
-				errs = append(errs, fmt.Errorf("%s was asked for %v after %s", x.URL, x.Start.Sub(h.from), h.why))
+				errs = append(errs, fmt.Errorf("%s was asked for %v after %s", x.URL, x.Start.Sub(h.from), h.reason))
 			}
 		}
 	}

@@ -15,106 +15,106 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A soak is a run of the program.
-type soak struct {
-	plan    plan
-	daemon  *process
+// A soakRun is a run of the program.
+type soakRun struct {
+	options soakOptions
+	daemon  *daemonProcess
 	web     *crawltest.Web
-	address string // of the web
+	webAddr string // of the web
 	out     io.Writer
 
-	operator operator
-	samples  []sample
-	took     time.Duration
-	last     numbers // when nothing was in hand any more
+	operator     operator
+	samples      []sample
+	duration     time.Duration
+	finalMetrics metricFamilies // when nothing was in hand any more
 }
 
-// crawl has the daemon crawl for the time of the plan.
-func (s *soak) crawl(ctx context.Context) error {
-	for _, j := range s.plan.jobs() {
-		if err := s.daemon.PutProject(ctx, j.Name, j.file(s.plan, s.address, workers)); err != nil {
-			return fmt.Errorf("%s: %w", j.Name, err)
+// runCrawl has the daemon crawl for the time of the plan.
+func (s *soakRun) runCrawl(ctx context.Context) error {
+	for _, project := range s.options.projects() {
+		if err := s.daemon.PutProject(ctx, project.Name, project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
+			return fmt.Errorf("%s: %w", project.Name, err)
 		}
-		if err := s.daemon.become(ctx, j.Name, api.ActionStart, api.StateRunning); err != nil {
+		if err := s.daemon.changeState(ctx, project.Name, api.ActionStart, api.StateRunning); err != nil {
 			return err
 		}
 	}
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, s.plan.Time)
+	limited, cancel := context.WithTimeout(ctx, s.options.Duration)
 	defer cancel()
-	s.operator = operator{plan: s.plan, daemon: s.daemon, address: s.address}
+	s.operator = operator{options: s.options, daemon: s.daemon, webAddr: s.webAddr}
 	operated := make(chan error, 1)
 	go func() {
-		operated <- s.operator.work(limited)
+		operated <- s.operator.runRounds(limited)
 		cancel() // when it fails, all is over
 	}()
-	err := s.sample(limited, begin)
+	err := s.sampleDaemon(limited, begin)
 	cancel()
 	if err := errors.Join(err, <-operated); err != nil {
 		return err
 	}
-	s.took = time.Since(begin)
-	if s.plan.Profile != "" {
+	s.duration = time.Since(begin)
+	if s.options.Profile != "" {
 		if err := s.daemon.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			return err
 		}
 	}
-	for _, j := range s.plan.jobs() {
-		if err := s.daemon.become(ctx, j.Name, api.ActionStop, api.StateStopped); err != nil {
+	for _, project := range s.options.projects() {
+		if err := s.daemon.changeState(ctx, project.Name, api.ActionStop, api.StateStopped); err != nil {
 			return err
 		}
 	}
-	s.last, err = s.daemon.scrape(ctx)
+	s.finalMetrics, err = s.daemon.scrapeMetrics(ctx)
 	return err
 }
 
-// sample samples the daemon until ctx is done.
-func (s *soak) sample(ctx context.Context, begin time.Time) error {
+// sampleDaemon samples the daemon until ctx is done.
+func (s *soakRun) sampleDaemon(ctx context.Context, begin time.Time) error {
 	var before sample
 	visits := 0.0
 	fmt.Fprintf(s.out, "%8s", "time")
-	for _, one := range series {
+	for _, one := range sampledSeries {
 		fmt.Fprintf(s.out, " %15s", one.name)
 	}
 	fmt.Fprintf(s.out, " %9s %9s\n", "visits/s", "queued")
-	for rest(ctx, s.plan.Every) {
-		n, err := s.daemon.scrape(context.WithoutCancel(ctx))
+	for sleep(ctx, s.options.SampleInterval) {
+		n, err := s.daemon.scrapeMetrics(context.WithoutCancel(ctx))
 		if err == nil {
-			err = n.addMemory(s.daemon.cmd.Process.Pid)
+			err = n.addAnonymousRSS(s.daemon.cmd.Process.Pid)
 		}
 		if err != nil {
 			return err
 		}
-		now := sample{At: time.Since(begin), Queued: n.sum("decorum_queued")}
-		for i, one := range series {
-			now.Values[i] = one.of(n)
+		now := sample{At: time.Since(begin), Queued: n.sumSeries("decorum_queued")}
+		for i, one := range sampledSeries {
+			now.Values[i] = one.value(n)
 		}
-		made := n.sum("decorum_visits_total")
-		now.Visits = (made - visits) / (now.At - before.At).Seconds()
-		s.samples, before, visits = append(s.samples, now), now, made
+		totalVisits := n.sumSeries("decorum_visits_total")
+		now.VisitsPerSecond = (totalVisits - visits) / (now.At - before.At).Seconds()
+		s.samples, before, visits = append(s.samples, now), now, totalVisits
 		fmt.Fprintf(s.out, "%8s", now.At.Round(time.Second))
 		for _, v := range now.Values {
 			fmt.Fprintf(s.out, " %15.1f", v)
 		}
-		fmt.Fprintf(s.out, " %9.1f %9.0f\n", now.Visits, now.Queued)
+		fmt.Fprintf(s.out, " %9.1f %9.0f\n", now.VisitsPerSecond, now.Queued)
 	}
 	return nil
 }
 
 // checkResults prints what came of the run, and returns what was wrong.
-func (s *soak) checkResults() error {
+func (s *soakRun) checkResults() error {
 	log := s.web.Log()
-	visits := s.last.sum("decorum_visits_total")
-	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.took.Round(time.Second),
-		visits/s.took.Seconds(), 100*s.last.sum("process_cpu_seconds_total")/s.took.Seconds(), len(s.operator.hushes))
-	errs := []error{printCounts(s.out, counts(s.last, log, &s.operator)), s.operator.check(log), s.checkPoliteness(), s.printTrends()}
+	visits := s.finalMetrics.sumSeries("decorum_visits_total")
+	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.duration.Round(time.Second),
+		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.quietPeriods))
+	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printTrends()}
 	return errors.Join(errs...)
 }
 
 // checkPoliteness asks both sides whether hosts had the rests that they were owed.
-func (s *soak) checkPoliteness() error {
-	r := s.web.Judge(crawltest.Options{MinDelay: s.plan.Web.Delay, Product: "soakbot", Revisits: true})
-	short := s.last.sum("decorum_delay_shortfall_seconds")
+func (s *soakRun) checkPoliteness() error {
+	r := s.web.Judge(crawltest.Options{MinDelay: s.options.Web.Delay, Product: "soakbot", Revisits: true})
+	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
 	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Offences), r.Requests, len(r.Hosts), short)
 	var errs []error
 	if !r.OK() {
@@ -131,32 +131,32 @@ func (s *soak) checkPoliteness() error {
 			errs = append(errs, fmt.Errorf("%d requests more than the log had room for", r.Unlogged))
 		}
 	}
-	if short != 0 || s.last["decorum_delay_shortfall_seconds"] == nil {
+	if short != 0 || s.finalMetrics["decorum_delay_shortfall_seconds"] == nil {
 		errs = append(errs, fmt.Errorf("the daemon says that a rest fell %v s short", short))
 	}
 	return errors.Join(errs...)
 }
 
 // printTrends plots the series, and returns which of them grow.
-func (s *soak) printTrends() error {
+func (s *soakRun) printTrends() error {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\n\tfirst third\tlast third\tin 10 min\tflat\t")
 	var errs []error
-	for i, one := range series {
+	for i, one := range sampledSeries {
 		var values []float64
 		for _, x := range s.samples {
 			values = append(values, x.Values[i])
 		}
-		t := trendOf(values, s.took)
+		t := newTrend(values, s.duration)
 		verdict := "yes"
 		switch {
-		case s.took < slopeOver:
+		case s.duration < slopePeriod:
 			verdict = "too short to tell"
-		case !t.flat():
+		case !t.isFlat():
 			verdict = "no"
-			errs = append(errs, fmt.Errorf("%s: grows by %.1f %% in %v", one.name, 100*t.Slope, slopeOver))
+			errs = append(errs, fmt.Errorf("%s: grows by %.1f %% in %v", one.name, 100*t.RelativeSlope, slopePeriod))
 		}
-		fmt.Fprintf(table, "%s\t%.1f %s\t%.1f %s\t%+.2f %%\t%s\t%s\n", one.name, t.First, one.unit, t.Last, one.unit, 100*t.Slope, verdict, sparkline(values, 60))
+		fmt.Fprintf(table, "%s\t%.1f %s\t%.1f %s\t%+.2f %%\t%s\t%s\n", one.name, t.FirstThirdMean, one.unit, t.LastThirdMean, one.unit, 100*t.RelativeSlope, verdict, sparkline(values, 60))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // TestMain lets the test binary be the daemon that the program starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
-		beDaemon()
+		runDaemon()
 	}
 	os.Exit(m.Run())
 }
@@ -28,8 +28,8 @@ func TestRun(t *testing.T) {
 		t.Skip("it takes /proc")
 	}
 	var out, log bytes.Buffer
-	p := plan{
-		Web: web{Hosts: 24, Delay: 100 * time.Millisecond}, Time: 4 * time.Second, Every: 200 * time.Millisecond,
+	p := soakOptions{
+		Web: web{Hosts: 24, Delay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
 		Dir: t.TempDir(), Log: &log,
 	}
 	if err := run(p, &out); err != nil {
@@ -67,8 +67,8 @@ func TestTrend(t *testing.T) {
 			for i := range values {
 				values[i] = tt.of(i)
 			}
-			if got := trendOf(values, run); got.flat() != tt.flat {
-				t.Errorf("%+v: flat %v, want %v", got, got.flat(), tt.flat)
+			if got := newTrend(values, run); got.isFlat() != tt.flat {
+				t.Errorf("%+v: flat %v, want %v", got, got.isFlat(), tt.flat)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestTrend(t *testing.T) {
 	for i := range rising {
 		rising[i] = 100 + float64(i)/6 // 10 in ten minutes
 	}
-	if got := trendOf(rising, run); math.Abs(got.Slope-10.0/120) > 0.001 || math.Abs(got.First-104.9) > 0.1 || math.Abs(got.Last-124.9) > 0.1 {
+	if got := newTrend(rising, run); math.Abs(got.RelativeSlope-10.0/120) > 0.001 || math.Abs(got.FirstThirdMean-104.9) > 0.1 || math.Abs(got.LastThirdMean-124.9) > 0.1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -89,22 +89,22 @@ func TestSparkline(t *testing.T) {
 
 // TestCounts: a request that only one side knows of is told, whatever came of it.
 func TestCounts(t *testing.T) {
-	page := body(7, 4)
+	page := pageHTML(7, 4)
 	log := []crawltest.Exchange{
 		{URL: "http://www.site-7.example/robots.txt", Status: 200, Bytes: 50},
 		{URL: "http://www.site-3.example/robots.txt", Status: 404, Bytes: 10},
 		{URL: "http://www.site-5.example/robots.txt", Status: 503, Bytes: 20},
-		{URL: "http://www.site-7.example" + path(4), Status: 200, Bytes: 100}, // compressed
-		{URL: "http://www.site-7.example" + path(5), Status: 200, Bytes: 100, Broken: true},
-		{URL: "http://www.site-7.example" + path(6)},
+		{URL: "http://www.site-7.example" + pagePath(4), Status: 200, Bytes: 100}, // compressed
+		{URL: "http://www.site-7.example" + pagePath(5), Status: 200, Bytes: 100, Broken: true},
+		{URL: "http://www.site-7.example" + pagePath(6)},
 	}
-	serverCount := func(all []count) map[string]float64 {
+	serverCount := func(all []countPair) map[string]float64 {
 		seen := map[string]float64{}
 		for _, c := range all {
-			seen[c.what] = c.servers
+			seen[c.name] = c.serverCount
 		}
 		return seen
-	}(counts(numbers{}, log, &operator{}))
+	}(collectCountPairs(metricFamilies{}, log, &operator{}))
 	for what, want := range map[string]float64{
 		"requests": 6, "answers 2xx": 2, "answers 4xx": 1, "answers 5xx": 1, "answers none": 2,
 		"robots.txt: rules": 1, "robots.txt: allow_all": 1, "robots.txt: disallow_all": 1, "bytes of bodies": float64(80 + len(page)),
@@ -113,34 +113,34 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, serverCount[what], want)
 		}
 	}
-	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6, 0}, {"bytes", 5, 6, 1}}); err != nil {
+	if err := checkCountPairs(&bytes.Buffer{}, []countPair{{"requests", 6, 6, 0}, {"bytes", 5, 6, 1}}); err != nil {
 		t.Error(err)
 	}
-	if err := printCounts(&bytes.Buffer{}, []count{{"requests", 6, 6, 0}, {"bytes", 5, 6, 0}}); err == nil {
+	if err := checkCountPairs(&bytes.Buffer{}, []countPair{{"requests", 6, 6, 0}, {"bytes", 5, 6, 0}}); err == nil {
 		t.Error("counts that differ are no error")
 	}
 }
 
-// TestHush: a request that comes while a brake is on is told.
-func TestHush(t *testing.T) {
+// TestQuietPeriods: a request that comes while a brake is on is told.
+func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
-	o := operator{hushes: []hush{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
+	o := operator{quietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + hostName(host) + "/", Start: now.Add(after)}
 	}
-	if err := o.check([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2), at(2*time.Second, 1)}); err != nil {
+	if err := o.checkQuietPeriods([]crawltest.Exchange{at(-1, 1), at(time.Millisecond, 2), at(2*time.Second, 1)}); err != nil {
 		t.Error(err)
 	}
-	if err := o.check([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
+	if err := o.checkQuietPeriods([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
 		t.Error("a request to a host with a brake on is no error")
 	}
-	if got := []float64{o.unseen(-1), o.unseen(0), o.unseen(1), o.unseen(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
+	if got := []float64{o.maxUnseenRequests(-1), o.maxUnseenRequests(0), o.maxUnseenRequests(1), o.maxUnseenRequests(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
 		t.Errorf("%v requests may have been broken off before they came, with one brake", got)
 	}
 	for _, tt := range []struct {
 		host        int
 		start, took time.Duration
-		cut         bool
+		mayBeBraked bool
 	}{
 		{1, -time.Second, 999 * time.Millisecond, true},
 		{1, -time.Second, 5 * time.Second, true},
@@ -150,7 +150,7 @@ func TestHush(t *testing.T) {
 	} {
 		x := at(tt.start, tt.host)
 		x.End = x.Start.Add(tt.took)
-		if got := o.cut(x); got != tt.cut {
+		if got := o.mayHaveBeenCutByBrake(x); got != tt.mayBeBraked {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
@@ -160,24 +160,24 @@ func TestHush(t *testing.T) {
 // tenth.
 func TestWeb(t *testing.T) {
 	const pages = 10_000
-	tempers := map[int]int{}
+	kinds := map[int]int{}
 	special := 0
 	for n := range pages {
-		kind := temper(n%100, n/100)
-		tempers[kind]++
+		kind := pageAnomaly(n%100, n/100)
+		kinds[kind]++
 		if 1 <= kind && kind <= 7 {
 			special++
 		}
-		if got, ok := find(path(n)); !ok || got != n {
-			t.Fatalf("%s is page %d, want %d", path(n), got, n)
+		if got, ok := pageNumber(pagePath(n)); !ok || got != n {
+			t.Fatalf("%s is page %d, want %d", pagePath(n), got, n)
 		}
 	}
 	if special > pages/10 {
 		t.Errorf("%d of %d pages are special", special, pages)
 	}
 	for kind := 1; kind <= 7; kind++ {
-		if tempers[kind] < pages/200 {
-			t.Errorf("%d of %d pages have temper %d", tempers[kind], pages, kind)
+		if kinds[kind] < pages/200 {
+			t.Errorf("%d of %d pages have temper %d", kinds[kind], pages, kind)
 		}
 	}
 }

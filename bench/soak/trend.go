@@ -10,37 +10,37 @@ import (
 )
 
 const (
-	windows      = 30               // into which a run is cut; of each the median counts
-	maxFlatSlope = 0.02             // of the mean in slopeOver: what grows by less is flat
-	slopeOver    = 10 * time.Minute // also the least time of a run that is judged
+	maxWindows   = 30               // into which a run is cut; of each the median counts
+	maxFlatSlope = 0.02             // of the mean in slopePeriod: what grows by less is flat
+	slopePeriod  = 10 * time.Minute // also the least time of a run that is judged
 )
 
 // A trend says whether a figure grows, once it has settled: in the last two thirds
 // of a run.
 type trend struct {
-	First, Last float64 // means of the first and of the last third
-	Slope       float64 // of the last two thirds: growth in slopeOver, as part of their mean
+	FirstThirdMean, LastThirdMean float64 // means of the first and of the last third
+	RelativeSlope                 float64 // of the last two thirds: growth in slopePeriod, as part of their mean
 }
 
-func (t trend) flat() bool { return t.Slope < maxFlatSlope }
+func (t trend) isFlat() bool { return t.RelativeSlope < maxFlatSlope }
 
-// trendOf works out the trend of a figure that was taken at even intervals over a
+// newTrend works out the trend of a figure that was taken at even intervals over a
 // run. The medians of windows are what is fitted: a pause for a moment, or the heap
 // between two collections, is no trend.
-func trendOf(values []float64, run time.Duration) trend {
-	points := medians(values, windows)
+func newTrend(values []float64, run time.Duration) trend {
+	points := windowMedians(values, maxWindows)
 	third := len(points) / 3
 	settled := points[third:]
-	slope, level := fit(settled)
-	growth := slope * float64(len(points)) * slopeOver.Seconds() / run.Seconds()
+	slope, level := fitLine(settled)
+	growth := slope * float64(len(points)) * slopePeriod.Seconds() / run.Seconds()
 	if level != 0 {
 		growth /= level
 	}
-	return trend{First: mean(points[:third]), Last: mean(points[len(points)-third:]), Slope: growth}
+	return trend{FirstThirdMean: mean(points[:third]), LastThirdMean: mean(points[len(points)-third:]), RelativeSlope: growth}
 }
 
-// medians cuts values into at most n parts, and returns the median of each.
-func medians(values []float64, n int) []float64 {
+// windowMedians cuts values into at most n parts, and returns the median of each.
+func windowMedians(values []float64, n int) []float64 {
 	n = min(n, len(values))
 	out := make([]float64, n)
 	for i := range out {
@@ -50,9 +50,9 @@ func medians(values []float64, n int) []float64 {
 	return out
 }
 
-// fit returns the slope, for one value to the next, and the mean of the line that
+// fitLine returns the slope, for one value to the next, and the mean of the line that
 // fits best by least squares.
-func fit(values []float64) (slope, level float64) {
+func fitLine(values []float64) (slope, level float64) {
 	level = mean(values)
 	middle := float64(len(values)-1) / 2
 	var above, below float64
@@ -76,8 +76,8 @@ func mean(values []float64) float64 {
 }
 
 // sparkline plots values, from zero up, in so many characters at most.
-func sparkline(values []float64, wide int) string {
-	points := medians(values, wide)
+func sparkline(values []float64, maxWidth int) string {
+	points := windowMedians(values, maxWidth)
 	if len(points) == 0 {
 		return ""
 	}

@@ -15,18 +15,18 @@ import (
 // few minutes all queues are longer than what is kept of them in memory. Some hosts,
 // and some pages of each, are as hosts and pages of the real web are at times.
 type web struct {
-	Hosts int
-	Delay time.Duration // that the crawler keeps by itself
-	Fresh time.Duration // for how long a robots.txt may be used
+	Hosts        int
+	Delay        time.Duration // that the crawler keeps by itself
+	RobotsMaxAge time.Duration // for how long a robots.txt may be used
 }
 
-// serve is the web as crawltest has it, with room for the log of so many requests.
-func (w web) serve(requests int) *crawltest.Web {
+// newTestWeb is the web as crawltest has it, with room for the log of so many requests.
+func (w web) newTestWeb(requests int) *crawltest.Web {
 	sites := make([]crawltest.Site, w.Hosts)
 	for h := range sites {
 		sites[h] = crawltest.Site{
-			Host: hostName(h), Robots: crawltest.Lasting(w.robots(h)),
-			Others:  func(r crawltest.Request) crawltest.Answer { return w.answer(h, r) },
+			Host: hostName(h), Robots: crawltest.Lasting(w.robotsOf(h)),
+			Others:  func(r crawltest.Request) crawltest.Answer { return w.respond(h, r) },
 			Latency: crawltest.Latency{Base: 2 * time.Millisecond, Jitter: 30 * time.Millisecond},
 		}
 	}
@@ -37,9 +37,9 @@ func (w web) serve(requests int) *crawltest.Web {
 
 func hostName(host int) string { return fmt.Sprintf("www.site-%d.example", host) }
 
-// robots is the robots.txt of a host. Of twenty hosts one has none, one is out of
+// robotsOf is the robots.txt of a host. Of twenty hosts one has none, one is out of
 // order, and one asks for more than the crawler's own delay.
-func (w web) robots(host int) crawltest.Robots {
+func (w web) robotsOf(host int) crawltest.Robots {
 	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", hostName(host), sitemapPath)
 	r := crawltest.Robots{Disallow: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
 	switch host % 20 {
@@ -52,33 +52,33 @@ func (w web) robots(host int) crawltest.Robots {
 		file += fmt.Sprintf("Crawl-delay: %g\n", r.Delay.Seconds())
 	}
 	r.Answer = crawltest.Text(file)
-	r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%.0f", math.Ceil(w.Fresh.Seconds())))
+	r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%.0f", math.Ceil(w.RobotsMaxAge.Seconds())))
 	return r
 }
 
 const (
-	sitemapPath = "/sitemap.xml"
-	listed      = 10      // pages of a sitemap
-	firstListed = 1 << 20 // the number of the first of them
+	sitemapPath      = "/sitemap.xml"
+	sitemapPages     = 10      // pages of a sitemap
+	firstSitemapPage = 1 << 20 // the number of the first of them
 )
 
-// answer is what a host says to a request for anything but its robots.txt.
-func (w web) answer(host int, r crawltest.Request) crawltest.Answer {
+// respond is what a host says to a request for anything but its robots.txt.
+func (w web) respond(host int, r crawltest.Request) crawltest.Answer {
 	if r.Path == sitemapPath {
-		return crawltest.Typed("application/xml", sitemap(host))
+		return crawltest.Typed("application/xml", sitemapXML(host))
 	}
-	page, ok := find(r.Path)
+	page, ok := pageNumber(r.Path)
 	if !ok {
 		return crawltest.Status(http.StatusNotFound)
 	}
-	a := crawltest.HTML(body(host, page))
-	switch temper(host, page) {
+	a := crawltest.HTML(pageHTML(host, page))
+	switch pageAnomaly(host, page) {
 	case 1:
 		return crawltest.Status(http.StatusNotFound)
 	case 2:
 		return crawltest.Status(http.StatusInternalServerError)
 	case 3:
-		return crawltest.Redirect(http.StatusMovedPermanently, path(next(page, 0)))
+		return crawltest.Redirect(http.StatusMovedPermanently, pagePath(linkedPage(page, 0)))
 	case 4:
 		if r.Nth == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
@@ -96,49 +96,49 @@ func (w web) answer(host int, r crawltest.Request) crawltest.Answer {
 	return a
 }
 
-// temper is what is special about a page: nothing, for nine of ten.
-func temper(host, page int) int {
+// pageAnomaly is what is special about a page: nothing, for nine of ten.
+func pageAnomaly(host, page int) int {
 	if page == 0 {
 		return 0
 	}
 	return int(uint32(host*31+page) * 2_654_435_769 >> 16 % 77)
 }
 
-func path(page int) string { return fmt.Sprintf("/section-%d/article-%d.html", page%17, page) }
+func pagePath(page int) string { return fmt.Sprintf("/section-%d/article-%d.html", page%17, page) }
 
-// fan is how many pages a page leads to that no other does.
-const fan = 8
+// linksPerPage is how many pages a page leads to that no other does.
+const linksPerPage = 8
 
-// next is the number of one of them.
-func next(page, i int) int { return fan*page + 1 + i }
+// linkedPage is the number of one of them.
+func linkedPage(page, i int) int { return linksPerPage*page + 1 + i }
 
-// find returns the number of the page of a path, and false if there is none.
-func find(p string) (int, bool) {
+// pageNumber returns the number of the page of a path, and false if there is none.
+func pageNumber(p string) (int, bool) {
 	if p == "/" {
 		return 0, true
 	}
 	_, slug, _ := strings.Cut(p, "/article-")
 	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))
-	return page, err == nil && page >= 0 && p == path(page)
+	return page, err == nil && page >= 0 && p == pagePath(page)
 }
 
-func sitemap(host int) string {
+func sitemapXML(host int) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
-	for i := range listed {
-		fmt.Fprintf(&b, "<url><loc>http://%s%s</loc></url>", hostName(host), path(firstListed+i))
+	for i := range sitemapPages {
+		fmt.Fprintf(&b, "<url><loc>http://%s%s</loc></url>", hostName(host), pagePath(firstSitemapPage+i))
 	}
 	return b.String() + "</urlset>"
 }
 
-// body is a page. It leads to pages that may be visited, to one that robots.txt
+// pageHTML is a page. It leads to pages that may be visited, to one that robots.txt
 // closes, and to one of the host's neighbour.
-func body(host, page int) string {
+func pageHTML(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
-	links := []string{path(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + path(page)}
-	for i := range fan {
-		links = append(links, path(next(page, i)))
+	links := []string{pagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + pagePath(page)}
+	for i := range linksPerPage {
+		links = append(links, pagePath(linkedPage(page, i)))
 	}
 	for _, link := range links {
 		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 10), link)

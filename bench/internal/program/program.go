@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Again returns the command that runs this program with other arguments.
-func Again(args ...string) (*exec.Cmd, error) {
+// SelfCommand returns the command that runs this program with other arguments.
+func SelfCommand(args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -20,9 +20,9 @@ func Again(args ...string) (*exec.Cmd, error) {
 	return exec.Command(self, args...), nil
 }
 
-// Profiled runs run, with a profile of its processor time in file.cpu, and one of all
+// RunProfiled runs run, with a profile of its processor time in file.cpu, and one of all
 // that the process allocated in file.heap; without file there are none.
-func Profiled(file string, run func() error) (err error) {
+func RunProfiled(file string, run func() error) (err error) {
 	if file == "" {
 		return run()
 	}
@@ -44,8 +44,8 @@ func Profiled(file string, run func() error) (err error) {
 	return errors.Join(err, pprof.WriteHeapProfile(heap))
 }
 
-// Numbers reads a list of numbers.
-func Numbers(list []string) (all []int, err error) {
+// ParseCounts reads a list of numbers.
+func ParseCounts(list []string) (all []int, err error) {
 	for _, s := range list {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-func TestProfiled(t *testing.T) {
+func TestRunProfiled(t *testing.T) {
 	file, failed := filepath.Join(t.TempDir(), "run"), errors.New("it failed")
 	ran := 0
 	run := func() error { ran++; return failed }
 	for _, file := range []string{"", file} {
-		if err := Profiled(file, run); !errors.Is(err, failed) {
+		if err := RunProfiled(file, run); !errors.Is(err, failed) {
 			t.Errorf("into %q: %v", file, err)
 		}
 	}
@@ -25,17 +25,17 @@ func TestProfiled(t *testing.T) {
 			t.Errorf("there is no profile %s: %v", ending, err)
 		}
 	}
-	if err := Profiled(filepath.Join(t.TempDir(), "none", "run"), run); err == nil || ran != 2 {
+	if err := RunProfiled(filepath.Join(t.TempDir(), "none", "run"), run); err == nil || ran != 2 {
 		t.Errorf("without the directory: %v, and it ran %d times", err, ran)
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	if got, err := Numbers([]string{"1", "20"}); err != nil || !slices.Equal(got, []int{1, 20}) {
+func TestParseCounts(t *testing.T) {
+	if got, err := ParseCounts([]string{"1", "20"}); err != nil || !slices.Equal(got, []int{1, 20}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range []string{"", "x", "0", "-1", "1.5"} {
-		if got, err := Numbers([]string{"1", bad}); err == nil {
+		if got, err := ParseCounts([]string{"1", bad}); err == nil {
 			t.Errorf("%q: %v", bad, got)
 		}
 	}
