@@ -14,13 +14,13 @@ const fullRest = 5 * time.Second
 // countFull counts a visit that got no memory for its body, and logs the first of a
 // series.
 func (c *Crawler) countFull(v *Visit) {
-	var full *bodymem.Full
+	var full *bodymem.FullError
 	if !errors.As(v.Err, &full) {
 		return
 	}
 	c.tally.full.Add(1)
-	if full.New {
+	if full.FirstInSeries {
 		c.Log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
-			"limit", full.Size, "url", v.URL())
+			"limit", full.MemorySize, "url", v.URL())
 	}
 }

@@ -62,7 +62,7 @@ func (c *Crawler) readSitemap(ctx context.Context, v *Visit) error {
 	if failed != nil {
 		return failed
 	}
-	if v.spool != nil && v.spool.Cut() {
+	if v.spool != nil && v.spool.Truncated() {
 		damage = errSitemapCut
 	}
 	if v.Err = damage; damage != nil {

@@ -200,7 +200,7 @@ func (c *Crawler) refuse(ctx context.Context, l storage.Lease, err error) (stora
 		paused    *politeness.Paused
 		end       *robots.ChainEnd
 		refusal   *robots.Refusal
-		full      *bodymem.Full
+		full      *bodymem.FullError
 	)
 	switch {
 	case errors.As(err, &early):

@@ -22,82 +22,82 @@ import (
 )
 
 const (
-	// Min is the least size of a Memory: it holds a robots.txt and its copies.
-	Min = 8 << 20
-	// unknown is the size of a Memory if the process's memory limit is unknown.
-	unknown = 256 << 20
-	// first is how many bytes of a visit are reserved in the part for first bytes.
-	first = 64 << 10
-	// stall is how long waiters may wait while no memory is given back.
-	stall = time.Second
-	// patience is how long a visit waits for memory before its request is sent.
-	patience = 5 * time.Second
-	// maxReturned is how many URLs are remembered whose visit was ended.
-	maxReturned = 1 << 14
-	// quiet is how long no visit is ended before the next one ended is worth a warning.
-	quiet = 10 * time.Minute
+	// MinSize is the least size of a Memory: it holds a robots.txt and its copies.
+	MinSize = 8 << 20
+	// fallbackSize is the size of a Memory if the process's memory limit is unknown.
+	fallbackSize = 256 << 20
+	// firstBytes is how many bytes of a visit are reserved in the part for first bytes.
+	firstBytes = 64 << 10
+	// stallTimeout is how long waiters may wait while no memory is given back.
+	stallTimeout = time.Second
+	// reserveAheadTimeout is how long a visit waits for memory before its request is sent.
+	reserveAheadTimeout = 5 * time.Second
+	// maxDeniedURLs is how many URLs are remembered whose visit was ended.
+	maxDeniedURLs = 1 << 14
+	// warnInterval is how long no visit is ended before the next one ended is worth a warning.
+	warnInterval = 10 * time.Minute
 )
 
 // A Memory is the memory that all bodies together may take. Its methods may be called
 // concurrently.
 type Memory struct {
-	size int64
-	long int64 // bytes of size for what exceeds the first bytes
+	size     int64
+	mainSize int64 // bytes of size for what exceeds the first bytes
 
-	mu       sync.Mutex          // guards the fields below, and those of each Share
-	firsts   int64               // bytes in use, of the part for the first bytes
-	used     int64               // bytes in use, of the other part
-	peak     int64               // the most of both
-	holders  map[*Share]struct{} // that hold bytes beyond the first
-	blocked  int                 // of the holders, those that wait
-	waiters  []*waiter           // the oldest first
-	moved    bool                // memory was reserved or given back since the last tick
-	ticker   *time.Timer         // calls tick while a share waits; nil: it does not run
-	age      uint64              // of the last Share
-	returned map[string]uint64   // ages of URLs whose visit was ended
-	ended    int64               // visits that were ended
-	last     time.Time           // when the last of them was
+	mu               sync.Mutex          // guards the fields below, and those of each Share
+	firstUsed        int64               // bytes in use, of the part for the first bytes
+	mainUsed         int64               // bytes in use, of the other part
+	peak             int64               // the most of both
+	holders          map[*Share]struct{} // that hold bytes beyond the first
+	blockedHolders   int                 // of the holders, those that wait
+	waiters          []*waiter           // the oldest first
+	changedSinceTick bool                // memory was reserved or given back since the last tick
+	ticker           *time.Timer         // calls tick while a share waits; nil: it does not run
+	lastAge          uint64              // of the last Share
+	deniedURLs       map[string]uint64   // ages of URLs whose visit was ended
+	deniedCount      int64               // visits that were ended
+	lastDenied       time.Time           // when the last of them was
 }
 
-// New returns a Memory of size bytes. A size below Min is an error.
+// New returns a Memory of size bytes. A size below MinSize is an error.
 func New(size int64) (*Memory, error) {
-	if size < Min {
-		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, Min>>20)
+	if size < MinSize {
+		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, MinSize>>20)
 	}
-	return &Memory{size: size, long: size - size/8, holders: map[*Share]struct{}{}, returned: map[string]uint64{}}, nil
+	return &Memory{size: size, mainSize: size - size/8, holders: map[*Share]struct{}{}, deniedURLs: map[string]uint64{}}, nil
 }
 
-// Default returns a Memory of DefaultSize.
-func Default() *Memory {
+// NewDefault returns a Memory of DefaultSize.
+func NewDefault() *Memory {
 	m, err := New(DefaultSize())
 	if err != nil {
-		panic(err) // never: it is at least Min
+		panic(err) // never: it is at least MinSize
 	}
 	return m
 }
 
 // DefaultSize returns a quarter of the memory that the process may use, by GOMEMLIMIT,
-// its control group or the machine, whichever is least, but not less than Min; 256 MiB
+// its control group or the machine, whichever is least, but not less than MinSize; 256 MiB
 // where that is unknown.
 func DefaultSize() int64 {
 	if limit := memlimit.Get().Bytes; limit > 0 {
-		return max(limit/4, Min)
+		return max(limit/4, MinSize)
 	}
-	return unknown
+	return fallbackSize
 }
 
 // Size returns how many bytes bodies may take together.
 func (m *Memory) Size() int64 { return m.size }
 
-// Largest returns the length of the longest body that the whole memory can hold in
+// MaxBodyLen returns the length of the longest body that the whole memory can hold in
 // copies copies, including the larger buffer into which a growing body is copied.
-func (m *Memory) Largest(copies int64) int64 { return m.long / (2 * copies) }
+func (m *Memory) MaxBodyLen(copies int64) int64 { return m.mainSize / (2 * copies) }
 
 // Usage is the present use of a Memory.
 type Usage struct {
-	Bytes, Peak int64 // reserved now, and at most
-	Waiting     int   // visits that wait for memory
-	Ended       int64 // visits that got none and were ended
+	Bytes, PeakBytes int64 // reserved now, and at most
+	WaitingVisits    int   // visits that wait for memory
+	DeniedVisits     int64 // visits that got none and were ended
 }
 
 // Usage returns the present use of the memory. Use of a nil Memory is zero.
@@ -107,37 +107,37 @@ func (m *Memory) Usage() Usage {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Bytes: m.firsts + m.used, Peak: m.peak, Waiting: len(m.waiters), Ended: m.ended}
+	return Usage{Bytes: m.firstUsed + m.mainUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
 }
 
-// Full is the error of a visit that got no memory for its body, because the wait took
+// FullError is the error of a visit that got no memory for its body, because the wait took
 // too long or because all visits with memory waited. It is of Kind decorum.Local.
-type Full struct {
-	Size int64 // of the Memory
-	New  bool  // no visit was ended for ten minutes before this one
+type FullError struct {
+	MemorySize    int64 // of the Memory
+	FirstInSeries bool  // no visit was ended for ten minutes before this one
 }
 
 // Error says what is full.
-func (f *Full) Error() string {
+func (f *FullError) Error() string {
 	return fmt.Sprintf("the bodies of other visits take all of their memory (%d MiB); the URL is visited again later",
-		f.Size>>20)
+		f.MemorySize>>20)
 }
 
 // Unwrap lets errors.Is see the Kind.
-func (*Full) Unwrap() error { return decorum.Local }
+func (*FullError) Unwrap() error { return decorum.Local }
 
-// fullLocked counts a visit that got no memory, and returns its error.
-func (m *Memory) fullLocked(s *Share) error {
+// denyShare counts a visit that got no memory, and returns its error.
+func (m *Memory) denyShare(s *Share) error {
 	now := time.Now()
-	s.err = &Full{Size: m.size, New: m.last.IsZero() || now.Sub(m.last) > quiet}
-	m.last = now
-	m.ended++
-	for key := range m.returned {
-		if len(m.returned) < maxReturned {
+	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenied.IsZero() || now.Sub(m.lastDenied) > warnInterval}
+	m.lastDenied = now
+	m.deniedCount++
+	for key := range m.deniedURLs {
+		if len(m.deniedURLs) < maxDeniedURLs {
 			break
 		}
-		delete(m.returned, key)
+		delete(m.deniedURLs, key)
 	}
-	m.returned[s.key] = s.age
+	m.deniedURLs[s.url] = s.age
 	return s.err
 }

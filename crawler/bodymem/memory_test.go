@@ -28,30 +28,30 @@ func newMemory(t *testing.T, size int64) *Memory {
 	return m
 }
 
-// open returns an open share that holds its first bytes and n MiB more.
-func open(t *testing.T, m *Memory, url string, n int64) *Share {
+// openShare returns an open share that holds its first bytes and n MiB more.
+func openShare(t *testing.T, m *Memory, url string, n int64) *Share {
 	t.Helper()
 	s := new(Share)
-	m.Open(s, url)
-	if err := s.Reserve(t.Context(), first+n*mib); err != nil {
+	m.OpenShare(s, url)
+	if err := s.Reserve(t.Context(), firstBytes+n*mib); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// unused fails the test if memory is still in use.
-func unused(t *testing.T, m *Memory) {
+// checkUnused fails the test if memory is still in use.
+func checkUnused(t *testing.T, m *Memory) {
 	t.Helper()
-	if use := m.Usage(); use.Bytes != 0 || use.Waiting != 0 || len(m.holders) != 0 || m.blocked != 0 {
-		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.holders), m.blocked)
+	if use := m.Usage(); use.Bytes != 0 || use.WaitingVisits != 0 || len(m.holders) != 0 || m.blockedHolders != 0 {
+		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.holders), m.blockedHolders)
 	}
 }
 
-func TestTooLittle(t *testing.T) {
-	if m, err := New(Min - 1); err == nil {
+func TestNewTooSmall(t *testing.T) {
+	if m, err := New(MinSize - 1); err == nil {
 		t.Errorf("got a memory of %d bytes, want an error", m.Size())
 	}
-	if m := Default(); m.Size() < Min {
+	if m := NewDefault(); m.Size() < MinSize {
 		t.Errorf("the default is %d bytes", m.Size())
 	}
 }
@@ -61,39 +61,39 @@ func TestTooLittle(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
-		old, young := open(t, m, "old", 5), open(t, m, "young", 5)
+		old, young := openShare(t, m, "old", 5), openShare(t, m, "young", 5)
 		begin := time.Now()
 		granted := make(chan error, 1)
 		go func() { granted <- old.Reserve(t.Context(), 3*mib) }()
 		synctest.Wait()
 		err := young.Reserve(t.Context(), mib)
-		full := new(Full)
-		if !errors.As(err, &full) || !full.New || !errors.Is(err, decorum.Local) || young.Err() != err {
+		full := new(FullError)
+		if !errors.As(err, &full) || !full.FirstInSeries || !errors.Is(err, decorum.Local) || young.Err() != err {
 			t.Errorf("got %v, want a new Full of Kind Local", err)
 		}
 		young.Close()
 		if err := <-granted; err != nil || time.Since(begin) != 0 {
 			t.Errorf("the older visit got %v after %v", err, time.Since(begin))
 		}
-		next := open(t, m, "next", 0)
-		m.Open(young, "young")
-		if young.age > next.age || !young.again {
+		next := openShare(t, m, "next", 0)
+		m.OpenShare(young, "young")
+		if young.age > next.age || !young.endedBefore {
 			t.Errorf("the visit that was ended comes back with age %d, after %d", young.age, next.age)
 		}
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.New {
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
 			t.Errorf("got %v, want a Full that is not new", err)
 		}
-		if waited := time.Since(begin); waited != patience {
-			t.Errorf("it waited for %v, want %v", waited, patience)
+		if waited := time.Since(begin); waited != reserveAheadTimeout {
+			t.Errorf("it waited for %v, want %v", waited, reserveAheadTimeout)
 		}
 		old.Close()
-		m.Open(young, "young")
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.first {
+		m.OpenShare(young, "young")
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.firstHeld {
 			t.Errorf("got %v and %+v", err, m.Usage())
 		}
-		young.Finish(mib)
-		m.Open(next, "young")
-		if next.again {
+		young.ShrinkTo(mib)
+		m.OpenShare(next, "young")
+		if next.endedBefore {
 			t.Error("a URL whose visit came to its end is still remembered")
 		}
 		young.Close()
@@ -101,18 +101,18 @@ func TestDeadlock(t *testing.T) {
 	})
 }
 
-// TestShortBodiesPass: long bodies that take everything leave room for the first bytes
+// TestShortBodiesDoNotWait: long bodies that take everything leave room for the first bytes
 // of others, and one that holds memory is served before one that has sent nothing.
-func TestShortBodiesPass(t *testing.T) {
+func TestShortBodiesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
-		long := open(t, m, "long", 6)
+		long := openShare(t, m, "long", 6)
 		unsafe := new(Share)
-		m.Open(unsafe, "unsafe")
+		m.OpenShare(unsafe, "unsafe")
 		ahead := make(chan error, 1)
 		go func() { ahead <- unsafe.ReserveAhead(t.Context(), 8*mib, true) }()
 		synctest.Wait()
-		short := open(t, m, "short", 0) // does not wait
+		short := openShare(t, m, "short", 0) // does not wait
 		if err := long.Reserve(t.Context(), 3*mib); err != nil {
 			t.Error(err)
 		}
@@ -120,12 +120,12 @@ func TestShortBodiesPass(t *testing.T) {
 		if err := <-ahead; err != nil {
 			t.Error(err)
 		}
-		if err := unsafe.Reserve(t.Context(), 8*mib); err != nil || m.Usage().Bytes != 8*mib+first {
+		if err := unsafe.Reserve(t.Context(), 8*mib); err != nil || m.Usage().Bytes != 8*mib+firstBytes {
 			t.Errorf("got %v, %+v; want what was reserved ahead, and the other's first bytes", err, m.Usage())
 		}
 		unsafe.Close()
 		short.Close()
-		unused(t, m)
+		checkUnused(t, m)
 	})
 }
 
@@ -135,9 +135,9 @@ func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
 		begin := time.Now()
-		oldest := open(t, m, "oldest", 1)
-		slow := open(t, m, "slow", 8)
-		slow.Finish(8*mib + first) // its handler takes long
+		oldest := openShare(t, m, "oldest", 1)
+		slow := openShare(t, m, "slow", 8)
+		slow.ShrinkTo(8*mib + firstBytes) // its handler takes long
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		ended := make(chan string, 3)
@@ -146,7 +146,7 @@ func TestStall(t *testing.T) {
 			s := oldest
 			if i > 0 {
 				s = &shares[i]
-				m.Open(s, name)
+				m.OpenShare(s, name)
 			}
 			go func() {
 				if err := s.Reserve(ctx, 4*mib); errors.Is(err, decorum.Local) {
@@ -163,7 +163,7 @@ func TestStall(t *testing.T) {
 		}
 		slow.Close()
 		synctest.Wait()
-		unused(t, m)
+		checkUnused(t, m)
 	})
 }
 
@@ -172,10 +172,10 @@ func TestStall(t *testing.T) {
 func TestAnnouncedBytes(t *testing.T) {
 	m := newMemory(t, 64)
 	var s Share
-	m.Open(&s, "url")
+	m.OpenShare(&s, "url")
 	sent := 0
 	r := readerFunc(func(b []byte) (int, error) {
-		if used, maxUsed := m.Usage().Bytes, int64(max(presize, 5*sent)); used > maxUsed {
+		if used, maxUsed := m.Usage().Bytes, int64(max(maxPresize, 5*sent)); used > maxUsed {
 			t.Errorf("%d bytes are in use after %d were sent, want at most %d", used, sent, maxUsed)
 		}
 		n := min(len(b), 1000)
@@ -188,7 +188,7 @@ func TestAnnouncedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	unused(t, m)
+	checkUnused(t, m)
 }
 
 type readerFunc func([]byte) (int, error)
@@ -198,13 +198,13 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // TestStopped: a visit that is stopped while it waits ends for the reason of the stop.
 func TestStopped(t *testing.T) {
 	m := newMemory(t, 10)
-	defer open(t, m, "other", 10).Close()
+	defer openShare(t, m, "other", 10).Close()
 	ctx, stop := context.WithCancelCause(t.Context())
 	why := errors.New("stopped")
-	s := open(t, m, "stopped", 0)
+	s := openShare(t, m, "stopped", 0)
 	defer s.Close()
 	stop(why)
-	if err := s.Reserve(ctx, mib); !errors.Is(err, why) || s.Err() != nil || m.Usage().Ended != 0 {
+	if err := s.Reserve(ctx, mib); !errors.Is(err, why) || s.Err() != nil || m.Usage().DeniedVisits != 0 {
 		t.Errorf("got %v, %v, %+v; want %v", err, s.Err(), m.Usage(), why)
 	}
 }
@@ -214,7 +214,7 @@ func TestStopped(t *testing.T) {
 func TestClosedWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, 10)
-		other, s := open(t, m, "other", 8), open(t, m, "url", 1)
+		other, s := openShare(t, m, "other", 8), openShare(t, m, "url", 1)
 		waited := make(chan error, 1)
 		go func() { waited <- s.Reserve(t.Context(), 2*mib) }()
 		synctest.Wait()
@@ -223,13 +223,13 @@ func TestClosedWhileItWaits(t *testing.T) {
 		if err := <-waited; err == nil {
 			t.Error("a visit that is over got memory")
 		}
-		for _, n := range []int64{first, mib} {
+		for _, n := range []int64{firstBytes, mib} {
 			if err := s.Reserve(t.Context(), n); err == nil {
 				t.Errorf("a visit that is over got %d bytes", n)
 			}
 		}
 		other.Close()
-		unused(t, m)
+		checkUnused(t, m)
 	})
 }
 
@@ -238,11 +238,11 @@ func TestClosedWhileItWaits(t *testing.T) {
 func TestNeverEnded(t *testing.T) {
 	m := newMemory(t, 10)
 	s := new(Share)
-	m.Open(s, "form")
+	m.OpenShare(s, "form")
 	if err := s.ReserveAhead(t.Context(), 2*mib, true); err != nil {
 		t.Fatal(err)
 	}
-	other := open(t, m, "other", 8)
+	other := openShare(t, m, "other", 8)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for range 4 {
@@ -252,7 +252,7 @@ func TestNeverEnded(t *testing.T) {
 	}
 	other.Close()
 	s.Close()
-	unused(t, m)
+	checkUnused(t, m)
 }
 
 // TestEveryVisitEnds: with memory for two long bodies, all URLs of many workers are
@@ -262,7 +262,7 @@ func TestEveryVisitEnds(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory(t, 7)
-			limit := m.Largest(1)
+			limit := m.MaxBodyLen(1)
 			const visits = 150
 			var mu sync.Mutex
 			ended := map[int]int{}
@@ -272,18 +272,18 @@ func TestEveryVisitEnds(t *testing.T) {
 			}
 			visit := func(u int) error {
 				s := new(Share)
-				m.Open(s, fmt.Sprint(u))
+				m.OpenShare(s, fmt.Sprint(u))
 				defer s.Close()
-				if err := s.ReserveAhead(t.Context(), m.long, u%10 == 0); err != nil {
+				if err := s.ReserveAhead(t.Context(), m.mainSize, u%10 == 0); err != nil {
 					return nil // nothing was sent
 				}
 				random := rand.New(rand.NewPCG(seed, uint64(u)))
-				body := io.LimitReader(slowly{random}, random.Int64N(limit))
+				body := io.LimitReader(slowReader{random}, random.Int64N(limit))
 				got, _, err := s.ReadAll(t.Context(), body, limit, 0, nil)
 				if err != nil {
 					return err
 				}
-				s.Finish(int64(cap(got)))
+				s.ShrinkTo(int64(cap(got)))
 				time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) // its handler
 				return errDone
 			}
@@ -316,20 +316,20 @@ func TestEveryVisitEnds(t *testing.T) {
 					t.Errorf("visit %d was ended %d times", u, n)
 				}
 			}
-			if use := m.Usage(); use.Peak > m.size || len(ended) == 0 {
+			if use := m.Usage(); use.PeakBytes > m.size || len(ended) == 0 {
 				t.Errorf("got %+v of %d bytes; want no more, and visits that were ended", use, m.size)
 			}
-			unused(t, m)
+			checkUnused(t, m)
 		})
 	}
 }
 
 var errDone = errors.New("done")
 
-// slowly reads pieces, each after some time.
-type slowly struct{ random *rand.Rand }
+// slowReader reads pieces, each after some time.
+type slowReader struct{ random *rand.Rand }
 
-func (r slowly) Read(p []byte) (int, error) {
+func (r slowReader) Read(p []byte) (int, error) {
 	time.Sleep(time.Duration(r.random.IntN(40)) * time.Millisecond)
 	return min(len(p), 256<<10), nil
 }
@@ -343,29 +343,29 @@ func TestReadAll(t *testing.T) {
 		text[i] = byte(i >> 8)
 	}
 	for _, length := range []int{0, 1, 4095, 4096, 65535, 65536, 65537, 262144, 300000, 3 * mib} {
-		for _, promised := range []int64{0, int64(length), 3 * mib} {
+		for _, announced := range []int64{0, int64(length), 3 * mib} {
 			for _, limit := range []int64{1, 65536, 262144, int64(length) + 1, 4 * mib} {
-				for _, lent := range []int{0, 100, 65536, 262144} {
+				for _, bufSize := range []int{0, 100, 65536, 262144} {
 					s := new(Share)
-					m.Open(s, "url")
+					m.OpenShare(s, "url")
 					r := iotest.HalfReader(bytes.NewReader(text[:length]))
-					got, more, err := s.ReadAll(t.Context(), r, limit, promised, make([]byte, lent))
+					got, more, err := s.ReadAll(t.Context(), r, limit, announced, make([]byte, bufSize))
 					want := text[:min(int64(length), limit)]
 					if err != nil || !bytes.Equal(got, want) || more != (int64(length) > limit) {
-						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, promised, limit, len(got), more, err)
+						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced, limit, len(got), more, err)
 					}
-					s.Finish(int64(cap(got)))
-					if held := s.first + s.held; held > int64(cap(got)) || held < min(int64(cap(got)), s.first) {
+					s.ShrinkTo(int64(cap(got)))
+					if held := s.firstHeld + s.mainHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstHeld) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
 					}
 					s.Close()
-					unused(t, m)
+					checkUnused(t, m)
 				}
 			}
 		}
 	}
 	broken := errors.New("broken")
-	s := open(t, m, "url", 0)
+	s := openShare(t, m, "url", 0)
 	defer s.Close()
 	if got, _, err := s.ReadAll(t.Context(), io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)), 9*mib, 0, nil); err != broken || len(got) != len(text) {
 		t.Errorf("got %d bytes, %v", len(got), err)

@@ -9,37 +9,37 @@ import (
 const (
 	// minBufferSize is the smallest capacity of a buffer made by this package.
 	minBufferSize = 4 << 10
-	// presize is how many bytes are reserved at most for the length that a server
+	// maxPresize is how many bytes are reserved at most for the length that a server
 	// announces, before they come: a server that announces a long body and sends it
 	// slowly must not keep the memory from others.
-	presize = 256 << 10
-	// ahead is by how much a buffer grows towards the announced length.
-	ahead = 4
-	// slack is the room that lets a read find the end of a body of the announced
+	maxPresize = 256 << 10
+	// growthFactor is by how much a buffer grows towards the announced length.
+	growthFactor = 4
+	// eofSlack is the room that lets a read find the end of a body of the announced
 	// length.
-	slack = 512
+	eofSlack = 512
 )
 
 // ReadAll reads r to its end, but at most limit bytes, and reports whether more bytes
 // follow. size is the announced length of the body, 0 if it is unknown; ReadAll
 // reserves a part of it before it reads the first byte, and more as the body comes. It
 // reads into buf while the body fits.
-// The caller calls Finish afterwards.
+// The caller calls ShrinkTo afterwards.
 func (s *Share) ReadAll(
 	ctx context.Context, r io.Reader, limit, size int64, buf []byte,
 ) (body []byte, more bool, err error) {
-	b := buffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
+	b := bodyBuffer{share: s, ctx: ctx, bytes: buf[:0], limit: limit}
 	if size > 0 {
-		b.size = min(size+slack, limit)
+		b.announcedLen = min(size+eofSlack, limit)
 	}
-	b.reserved = max(min(b.size, presize), first)
+	b.reserved = max(min(b.announcedLen, maxPresize), firstBytes)
 	if err := s.Reserve(ctx, b.reserved); err != nil {
 		return nil, false, err
 	}
 	for {
 		free := b.freeSpace()
 		if len(free) == 0 && int64(len(b.bytes)) == limit {
-			more, err := anyLeft(r)
+			more, err := hasMore(r)
 			return b.bytes, more, err
 		}
 		if len(free) == 0 {
@@ -60,24 +60,24 @@ func (s *Share) ReadAll(
 	}
 }
 
-// A buffer holds the body that is being read. It reserves its capacity, or, if the
+// A bodyBuffer holds the body that is being read. It reserves its capacity, or, if the
 // caller lent it, the bytes in use.
-type buffer struct {
-	share    *Share
-	ctx      context.Context
-	bytes    []byte
-	limit    int64 // of the body
-	size     int64 // announced length of the body; 0: unknown
-	reserved int64
+type bodyBuffer struct {
+	share        *Share
+	ctx          context.Context
+	bytes        []byte
+	limit        int64 // of the body
+	announcedLen int64 // announced length of the body; 0: unknown
+	reserved     int64
 }
 
 // freeSpace returns the free end of the buffer; empty: the buffer must grow.
-func (b *buffer) freeSpace() []byte {
+func (b *bodyBuffer) freeSpace() []byte {
 	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
 }
 
 // grow makes room for more.
-func (b *buffer) grow() error {
+func (b *bodyBuffer) grow() error {
 	full := int64(cap(b.bytes))
 	if b.reserved < full { // the buffer was lent
 		more := min(b.reserved, full-b.reserved)
@@ -85,8 +85,8 @@ func (b *buffer) grow() error {
 		return b.share.Reserve(b.ctx, more)
 	}
 	next := max(2*full, minBufferSize)
-	if b.size > full {
-		next = min(b.size, max(presize, ahead*full))
+	if b.announcedLen > full {
+		next = min(b.announcedLen, max(maxPresize, growthFactor*full))
 	}
 	next = min(next, b.limit)
 	// Both buffers exist while the bytes are copied.
@@ -104,8 +104,8 @@ func (b *buffer) grow() error {
 	return nil
 }
 
-// anyLeft reports whether anything follows in r.
-func anyLeft(r io.Reader) (bool, error) {
+// hasMore reports whether anything follows in r.
+func hasMore(r io.Reader) (bool, error) {
 	var one [1]byte
 	switch _, err := io.ReadFull(r, one[:]); err {
 	case nil:

@@ -11,29 +11,29 @@ import (
 // Open makes it usable. Only one goroutine at a time may reserve; Close may be called
 // at any time.
 type Share struct {
-	memory *Memory // nil: the share is not open
-	key    string  // of the URL
-	age    uint64  // a lower age is older
-	again  bool    // an earlier visit to the URL was ended
-	ahead  bool    // the share waits before the request is sent
-	whole  bool    // all bytes that the visit may need were reserved ahead
-	must   bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
-	first  int64   // bytes held of the part for first bytes
-	held   int64   // bytes held beyond
-	spare  int64   // bytes of held that were reserved ahead and are still unused
-	waits  int     // waiters of the share
-	err    error   // why the visit was ended; nil: it was not
-	closed bool    // the share counts no more bytes
+	memory          *Memory // nil: the share is not open
+	url             string  // of the URL
+	age             uint64  // a lower age is older
+	endedBefore     bool    // an earlier visit to the URL was ended
+	reservingAhead  bool    // the share waits before the request is sent
+	reservedAhead   bool    // all bytes that the visit may need were reserved ahead
+	exemptFromLimit bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
+	firstHeld       int64   // bytes held of the part for first bytes
+	mainHeld        int64   // bytes held beyond
+	aheadUnused     int64   // bytes of held that were reserved ahead and are still unused
+	waitCount       int     // waiters of the share
+	err             error   // why the visit was ended; nil: it was not
+	closed          bool    // the share counts no more bytes
 }
 
-// Open begins the share of a visit to url.
-func (m *Memory) Open(s *Share, url string) {
+// OpenShare begins the share of a visit to url.
+func (m *Memory) OpenShare(s *Share, url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.age++
-	*s = Share{memory: m, key: url, age: m.age}
-	if age, ended := m.returned[url]; ended {
-		s.age, s.again = age, true
+	m.lastAge++
+	*s = Share{memory: m, url: url, age: m.lastAge}
+	if age, ended := m.deniedURLs[url]; ended {
+		s.age, s.endedBefore = age, true
 	}
 }
 
@@ -42,16 +42,16 @@ func (m *Memory) Open(s *Share, url string) {
 // ended. It waits some seconds at most, and then returns a *Full error. A visit with
 // always is never ended later: if it needs more than n bytes, it overdraws the memory.
 func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
-	if !always && !s.again {
+	if !always && !s.endedBefore {
 		return nil
 	}
 	s.memory.mu.Lock()
-	s.ahead = true
-	err := s.grow(ctx, min(n, s.memory.long), patience)
+	s.reservingAhead = true
+	err := s.reserveMain(ctx, min(n, s.memory.mainSize), reserveAheadTimeout)
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if s.ahead = false; err == nil {
-		s.whole, s.spare, s.must = true, s.held, always
+	if s.reservingAhead = false; err == nil {
+		s.reservedAhead, s.aheadUnused, s.exemptFromLimit = true, s.mainHeld, always
 	}
 	return err
 }
@@ -61,51 +61,51 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 func (s *Share) Reserve(ctx context.Context, n int64) error {
 	m := s.memory
 	m.mu.Lock()
-	n = s.cheap(n)
-	if n > 0 && s.must && !s.closed {
-		m.take(s, n)
+	n = s.reserveWithoutWait(n)
+	if n > 0 && s.exemptFromLimit && !s.closed {
+		m.allocate(s, n)
 		n = 0
 	}
 	if n == 0 {
 		m.mu.Unlock()
 		return nil
 	}
-	return s.grow(ctx, n, 0)
+	return s.reserveMain(ctx, n, 0)
 }
 
-// cheap reserves as many of n bytes as it can without waiting, from the bytes reserved
+// reserveWithoutWait reserves as many of n bytes as it can without waiting, from the bytes reserved
 // ahead and from the part for first bytes. It returns how many are missing. It requires
 // the lock.
-func (s *Share) cheap(n int64) int64 {
+func (s *Share) reserveWithoutWait(n int64) int64 {
 	if s.closed {
 		return n
 	}
-	spare := min(n, s.spare)
-	s.spare -= spare
-	n -= spare
+	fromAhead := min(n, s.aheadUnused)
+	s.aheadUnused -= fromAhead
+	n -= fromAhead
 	m := s.memory
-	if part := min(n, first-s.first); part > 0 && m.firsts+part <= m.size-m.long {
-		s.first += part
-		m.firsts += part
+	if part := min(n, firstBytes-s.firstHeld); part > 0 && m.firstUsed+part <= m.size-m.mainSize {
+		s.firstHeld += part
+		m.firstUsed += part
 		n -= part
-		m.note()
+		m.updatePeak()
 	}
 	return n
 }
 
-// grow reserves n bytes beyond the first. The caller holds the lock, and grow releases
+// reserveMain reserves n bytes beyond the first. The caller holds the lock, and grow releases
 // it.
-func (s *Share) grow(ctx context.Context, n int64, limit time.Duration) error {
+func (s *Share) reserveMain(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
-	if s.err != nil || s.closed || s.held+n > m.long {
+	if s.err != nil || s.closed || s.mainHeld+n > m.mainSize {
 		defer m.mu.Unlock()
 		if s.closed {
 			return cmp.Or(s.err, errClosed)
 		}
 		return cmp.Or(s.err, errTooLong)
 	}
-	if m.used+n <= m.long && (len(m.waiters) == 0 || s.age < m.waiters[0].share.age) {
-		m.take(s, n)
+	if m.mainUsed+n <= m.mainSize && (len(m.waiters) == 0 || s.age < m.waiters[0].share.age) {
+		m.allocate(s, n)
 		m.mu.Unlock()
 		return nil
 	}
@@ -120,35 +120,35 @@ var (
 	errClosed = errors.New("the visit is over")
 )
 
-// take gives n bytes beyond the first to s. It requires the lock.
-func (m *Memory) take(s *Share, n int64) {
-	if s.held == 0 {
+// allocate gives n bytes beyond the first to s. It requires the lock.
+func (m *Memory) allocate(s *Share, n int64) {
+	if s.mainHeld == 0 {
 		m.holders[s] = struct{}{}
-		if s.waits > 0 {
-			m.blocked++
+		if s.waitCount > 0 {
+			m.blockedHolders++
 		}
 	}
-	s.held += n
-	m.used += n
-	m.moved = true
-	m.note()
+	s.mainHeld += n
+	m.mainUsed += n
+	m.changedSinceTick = true
+	m.updatePeak()
 }
 
-// note updates the peak of the bytes in use. It requires the lock.
-func (m *Memory) note() { m.peak = max(m.peak, m.used+m.firsts) }
+// updatePeak updates the peak of the bytes in use. It requires the lock.
+func (m *Memory) updatePeak() { m.peak = max(m.peak, m.mainUsed+m.firstUsed) }
 
-// give takes n bytes beyond the first back from s. It requires the lock.
-func (m *Memory) give(s *Share, n int64) {
+// deallocate takes n bytes beyond the first back from s. It requires the lock.
+func (m *Memory) deallocate(s *Share, n int64) {
 	if n == 0 {
 		return
 	}
-	s.held -= n
-	m.used -= n
-	m.moved = true
-	if s.held == 0 {
+	s.mainHeld -= n
+	m.mainUsed -= n
+	m.changedSinceTick = true
+	if s.mainHeld == 0 {
 		delete(m.holders, s)
-		if s.waits > 0 {
-			m.blocked--
+		if s.waitCount > 0 {
+			m.blockedHolders--
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (s *Share) Charge(n int64) {
 	if s.closed {
 		return
 	}
-	if n = s.cheap(n); n > 0 {
-		s.memory.take(s, n)
+	if n = s.reserveWithoutWait(n); n > 0 {
+		s.memory.allocate(s, n)
 	}
 }
 
@@ -179,32 +179,32 @@ func (s *Share) Release(n int64) {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.whole {
-		s.spare = min(s.spare+n, s.held)
+	if s.reservedAhead {
+		s.aheadUnused = min(s.aheadUnused+n, s.mainHeld)
 		return
 	}
-	m.give(s, min(n, s.held))
-	m.settle()
+	m.deallocate(s, min(n, s.mainHeld))
+	m.serveWaiters()
 }
 
-// Finish gives back all but n bytes, the length of the finished body. Close gives these
+// ShrinkTo gives back all but n bytes, the length of the finished body. Close gives these
 // back.
-func (s *Share) Finish(n int64) {
+func (s *Share) ShrinkTo(n int64) {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.whole, s.spare = false, 0
-	if extra := s.first + s.held - n; extra > 0 {
-		beyond := min(extra, s.held)
-		m.give(s, beyond)
-		back := min(extra-beyond, s.first)
-		s.first -= back
-		m.firsts -= back
+	s.reservedAhead, s.aheadUnused = false, 0
+	if extra := s.firstHeld + s.mainHeld - n; extra > 0 {
+		fromMain := min(extra, s.mainHeld)
+		m.deallocate(s, fromMain)
+		fromFirst := min(extra-fromMain, s.firstHeld)
+		s.firstHeld -= fromFirst
+		m.firstUsed -= fromFirst
 	}
-	if s.again {
-		delete(m.returned, s.key)
+	if s.endedBefore {
+		delete(m.deniedURLs, s.url)
 	}
-	m.settle()
+	m.serveWaiters()
 }
 
 // Err returns the *Full error that ended the visit; nil if the visit was not ended.
@@ -225,9 +225,9 @@ func (s *Share) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dropAll(s)
-	m.firsts -= s.first
-	s.first, s.spare, s.closed = 0, 0, true
-	m.give(s, s.held)
-	m.settle()
+	m.cancelWaits(s)
+	m.firstUsed -= s.firstHeld
+	s.firstHeld, s.aheadUnused, s.closed = 0, 0, true
+	m.deallocate(s, s.mainHeld)
+	m.serveWaiters()
 }

@@ -13,60 +13,60 @@ import (
 )
 
 const (
-	// block is how many bytes of a spool are compressed at a time.
-	block = 64 << 10
-	// chunk is how many compressed bytes of a spool are reserved at a time.
-	chunk = 32 << 10
-	// working is how many bytes a spool takes beyond its data, to write and to read.
-	working = 4 * block
+	// blockSize is how many bytes of a spool are compressed at a time.
+	blockSize = 64 << 10
+	// chunkSize is how many compressed bytes of a spool are reserved at a time.
+	chunkSize = 32 << 10
+	// spoolOverhead is how many bytes a spool takes beyond its data, to write and to read.
+	spoolOverhead = 4 * blockSize
 )
 
 // A Spool is a long body, such as a sitemap, that can be read as a stream many times.
 // It is kept compressed in chunks, which count in the share of its visit. Only one
 // goroutine at a time may use it.
 type Spool struct {
-	share  *Share
-	ctx    context.Context
-	writer *s2.Writer
-	chunks [][]byte
-	stored int64 // compressed bytes
-	limit  int64 // of stored
-	hash   hash.Hash
-	length int64 // of the body
-	cut    bool
+	share         *Share
+	ctx           context.Context
+	writer        *s2.Writer
+	chunks        [][]byte
+	compressedLen int64 // compressed bytes
+	maxCompressed int64 // of stored
+	hash          hash.Hash
+	length        int64 // of the body
+	truncated     bool
 }
 
 // NewSpool returns an empty Spool. limit is the most compressed bytes that the whole
-// memory can hold: see Memory.Largest.
+// memory can hold: see Memory.MaxBodyLen.
 func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
-	if err := s.Reserve(ctx, working); err != nil {
+	if err := s.Reserve(ctx, spoolOverhead); err != nil {
 		return nil, err
 	}
-	p := &Spool{share: s, ctx: ctx, limit: limit, hash: sha256.New()}
-	p.writer = s2.NewWriter((*store)(p), s2.WriterConcurrency(1), s2.WriterBlockSize(block))
+	p := &Spool{share: s, ctx: ctx, maxCompressed: limit, hash: sha256.New()}
+	p.writer = s2.NewWriter((*chunkWriter)(p), s2.WriterConcurrency(1), s2.WriterBlockSize(blockSize))
 	return p, nil
 }
 
-// SpoolBytes returns the most bytes of memory that a Spool takes for a body of n bytes.
+// MaxSpoolBytes returns the most bytes of memory that a Spool takes for a body of n bytes.
 // An incompressible body grows by a few bytes a block.
-func SpoolBytes(n int64) int64 { return n + n/1000 + 2*chunk + working }
+func MaxSpoolBytes(n int64) int64 { return n + n/1000 + 2*chunkSize + spoolOverhead }
 
 // Fill reads r to its end, but at most limit bytes, and reports whether more bytes
-// follow. It cuts a body that the whole memory cannot hold: see Cut.
+// follow. It cuts a body that the whole memory cannot hold: see Truncated.
 func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
-	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yielding{io.LimitReader(r, limit)}, make([]byte, block))
+	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yieldingReader{io.LimitReader(r, limit)}, make([]byte, blockSize))
 	if closeErr := p.writer.Close(); err == nil {
 		err = closeErr
 	}
 	p.writer = nil
 	switch {
 	case errors.Is(err, errSpoolFull):
-		p.cut = true
+		p.truncated = true
 		return true, nil
 	case err != nil || n < limit:
 		return false, err
 	}
-	return anyLeft(r)
+	return hasMore(r)
 }
 
 // Write appends to the body.
@@ -80,14 +80,14 @@ func (p *Spool) Write(b []byte) (int, error) {
 // Len returns how many bytes of the body are kept.
 func (p *Spool) Len() int64 { return p.length }
 
-// Held returns how many bytes are reserved for the Spool.
-func (p *Spool) Held() int64 { return int64(len(p.chunks))*chunk + working }
+// ReservedBytes returns how many bytes are reserved for the Spool.
+func (p *Spool) ReservedBytes() int64 { return int64(len(p.chunks))*chunkSize + spoolOverhead }
 
-// Stored returns how many compressed bytes the Spool holds.
-func (p *Spool) Stored() int64 { return p.stored }
+// CompressedLen returns how many compressed bytes the Spool holds.
+func (p *Spool) CompressedLen() int64 { return p.compressedLen }
 
-// Cut reports whether the body is longer than the whole memory can hold.
-func (p *Spool) Cut() bool { return p.cut }
+// Truncated reports whether the body is longer than the whole memory can hold.
+func (p *Spool) Truncated() bool { return p.truncated }
 
 // SHA256 returns the hash of the part of the body that is kept.
 func (p *Spool) SHA256() [sha256.Size]byte { return [sha256.Size]byte(p.hash.Sum(nil)) }
@@ -98,18 +98,18 @@ func (p *Spool) Open() io.Reader {
 	for i, c := range p.chunks {
 		readers[i] = bytes.NewReader(c)
 	}
-	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(block), s2.ReaderAllocBlock(block)))
-	return yielding{io.LimitReader(r, p.length)}
+	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(blockSize), s2.ReaderAllocBlock(blockSize)))
+	return yieldingReader{io.LimitReader(r, p.length)}
 }
 
-// A yielding reader lets other goroutines run before each piece. Where few compressed
+// A yieldingReader reader lets other goroutines run before each piece. Where few compressed
 // bytes expand to many, reading is pure computation: without yielding, a few dozen such
 // bodies would make every other visit wait that many time slices each time it becomes
 // runnable.
-type yielding struct{ io.Reader }
+type yieldingReader struct{ io.Reader }
 
 // Read implements io.Reader.
-func (y yielding) Read(p []byte) (int, error) {
+func (y yieldingReader) Read(p []byte) (int, error) {
 	runtime.Gosched()
 	return y.Reader.Read(p)
 }
@@ -117,26 +117,26 @@ func (y yielding) Read(p []byte) (int, error) {
 // errSpoolFull ends the write of a body that the whole memory cannot hold.
 var errSpoolFull = errors.New("the body is longer than the memory for all bodies")
 
-// A store keeps the compressed bytes of a Spool.
-type store Spool
+// A chunkWriter keeps the compressed bytes of a Spool.
+type chunkWriter Spool
 
 // Write implements io.Writer.
-func (p *store) Write(b []byte) (n int, err error) {
+func (p *chunkWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		last := len(p.chunks) - 1
-		if last < 0 || len(p.chunks[last]) == chunk {
-			if p.stored+chunk > p.limit {
+		if last < 0 || len(p.chunks[last]) == chunkSize {
+			if p.compressedLen+chunkSize > p.maxCompressed {
 				return n, errSpoolFull
 			}
-			if err := p.share.Reserve(p.ctx, chunk); err != nil {
+			if err := p.share.Reserve(p.ctx, chunkSize); err != nil {
 				return n, err
 			}
-			p.chunks = append(p.chunks, make([]byte, 0, chunk))
+			p.chunks = append(p.chunks, make([]byte, 0, chunkSize))
 			last++
 		}
-		part := b[n:min(len(b), n+chunk-len(p.chunks[last]))]
+		part := b[n:min(len(b), n+chunkSize-len(p.chunks[last]))]
 		p.chunks[last] = append(p.chunks[last], part...)
-		p.stored += int64(len(part))
+		p.compressedLen += int64(len(part))
 		n += len(part)
 	}
 	return n, nil

@@ -19,8 +19,8 @@ func TestSpool(t *testing.T) {
 	random := make([]byte, 300_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
 	for _, body := range [][]byte{nil, []byte("a"), random, bytes.Repeat([]byte("<url><loc>http://a.test/</loc></url>\n"), 50*mib/37)} {
-		s := open(t, m, "url", 0)
-		p, err := s.NewSpool(t.Context(), m.Largest(1))
+		s := openShare(t, m, "url", 0)
+		p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,17 +32,17 @@ func TestSpool(t *testing.T) {
 				t.Errorf("got %d bytes, %v; want %d", len(got), err, len(body))
 			}
 		}
-		if p.SHA256() != sha256.Sum256(body) || p.Len() != int64(len(body)) || p.Cut() {
-			t.Errorf("got %x, %d bytes, %v", p.SHA256(), p.Len(), p.Cut())
+		if p.SHA256() != sha256.Sum256(body) || p.Len() != int64(len(body)) || p.Truncated() {
+			t.Errorf("got %x, %d bytes, %v", p.SHA256(), p.Len(), p.Truncated())
 		}
-		if used, want := m.Usage().Bytes, p.Stored()+chunk+working+first; used > want {
-			t.Errorf("%d bytes are reserved for %d stored", used, p.Stored())
+		if used, want := m.Usage().Bytes, p.CompressedLen()+chunkSize+spoolOverhead+firstBytes; used > want {
+			t.Errorf("%d bytes are reserved for %d stored", used, p.CompressedLen())
 		}
-		if len(body) > mib && p.Stored() > mib {
-			t.Errorf("%d bytes take %d", len(body), p.Stored())
+		if len(body) > mib && p.CompressedLen() > mib {
+			t.Errorf("%d bytes take %d", len(body), p.CompressedLen())
 		}
 		s.Close()
-		unused(t, m)
+		checkUnused(t, m)
 	}
 }
 
@@ -50,29 +50,29 @@ func TestSpool(t *testing.T) {
 // can hold.
 func TestSpoolLimits(t *testing.T) {
 	m := newMemory(t, 8)
-	s := open(t, m, "url", 0)
+	s := openShare(t, m, "url", 0)
 	defer s.Close()
-	p, err := s.NewSpool(t.Context(), m.Largest(1))
+	p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more, err := p.Fill(strings.NewReader("four score"), 4); !more || err != nil || p.Len() != 4 || p.Cut() {
-		t.Errorf("got %v, %v, %d bytes, %v", more, err, p.Len(), p.Cut())
+	if more, err := p.Fill(strings.NewReader("four score"), 4); !more || err != nil || p.Len() != 4 || p.Truncated() {
+		t.Errorf("got %v, %v, %d bytes, %v", more, err, p.Len(), p.Truncated())
 	}
-	p, err = s.NewSpool(t.Context(), m.Largest(1))
+	p, err = s.NewSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	more, err := p.Fill(rand.NewChaCha8([32]byte{}), 50*mib)
-	if !more || err != nil || !p.Cut() || p.Stored() > m.Largest(1) {
-		t.Errorf("got %v, %v, %d bytes stored, %v", more, err, p.Stored(), p.Cut())
+	if !more || err != nil || !p.Truncated() || p.CompressedLen() > m.MaxBodyLen(1) {
+		t.Errorf("got %v, %v, %d bytes stored, %v", more, err, p.CompressedLen(), p.Truncated())
 	}
 	got, err := io.Copy(io.Discard, p.Open())
 	if err == nil || got < mib {
 		t.Errorf("got %d bytes of a body that was cut, %v; want an error at its end", got, err)
 	}
 	broken := errors.New("broken")
-	p, err = s.NewSpool(t.Context(), m.Largest(1))
+	p, err = s.NewSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,22 +81,22 @@ func TestSpoolLimits(t *testing.T) {
 	}
 }
 
-// TestOthersRunMeanwhile: a body that is all computation lets others run at each block,
+// TestOtherGoroutinesRun: a body that is all computation lets others run at each block,
 // when it is written and when it is read.
-func TestOthersRunMeanwhile(t *testing.T) {
+func TestOtherGoroutinesRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	m := newMemory(t, 8)
-	s := open(t, m, "url", 0)
+	s := openShare(t, m, "url", 0)
 	defer s.Close()
-	p, err := s.NewSpool(t.Context(), m.Largest(1))
+	p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const blocks = 1000
 	for _, work := range []func() error{
-		func() error { _, err := p.Fill(zeros{}, blocks*block); return err },
+		func() error { _, err := p.Fill(zeroReader{}, blocks*blockSize); return err },
 		func() error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, p.Open(), make([]byte, block))
+			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, p.Open(), make([]byte, blockSize))
 			return err
 		},
 	} {
@@ -112,27 +112,27 @@ func TestOthersRunMeanwhile(t *testing.T) {
 	}
 }
 
-// zeros reads zeros without end.
-type zeros struct{}
+// zeroReader reads zeros without end.
+type zeroReader struct{}
 
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestSpoolBytes: no body takes more than SpoolBytes says, and one that cannot be
+// TestSpoolBytes: no body takes more than MaxSpoolBytes says, and one that cannot be
 // compressed takes about as much.
 func TestSpoolBytes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
-	for _, n := range []int64{1, block - 1, block, block + 1, 3*block + 7, 2 * mib} {
+	for _, n := range []int64{1, blockSize - 1, blockSize, blockSize + 1, 3*blockSize + 7, 2 * mib} {
 		m := newMemory(t, 8)
-		s := open(t, m, "url", 0)
-		p, err := s.NewSpool(t.Context(), m.Largest(1))
+		s := openShare(t, m, "url", 0)
+		p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Fill(io.LimitReader(random, n), n); err != nil {
 			t.Fatal(err)
 		}
-		if maxBytes := SpoolBytes(n); p.Held() > maxBytes || p.Held() < maxBytes-3*chunk {
-			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.Held(), maxBytes)
+		if maxBytes := MaxSpoolBytes(n); p.ReservedBytes() > maxBytes || p.ReservedBytes() < maxBytes-3*chunkSize {
+			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.ReservedBytes(), maxBytes)
 		}
 		s.Close()
 	}

@@ -25,24 +25,24 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 		return 1
 	})
 	m.waiters = slices.Insert(m.waiters, at, w)
-	if s.waits++; s.waits == 1 && s.held > 0 {
-		m.blocked++
+	if s.waitCount++; s.waitCount == 1 && s.mainHeld > 0 {
+		m.blockedHolders++
 	}
-	m.settle()
+	m.serveWaiters()
 	if len(m.waiters) > 0 && m.ticker == nil {
-		m.moved, m.ticker = true, time.AfterFunc(stall, m.tick)
+		m.changedSinceTick, m.ticker = true, time.AfterFunc(stallTimeout, m.endYoungestIfStalled)
 	}
 	m.mu.Unlock()
-	var late <-chan time.Time
+	var timeout <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
-		late = timer.C
+		timeout = timer.C
 	}
 	select {
 	case err := <-w.ready:
 		return err
-	case <-late:
+	case <-timeout:
 	case <-ctx.Done():
 	}
 	m.mu.Lock()
@@ -50,91 +50,91 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 	if !slices.Contains(m.waiters, w) { // it was answered in the meantime
 		return <-w.ready
 	}
-	m.drop(w)
-	defer m.settle()
+	m.removeWaiter(w)
+	defer m.serveWaiters()
 	if errors.Is(ctx.Err(), context.Canceled) { // for example because the crawl stops
 		return context.Cause(ctx)
 	}
-	return m.fullLocked(s)
+	return m.denyShare(s)
 }
 
-// drop removes a waiter from the queue. It requires the lock.
-func (m *Memory) drop(w *waiter) {
+// removeWaiter removes a waiter from the queue. It requires the lock.
+func (m *Memory) removeWaiter(w *waiter) {
 	i := slices.Index(m.waiters, w)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
-	if w.share.waits--; w.share.waits == 0 && w.share.held > 0 {
-		m.blocked--
+	if w.share.waitCount--; w.share.waitCount == 0 && w.share.mainHeld > 0 {
+		m.blockedHolders--
 	}
 }
 
-// dropAll ends the waits of a share that is closed, since such a share gives no bytes
+// cancelWaits ends the waits of a share that is closed, since such a share gives no bytes
 // back. It requires the lock.
-func (m *Memory) dropAll(s *Share) {
-	for s.waits > 0 {
+func (m *Memory) cancelWaits(s *Share) {
+	for s.waitCount > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
-		m.drop(w)
+		m.removeWaiter(w)
 		w.ready <- errClosed
 	}
 }
 
-// settle gives memory to the waiters, oldest first. If every share that holds memory
+// serveWaiters gives memory to the waiters, oldest first. If every share that holds memory
 // waits, settle serves the oldest of these shares whose need is met by the free bytes,
 // before waiters that hold nothing. If the free bytes meet no need, settle ends the
 // youngest. It requires the lock.
-func (m *Memory) settle() {
+func (m *Memory) serveWaiters() {
 	for len(m.waiters) > 0 && m.fits(m.waiters[0]) {
 		m.grant(m.waiters[0])
 	}
-	if len(m.waiters) == 0 || m.blocked < len(m.holders) {
+	if len(m.waiters) == 0 || m.blockedHolders < len(m.holders) {
 		return
 	}
 	for _, w := range m.waiters {
-		if w.share.held > 0 && m.fits(w) {
+		if w.share.mainHeld > 0 && m.fits(w) {
 			m.grant(w)
 			return
 		}
 	}
-	m.end(func(s *Share) bool { return s.held > 0 })
+	m.endYoungest(func(s *Share) bool { return s.mainHeld > 0 })
 }
 
-func (m *Memory) fits(w *waiter) bool { return m.used+w.bytes <= m.long }
+func (m *Memory) fits(w *waiter) bool { return m.mainUsed+w.bytes <= m.mainSize }
 
 // grant gives a waiter the bytes that it waits for. It requires the lock.
 func (m *Memory) grant(w *waiter) {
-	m.drop(w)
-	m.take(w.share, w.bytes)
+	m.removeWaiter(w)
+	m.allocate(w.share, w.bytes)
 	w.ready <- nil
 }
 
-// end ends the youngest waiter that may accepts. Its memory is free once its visit
+// endYoungest ends the youngest waiter that may accepts. Its memory is free once its visit
 // closes the share. It requires the lock.
-func (m *Memory) end(may func(*Share) bool) {
+func (m *Memory) endYoungest(isEligible func(*Share) bool) {
 	for _, w := range slices.Backward(m.waiters) {
-		if may(w.share) {
-			m.drop(w)
-			w.ready <- m.fullLocked(w.share)
+		if isEligible(w.share) {
+			m.removeWaiter(w)
+			w.ready <- m.denyShare(w.share)
 			return
 		}
 	}
 }
 
-// tick ends the youngest waiter if no memory has moved since the last tick: slow visits
+// endYoungestIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
 // or slow handlers hold the memory that it waits for. The oldest waiter of all keeps
 // waiting.
-func (m *Memory) tick() {
+func (m *Memory) endYoungestIfStalled() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waiters) == 0 {
 		m.ticker = nil
 		return
 	}
-	if !m.moved {
+	if !m.changedSinceTick {
 		oldest := m.waiters[0].share.age
 		for s := range m.holders {
 			oldest = min(oldest, s.age)
 		}
-		m.end(func(s *Share) bool { return s.age != oldest && !s.ahead })
+		m.endYoungest(func(s *Share) bool { return s.age != oldest && !s.reservingAhead })
 	}
-	m.moved = false
-	m.ticker.Reset(stall)
+	m.changedSinceTick = false
+	m.ticker.Reset(stallTimeout)
 }

@@ -94,7 +94,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBody)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	if cfg.Bodies == nil {
-		cfg.Bodies = bodymem.Default()
+		cfg.Bodies = bodymem.NewDefault()
 	}
 	return cfg
 }

@@ -15,9 +15,9 @@ import (
 // and also its raw bytes if these are kept.
 func (cfg Config) largest() int64 {
 	if cfg.Capture {
-		return cfg.Bodies.Largest(2) - around
+		return cfg.Bodies.MaxBodyLen(2) - around
 	}
-	return cfg.Bodies.Largest(1)
+	return cfg.Bodies.MaxBodyLen(1)
 }
 
 // bodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
@@ -29,10 +29,10 @@ func (t *turnstile) bodyLimit(ticket crawler.Ticket) int64 {
 // its request, if the request is not safe, and so must not be ended for want of memory,
 // or if an earlier visit was ended.
 func (t *turnstile) reserveAhead(ctx context.Context, p *passage) error {
-	t.cfg.Bodies.Open(&p.share, p.ticket.URL().String())
+	t.cfg.Bodies.OpenShare(&p.share, p.ticket.URL().String())
 	whole := 2 * t.bodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.Streams() {
-		whole = bodymem.SpoolBytes(t.bodyLimit(p.ticket))
+		whole = bodymem.MaxSpoolBytes(t.bodyLimit(p.ticket))
 	}
 	if t.cfg.Capture {
 		whole += 2 * (t.bodyLimit(p.ticket) + around)
@@ -48,22 +48,22 @@ func (p *passage) holdBody() {
 		n = int64(cap(p.response.Body))
 	}
 	if p.response != nil && p.spool != nil {
-		n += p.spool.Held()
+		n += p.spool.ReservedBytes()
 		p.ticket.KeepBody(p.spool)
 	}
 	if p.tape != nil {
 		n += p.tape.held
 	}
 	p.held = true
-	p.share.Finish(n)
+	p.share.ShrinkTo(n)
 	p.ticket.HoldBody(&p.share)
 }
 
 // readSpool reads the body of a sitemap, n bytes, into a spool.
 func (t *turnstile) readSpool(ctx context.Context, r io.Reader, p *passage) (n int64, truncated bool, err error) {
-	stored := t.cfg.Bodies.Largest(1)
+	stored := t.cfg.Bodies.MaxBodyLen(1)
 	if t.cfg.Capture {
-		stored = t.cfg.Bodies.Largest(2)
+		stored = t.cfg.Bodies.MaxBodyLen(2)
 	}
 	if p.spool, err = p.share.NewSpool(ctx, stored); err != nil {
 		return 0, false, err

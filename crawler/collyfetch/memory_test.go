@@ -66,7 +66,7 @@ func TestBodiesShareMemory(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 				_, _ = w.Write(body[len(body)/2:])
 			})
-			memory, err := bodymem.New(bodymem.Min)
+			memory, err := bodymem.New(bodymem.MinSize)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestBodiesShareMemory(t *testing.T) {
 			crawl.Hooks.Visited = func(v *crawler.Visit) {
 				mu.Lock()
 				defer mu.Unlock()
-				full := new(bodymem.Full)
+				full := new(bodymem.FullError)
 				switch {
 				case errors.As(v.Err, &full):
 				case v.Err != nil || v.Lease.Attempt > 0:
@@ -102,7 +102,7 @@ func TestBodiesShareMemory(t *testing.T) {
 			if len(pages) != hosts || st.Robots < hosts || st.Retries+st.Failed+st.Errors+st.Panics != 0 {
 				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
 			}
-			if st.Full == 0 || use.Ended != st.Full || use.Bytes != 0 || use.Waiting != 0 {
+			if st.Full == 0 || use.DeniedVisits != st.Full || use.Bytes != 0 || use.WaitingVisits != 0 {
 				t.Errorf("%d visits got no memory, and the memory says %+v", st.Full, use)
 			}
 			if n := strings.Count(log.String(), "bodies take all of their memory"); n != 1 {
@@ -135,7 +135,7 @@ func TestSitemapsAreStreamed(t *testing.T) {
 		}
 	})
 	list = nil
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	if st.Bytes < hosts*49<<20 {
 		t.Errorf("%d bytes were counted", st.Bytes)
 	}
-	if use.Peak > memory.Size() || use.Bytes != 0 {
+	if use.PeakBytes > memory.Size() || use.Bytes != 0 {
 		t.Errorf("got %+v of %d bytes", use, memory.Size())
 	}
 	// In all, not at a time: with bodies in memory it is hosts × 50 MiB at least. Under
@@ -176,17 +176,17 @@ func TestTooLongForMemory(t *testing.T) {
 		noise.WriteByte("0123456789abcdef"[(i*i*7919+i>>3*31+i>>11)&15])
 	}
 	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(noise.Bytes()) })
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := hostileConfig
 	cfg.MaxBody, cfg.Bodies = 100<<20, memory
 	res, err := get(t, cfg, "http://"+address+"/page")
-	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.Largest(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
-		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.Largest(1))
+	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
+		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.MaxBodyLen(1))
 	}
-	if use := memory.Usage(); use.Bytes != 0 || use.Peak > memory.Size() {
+	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes > memory.Size() {
 		t.Errorf("got %+v of %d bytes", use, memory.Size())
 	}
 }
@@ -205,7 +205,7 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 			_, _ = io.WriteString(w, "--><url><loc>/last</loc></url></urlset>")
 		}
 	})
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 	if err := crawl.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if st := crawl.Stats(); st.Pages != 2 || st.Full != 0 || memory.Usage().Peak > memory.Size() {
+	if st := crawl.Stats(); st.Pages != 2 || st.Full != 0 || memory.Usage().PeakBytes > memory.Size() {
 		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Usage())
 	}
 	if !strings.Contains(log.String(), "--body-memory") {
@@ -230,12 +230,12 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 // TestUnsafeRequestsReserveFirst: a POST is not sent while there is no memory for it,
 // and is sent once there is.
 func TestUnsafeRequestsReserveFirst(t *testing.T) {
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := new(bodymem.Share)
-	memory.Open(other, "other")
+	memory.OpenShare(other, "other")
 	if err := other.Reserve(t.Context(), 6<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	must(t, collector.Post("http://"+address+"/form", map[string]string{"a": "b"}))
 	given := make(chan time.Time, 1)
 	go func() {
-		for memory.Usage().Waiting == 0 {
+		for memory.Usage().WaitingVisits == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		given <- time.Now()
@@ -271,7 +271,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 
 // TestPanicGivesMemoryBack: a decoder that panics over a hostile body keeps no memory.
 func TestPanicGivesMemoryBack(t *testing.T) {
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	must(t, err)
 	answer := transport(func(r *http.Request) (*http.Response, error) {
 		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panicking{})
@@ -288,7 +288,7 @@ func TestPanicGivesMemoryBack(t *testing.T) {
 		}()
 		_, _ = f.Fetch(t.Context(), ticket)
 	}()
-	if use := memory.Usage(); use.Bytes != 0 || use.Peak < 1<<20 {
+	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes < 1<<20 {
 		t.Errorf("got %+v, want nothing in use", use)
 	}
 }
@@ -320,7 +320,7 @@ func TestCapturedCounts(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	memory, err := bodymem.New(bodymem.Min)
+	memory, err := bodymem.New(bodymem.MinSize)
 	must(t, err)
 	cfg := hostileConfig
 	cfg.Bodies, cfg.Capture, cfg.Timeout = memory, true, 300*time.Millisecond

@@ -53,7 +53,7 @@ func (q robotsCheck) draft() *draft {
 // newPoliteFetcher returns an errand that fetches as the project says.
 func (d *draft) newPoliteFetcher(gate robots.GateConfig) (*politeFetcher, error) {
 	store := storage.NewMemory(storage.Config{})
-	bodies := bodymem.Default()
+	bodies := bodymem.NewDefault()
 	web, err := d.fetcher(nil, store, nil, bodies)
 	if err != nil {
 		return nil, err

@@ -121,7 +121,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*crawlEngine, error) {
 	}
 	bodies := g.bodies
 	if bodies == nil {
-		bodies = bodymem.Default()
+		bodies = bodymem.NewDefault()
 	}
 	web, err := p.fetcher(g.confined, g.files.frontier, g.transport, bodies)
 	if err != nil {

@@ -86,7 +86,7 @@ func openSupervisor(a *app, sv service) (*supervisor, error) {
 	if a.bodies != nil {
 		s.metrics.BodyMemory(a.bodies.Size(), func() (inUse, ended int64) {
 			use := a.bodies.Usage()
-			return use.Bytes, use.Ended
+			return use.Bytes, use.DeniedVisits
 		})
 	}
 	if s.lock, err = s.data.lock(); err != nil {

@@ -67,7 +67,7 @@ func New(cfg Config) (*Fetcher, error) {
 		cfg.MaxBody = 10 << 20
 	}
 	if cfg.Bodies == nil {
-		cfg.Bodies = bodymem.Default()
+		cfg.Bodies = bodymem.NewDefault()
 	}
 	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
 	return &Fetcher{cfg}, nil
@@ -86,7 +86,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		return nil, &decorum.Error{Op: "fetch", URL: u.String(), Kind: decorum.Invalid, Err: err}
 	}
 	s := &session{cfg: f.cfg, ticket: t, limit: f.limit(t)}
-	f.cfg.Bodies.Open(&s.share, u.String())
+	f.cfg.Bodies.OpenShare(&s.share, u.String())
 	defer func() { // of a visit without an answer
 		if !s.answered {
 			s.share.Close()

@@ -116,11 +116,11 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 func (s *session) holdBody(res *decorum.Response) {
 	n := int64(cap(res.Body))
 	if s.spool != nil {
-		n = s.spool.Held()
+		n = s.spool.ReservedBytes()
 		s.ticket.KeepBody(s.spool)
 	}
 	s.answered = true
-	s.share.Finish(n)
+	s.share.ShrinkTo(n)
 	s.ticket.HoldBody(&s.share)
 }
 
@@ -129,13 +129,13 @@ func (f *Fetcher) limit(t crawler.Ticket) int64 {
 	if t.Streams() {
 		return t.Limit(f.cfg.MaxBody)
 	}
-	return min(t.Limit(f.cfg.MaxBody), f.cfg.Bodies.Largest(1))
+	return min(t.Limit(f.cfg.MaxBody), f.cfg.Bodies.MaxBodyLen(1))
 }
 
 // maxMemory returns how many bytes of memory the visit may need.
 func (s *session) maxMemory() int64 {
 	if s.ticket.Streams() {
-		return bodymem.SpoolBytes(min(s.limit, s.cfg.Bodies.Largest(1)))
+		return bodymem.MaxSpoolBytes(min(s.limit, s.cfg.Bodies.MaxBodyLen(1)))
 	}
 	return 2 * s.limit // while it grows there are two
 }

@@ -67,7 +67,7 @@ func (s *session) file(name string, res *decorum.Response) error {
 	}
 	body := io.MultiReader(bytes.NewReader(head), answer)
 	if s.ticket.Streams() {
-		if s.spool, err = s.share.NewSpool(s.ctx, s.cfg.Bodies.Largest(1)); err != nil {
+		if s.spool, err = s.share.NewSpool(s.ctx, s.cfg.Bodies.MaxBodyLen(1)); err != nil {
 			return err
 		}
 		res.Truncated, err = s.spool.Fill(body, s.limit)
