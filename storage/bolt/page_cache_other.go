@@ -2,5 +2,5 @@
 
 package bolt
 
-// dropCache does nothing: see cache_linux.go.
+// dropCache does nothing: see page_cache_linux.go.
 func dropCache(string) {}
