@@ -33,7 +33,7 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	})})
 	var broken atomic.Bool
 	file := filepath.Join(t.TempDir(), "frontier.db")
-	store, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute, Before: func() error {
+	store, err := bolt.Open(file, bolt.Options{FlushEvery: time.Minute, BeforeWrite: func() error {
 		if broken.Load() {
 			return syscall.EIO
 		}

@@ -39,8 +39,8 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 	var (
 		c    pastCrawl
 		err  error
-		opts = bolt.Options{RestartDelay: 200 * time.Millisecond,
-			Damaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
+		opts = bolt.Options{InterruptedDelay: 200 * time.Millisecond,
+			OnDamaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
 	)
 	c.robots, err = bolt.Open(p.path("data", "robots.db"), opts)
 	must(err)

@@ -40,17 +40,17 @@ const ledgerDir = "ledger"
 
 // ledgerOnDisk returns how much of the ledger is on the disk, as the state says.
 func ledgerOnDisk(dir string) (onDisk ledger.Extent, err error) {
-	files, _, err := bolt.ReadFiles(filepath.Join(dir, "frontier.db"))
+	files, _, err := bolt.ReadOutputFiles(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {
-			onDisk = ledger.Extent{Serial: int(f.Serial), Size: f.Size}
+			onDisk = ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
 		}
 	}
 	return onDisk, err
 }
 
-// files returns how much of the ledger is on the disk: see bolt.Options.Files.
-func (p *ledgerWriter) files() []bolt.File {
+// files returns how much of the ledger is on the disk: see bolt.Options.OutputFiles.
+func (p *ledgerWriter) files() []bolt.OutputFile {
 	if p == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (p *ledgerWriter) files() []bolt.File {
 	if e.Serial == 0 {
 		return nil // the ledger is closed
 	}
-	return []bolt.File{{Path: ledgerDir, Serial: int64(e.Serial), Size: e.Size}}
+	return []bolt.OutputFile{{Path: ledgerDir, Serial: int64(e.Serial), SyncedSize: e.Size}}
 }
 
 // Append implements crawler.Ledger.

@@ -145,11 +145,11 @@ func (c *Crawl) openStores(o Options) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
 	}
-	opts := bolt.Options{RestartDelay: o.Policy.WithDefaults().Delay,
-		Stalled: func(err error) {
+	opts := bolt.Options{InterruptedDelay: o.Policy.WithDefaults().Delay,
+		OnStalled: func(err error) {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
-		Damaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
+		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
 	err := c.openStore(o.Dir, "robots.db", opts)
 	if err == nil {
 		err = c.openLedger(o)
@@ -157,8 +157,8 @@ func (c *Crawl) openStores(o Options) error {
 	if err == nil {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
-		opts.Before = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
-		opts.Files = c.ledger.files
+		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
+		opts.OutputFiles = c.ledger.files
 		err = c.openStore(o.Dir, "frontier.db", opts)
 	}
 	if err != nil {

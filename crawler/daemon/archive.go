@@ -22,7 +22,7 @@ import (
 
 // An archive is the crawl's Archive: WARC files of every exchange, robots.txt
 // and sitemaps too. What was written is with the operating system before the
-// visit is acked, and on the disk before its ack is (see bolt.Options.Before).
+// visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
 type archive struct {
 	files    *warc.Archive
 	path     string // of their directory

@@ -165,7 +165,7 @@ func (k *offlineCrawl) files() (files []stateFile, err error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, stateFile{f.name, stats.Size, stats.Free})
+		files = append(files, stateFile{f.name, stats.Size, stats.FreeBytes})
 	}
 	return files, nil
 }

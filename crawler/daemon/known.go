@@ -19,7 +19,7 @@ import (
 
 // A knownFile is the record of a file of output in the state of a crawl.
 type knownFile struct {
-	bolt.File
+	bolt.OutputFile
 	isKnown bool
 	unclean bool // the state was not closed in order
 	log     *slog.Logger
@@ -29,7 +29,7 @@ type knownFile struct {
 // The zero value has no lengths.
 type knownFiles struct {
 	dir     stateDir
-	files   []bolt.File
+	files   []bolt.OutputFile
 	unclean bool // the state was not closed in order, and the files have not been checked since
 	log     *slog.Logger
 }
@@ -53,7 +53,7 @@ func (k knownFiles) of(name string) knownFile {
 	path := k.dir.pathOf(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return knownFile{File: f, isKnown: true, unclean: k.unclean, log: k.log}
+			return knownFile{OutputFile: f, isKnown: true, unclean: k.unclean, log: k.log}
 		}
 	}
 	return knownFile{log: k.log}
@@ -62,31 +62,31 @@ func (k knownFiles) of(name string) knownFile {
 // warc returns the record of the WARC files in a directory.
 func (k knownFiles) warc(dir string) warc.Extent {
 	f := k.of(dir)
-	return warc.Extent{Name: f.Name, Size: f.Size}
+	return warc.Extent{Name: f.Name, Size: f.SyncedSize}
 }
 
 // ledger returns the record of the ledger.
 func (k knownFiles) ledger(dir string) ledger.Extent {
 	f := k.of(dir)
-	return ledger.Extent{Serial: int(f.Serial), Size: f.Size}
+	return ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
 }
 
-// files returns how much of each file is on the disk: see bolt.Options.Files.
-func (o outputs) files(d stateDir) (files []bolt.File) {
+// files returns how much of each file is on the disk: see bolt.Options.OutputFiles.
+func (o outputs) files(d stateDir) (files []bolt.OutputFile) {
 	if o.out == nil {
 		return nil
 	}
 	if serial, size, ok := o.out.file.onDisk(); ok {
-		files = append(files, bolt.File{Path: d.pathOf(o.out.file.name), Serial: serial, Size: size})
+		files = append(files, bolt.OutputFile{Path: d.pathOf(o.out.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
 		if e := o.archive.files.OnDisk(); e.Name != "" {
-			files = append(files, bolt.File{Path: d.pathOf(o.archive.path), Name: e.Name, Size: e.Size})
+			files = append(files, bolt.OutputFile{Path: d.pathOf(o.archive.path), Name: e.Name, SyncedSize: e.Size})
 		}
 	}
 	if o.proof != nil {
 		if e := o.proof.ledger.OnDisk(); e.Serial != 0 {
-			files = append(files, bolt.File{Path: d.pathOf(d.path(ledgerDir)), Serial: int64(e.Serial), Size: e.Size})
+			files = append(files, bolt.OutputFile{Path: d.pathOf(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
 		}
 	}
 	return files
@@ -100,7 +100,7 @@ func (d stateDir) readKnown(p Project, log *slog.Logger) (k knownFiles, err erro
 	}
 	k = knownFiles{dir: d, log: log}
 	var clean bool
-	if k.files, clean, err = bolt.ReadFiles(d.path(storeFile)); err != nil {
+	if k.files, clean, err = bolt.ReadOutputFiles(d.path(storeFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
 	k.unclean = !clean
@@ -114,14 +114,14 @@ func (d stateDir) knownBy(ctx context.Context, s stores, log *slog.Logger) (k kn
 	}
 	k = knownFiles{dir: d, log: log}
 	b, ok := s.frontier.(interface {
-		Files(context.Context) ([]bolt.File, error)
-		WasUnclean() bool
+		OutputFiles(context.Context) ([]bolt.OutputFile, error)
+		OutputMayBeTorn() bool
 	})
 	if !ok {
 		return k, nil
 	}
-	k.unclean = b.WasUnclean()
-	k.files, err = b.Files(ctx)
+	k.unclean = b.OutputMayBeTorn()
+	k.files, err = b.OutputFiles(ctx)
 	return k, err
 }
 
@@ -137,7 +137,7 @@ const lengthsEvery = time.Second
 // lengths keeps how much of each file is on the disk, in a file.
 type lengths struct {
 	file  string
-	files func() []bolt.File
+	files func() []bolt.OutputFile
 	mu    sync.Mutex // guards last
 	last  time.Time
 }

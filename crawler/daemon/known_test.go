@@ -63,7 +63,7 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		known := knownFile{File: bolt.File{Size: int64(len(before))}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
+		known := knownFile{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
 		f, err := openLines(nil, name, 0, privateFile, known)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -96,9 +96,9 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	known := knownFile{File: bolt.File{Size: int64(len(text)), Serial: 2}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
+	known := knownFile{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
 	clean, longer := known, known
-	clean.unclean, longer.Size = false, known.Size+8
+	clean.unclean, longer.SyncedSize = false, known.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
 		text   []byte
@@ -178,9 +178,9 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := known.of(filepath.Dir(file)).Size
+		size := known.of(filepath.Dir(file)).SyncedSize
 		if name == outputFile {
-			size = known.of(file).Size
+			size = known.of(file).SyncedSize
 		}
 		if size == 0 || size > int64(len(text)) {
 			t.Fatalf("%d bytes of %s are known, it has %d", size, name, len(text))

@@ -122,7 +122,7 @@ func (f *jsonlFile) mend(known knownFile) error {
 	case !known.isKnown:
 		err = cutOrEndTornLine(f.file)
 	case int64(f.serial) > known.Serial: // a later file: the one that known describes is full and has its own name
-		known.Size = 0
+		known.SyncedSize = 0
 		fallthrough
 	default:
 		err = f.mendBehind(known)

@@ -33,20 +33,20 @@ func (f *jsonlFile) mendBehind(known knownFile) error {
 	switch {
 	case size == 0: // the file is empty or new
 		return nil
-	case size < known.Size:
+	case size < known.SyncedSize:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
-			f.name, size, known.Size, mendLines)
+			f.name, size, known.SyncedSize, mendLines)
 	case !known.unclean: // all was synced; another program wrote the rest
 		return cutOrEndTornLine(f.file)
 	}
-	if err := f.checkLines(known.Size); err != nil {
+	if err := f.checkLines(known.SyncedSize); err != nil {
 		return err
 	}
-	end, err := wholeLines(io.NewSectionReader(f.file, known.Size, size-known.Size), isRecordLine)
+	end, err := wholeLines(io.NewSectionReader(f.file, known.SyncedSize, size-known.SyncedSize), isRecordLine)
 	if err != nil {
 		return err
 	}
-	end.size += known.Size
+	end.size += known.SyncedSize
 	if end.size < size {
 		known.logger().Info("the end of the output was not whole, and has been cut",
 			"file", f.name, "bytes_cut", size-end.size)
@@ -54,7 +54,7 @@ func (f *jsonlFile) mendBehind(known knownFile) error {
 			return err
 		}
 	}
-	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, known.Size, end.size)
+	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, known.SyncedSize, end.size)
 }
 
 // checkLines returns an error unless the lines in the first size bytes of the file are

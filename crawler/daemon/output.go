@@ -15,7 +15,7 @@ import (
 // written by one call as soon as the visit is over, so that a process that is
 // killed leaves whole lines behind, and every visit whose ack is durable has
 // its line. That costs a few microseconds a page. A loss of power leaves them
-// too, because lines are on the disk before acks are (see bolt.Options.Before).
+// too, because lines are on the disk before acks are (see bolt.Options.BeforeWrite).
 type output struct {
 	mu     sync.Mutex
 	w      io.Writer

@@ -41,7 +41,7 @@ func (a *app) openOutputs(p Project, s start) (o outputs, err error) {
 }
 
 // sync returns when all that was written down is on the disk. A crash may repeat
-// what was recorded of a visit, and must not miss it: see bolt.Options.Before.
+// what was recorded of a visit, and must not miss it: see bolt.Options.BeforeWrite.
 func (o outputs) sync() error {
 	return errors.Join(o.out.Sync(), o.archive.Sync(), o.proof.Sync())
 }

@@ -12,7 +12,7 @@ import (
 
 // A ledgerWriter is the crawl's Ledger. A record is with the operating system before its
 // request is sent, and on the disk before what came of it is acked (see
-// bolt.Options.Before). While there is no room for one, all wait.
+// bolt.Options.BeforeWrite). While there is no room for one, all wait.
 type ledgerWriter struct {
 	ledger  *ledger.Ledger
 	log     *slog.Logger

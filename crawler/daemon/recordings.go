@@ -37,7 +37,7 @@ func (r *recordings) open(a *app, ed *edition, g *ground) error {
 }
 
 // sync returns when all that was written down is on the disk: see
-// bolt.Options.Before. What was lost once keeps the acks of its visits from being
+// bolt.Options.BeforeWrite. What was lost once keeps the acks of its visits from being
 // written until the state is opened anew, so that they are made again.
 func (r *recordings) sync() error {
 	r.mu.Lock()
@@ -52,7 +52,7 @@ func (r *recordings) sync() error {
 }
 
 // files returns how much of each file is on the disk; nil while none is open.
-func (r *recordings) files(d stateDir) []bolt.File {
+func (r *recordings) files(d stateDir) []bolt.OutputFile {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outputs.files(d)

@@ -129,23 +129,23 @@ func openRedis(p Project, c *confinement, as bolt.Options) (s stores, err error)
 	if err != nil {
 		return s, err
 	}
-	if as.Files != nil {
-		l := lengths{file: dir.path(lengthsFile), files: as.Files}
-		synced := as.Before
-		as.Before = func() error {
+	if as.OutputFiles != nil {
+		l := lengths{file: dir.path(lengthsFile), files: as.OutputFiles}
+		synced := as.BeforeWrite
+		as.BeforeWrite = func() error {
 			if err := synced(); err != nil {
 				return err
 			}
 			return l.keep()
 		}
 	}
-	opts.RestartDelay, opts.Before, opts.Damaged = as.RestartDelay, as.Before, as.Damaged
+	opts.RestartDelay, opts.Before, opts.Damaged = as.InterruptedDelay, as.BeforeWrite, as.OnDamaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.remote = true
 	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
 		return stores{}, err
 	}
-	opts.Stalled = as.Stalled // of the frontier's alone: it is asked as a whole, and often
+	opts.Stalled = as.OnStalled // of the frontier's alone: it is asked as a whole, and often
 	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
 		if err = writeWhole(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil

@@ -47,7 +47,7 @@ type shared struct {
 	hosts  *politeness.Hosts
 	brakes *politeness.Brakes // nil: there are none
 	rests  *crawler.Rests     // nil: one crawl is all there is
-	memory *bolt.Share        // of the frontiers; nil: there is one
+	memory *bolt.MemoryBudget // of the frontiers; nil: there is one
 	bodies *bodymem.Memory    // of answers; nil: each crawl has its own
 	low    *memlimit.Pressure // refuses new hosts while memory is low; nil: never
 	common *commons           // with other processes; nil: there are none

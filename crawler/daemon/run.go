@@ -54,7 +54,7 @@ func (h *hostSet) count() int {
 func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *job, err error) {
 	j := &job{hosts: hostSet{names: map[string]bool{}}, start: time.Now(), goesOn: s.resume}
 	opts := a.boltOptions(p, o.sync)
-	opts.Files = func() []bolt.File { return o.files(stateDir(p.Store.Path)) }
+	opts.OutputFiles = func() []bolt.OutputFile { return o.files(stateDir(p.Store.Path)) }
 	if j.files, err = openStores(p, opts); err != nil {
 		return nil, err
 	}
@@ -100,9 +100,9 @@ func (j *job) join(r Redis, g *ground) (err error) {
 func (j *job) Close() error { return errors.Join(j.files.Close(), j.common.Close()) }
 
 // boltOptions returns how the state of a project is opened. Each time before it
-// is written, before is called (see bolt.Options.Before).
+// is written, before is called (see bolt.Options.BeforeWrite).
 func (a *app) boltOptions(p Project, before func() error) bolt.Options {
-	return bolt.Options{RestartDelay: time.Duration(p.Politeness.Delay), Before: before, Stalled: a.stalled, Damaged: a.damaged}
+	return bolt.Options{InterruptedDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStalled: a.stalled, OnDamaged: a.damaged}
 }
 
 // stalled logs that a store cannot write for now, or has failed for good, or, if err is

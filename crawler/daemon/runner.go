@@ -98,17 +98,17 @@ func (r *runner) openAnyVault() (s stores, err error) {
 	}
 	r.records.forget()
 	opts := r.app.boltOptions(p, r.records.sync)
-	opts.Files = func() []bolt.File { return r.records.files(r.dir) }
+	opts.OutputFiles = func() []bolt.OutputFile { return r.records.files(r.dir) }
 	if p.Store.Redis.isUsed() {
-		opts.Stalled = r.stalled
+		opts.OnStalled = r.stalled
 		return openRedis(p, confined, opts)
 	}
 	if err := r.dir.notInRedis(); err != nil {
 		return stores{}, err
 	}
-	opts.Committed, opts.Share = r.metrics.Committed, r.memory
+	opts.OnCommitted, opts.MemoryBudget = r.metrics.Committed, r.memory
 	r.shortage.ofState(nil)
-	opts.Stalled = func(err error) { r.app.stalled(err); r.shortage.ofState(err) }
+	opts.OnStalled = func(err error) { r.app.stalled(err); r.shortage.ofState(err) }
 	s.robots = r.robots
 	s.frontier, err = openFrontier(r.dir.path(storeFile), opts, r.robots)
 	return s, err

@@ -40,7 +40,7 @@ func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 		return stores{}, err
 	}
 	beside := opts
-	beside.Files = nil // the frontier keeps the files
+	beside.OutputFiles = nil // the frontier keeps the files
 	if s.robots, err = openStore(dir.robots(), beside); err != nil {
 		return stores{}, err
 	}
@@ -54,8 +54,8 @@ func openAnyStores(p Project, opts bolt.Options) (s stores, err error) {
 // the disk before the frontier says that they have been asked for: else a crash between
 // the two would have a crawl wait for a redirect of a robots.txt that was followed.
 func openFrontier(file string, opts bolt.Options, robots store) (store, error) {
-	recorded := opts.Before
-	opts.Before = func() error {
+	recorded := opts.BeforeWrite
+	opts.BeforeWrite = func() error {
 		err := robots.Flush(context.Background())
 		if err == nil && recorded != nil {
 			err = recorded()

@@ -18,7 +18,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 	p := DefaultProject()
 	p.Store.Path = t.TempDir()
 	recorded := 0
-	s, err := openStores(p, bolt.Options{FlushEvery: time.Hour, Before: func() error { recorded++; return nil }})
+	s, err := openStores(p, bolt.Options{FlushEvery: time.Hour, BeforeWrite: func() error { recorded++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func openSupervisor(a *app, sv service) (*supervisor, error) {
 	s := &supervisor{
 		app: a, data: stateDir(data), folder: folder, startNew: sv.startNew, api: rules, rosters: newRosters(),
 		shared: shared{
-			hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.Share{},
+			hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.MemoryBudget{},
 			low: a.pressure(), bodies: a.bodies,
 		},
 		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
@@ -108,7 +108,7 @@ func (s *supervisor) openState() (err error) {
 		return err
 	}
 	stalled := func(err error) { s.app.stalled(err); s.shortage.ofState(err) }
-	opts := bolt.Options{Stalled: stalled, Damaged: s.app.damaged, Committed: s.metrics.Committed}
+	opts := bolt.Options{OnStalled: stalled, OnDamaged: s.app.damaged, OnCommitted: s.metrics.Committed}
 	if s.robots, err = openStore(s.data.path(robotsFile), opts); err != nil {
 		return err
 	}

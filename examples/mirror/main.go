@@ -54,7 +54,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 	}
 	defer func() { err = errors.Join(err, archive.Close()) }()
 	// The archive is on the disk before the state says that a page has been visited.
-	state, err := bolt.Open(filepath.Join(dir, "state.db"), bolt.Options{Before: archive.Sync})
+	state, err := bolt.Open(filepath.Join(dir, "state.db"), bolt.Options{BeforeWrite: archive.Sync})
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 
 // What must be on the disk before the changes is put there before they are
 // written; while that fails they are not, and then they are.
-func TestBefore(t *testing.T) {
+func TestBeforeWrite(t *testing.T) {
 	dir := t.TempDir()
 	var broken atomic.Bool
 	var calls, writes atomic.Int64
-	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true, Before: func() error {
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error {
 		if calls.Add(1) != writes.Load()+1 {
 			t.Error("Before was not called before each write")
 		}
@@ -30,11 +30,11 @@ func TestBefore(t *testing.T) {
 	}})
 	update := s.update
 	s.setUpdate(func(write func(*bbolt.Tx) error) error { writes.Add(1); return update(write) })
-	add(t, s, entry(t, "https://a.example/1"))
+	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 
 	broken.Store(true)
-	add(t, s, entry(t, "https://a.example/2"))
+	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrStalled) {
 		t.Errorf("Flush: %v, want ErrStalled", err)
 	}
@@ -43,8 +43,8 @@ func TestBefore(t *testing.T) {
 	}
 	broken.Store(false)
 	must(t, s.Flush(t.Context()))
-	crash(t, s, true)
-	s = open(t, dir, Options{noSync: true})
+	stopStore(t, s, true)
+	s = openStore(t, dir, Options{noSync: true})
 	defer s.Close()
 	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 2 {
 		t.Errorf("counts %+v (%v), want 2 queued", c, err)
@@ -52,30 +52,30 @@ func TestBefore(t *testing.T) {
 }
 
 // Committed is told of writes that went well, and of no others.
-func TestCommitted(t *testing.T) {
+func TestOnCommitted(t *testing.T) {
 	var commits atomic.Int64
 	broken := syscall.ENOSPC
 	var fails atomic.Bool
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true,
-		Committed: func(took time.Duration) {
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true,
+		OnCommitted: func(took time.Duration) {
 			if commits.Add(1); took <= 0 {
 				t.Errorf("it took %v", took)
 			}
 		},
-		Before: func() error {
+		BeforeWrite: func() error {
 			if fails.Load() {
 				return broken
 			}
 			return nil
 		}})
 	before := commits.Load()
-	add(t, s, entry(t, "https://a.example/1"))
+	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	if n := commits.Load() - before; n != 1 {
 		t.Errorf("told of %d writes, want 1", n)
 	}
 	fails.Store(true)
-	add(t, s, entry(t, "https://a.example/2"))
+	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	if err := s.Flush(t.Context()); err == nil {
 		t.Error("a write that fails is no error")
 	}

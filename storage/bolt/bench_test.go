@@ -8,5 +8,5 @@ import (
 )
 
 func BenchmarkStore(b *testing.B) {
-	storagetest.Bench(b, func(b testing.TB) storage.Store { return open(b, b.TempDir(), Options{}) })
+	storagetest.Bench(b, func(b testing.TB) storage.Store { return openStore(b, b.TempDir(), Options{}) })
 }

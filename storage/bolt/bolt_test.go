@@ -11,32 +11,32 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
-// settings are the ways in which the suite is run.
-var settings = []struct {
+// suiteOptions are the ways in which the suite is run.
+var suiteOptions = []struct {
 	name string
 	opts Options
 }{
 	{"defaults", Options{}},
-	{"small", Options{Window: 2, Cached: 4, FlushSize: 5, Held: 30, FlushEvery: time.Millisecond, noSync: true, foldPages: 8, Hosts: 1}},
+	{"small", Options{Prefetch: 2, MaxCachedURLs: 4, FlushAfterChanges: 5, MaxBufferedChanges: 30, FlushEvery: time.Millisecond, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1}},
 }
 
 func TestStore(t *testing.T) {
-	for _, tt := range settings {
+	for _, tt := range suiteOptions {
 		t.Run(tt.name, func(t *testing.T) {
-			storagetest.Run(t, func(t testing.TB) storage.Store { return open(t, t.TempDir(), tt.opts) })
+			storagetest.Run(t, func(t testing.TB) storage.Store { return openStore(t, t.TempDir(), tt.opts) })
 		})
 	}
 }
 
 func TestStoreDurable(t *testing.T) {
-	for _, tt := range settings {
+	for _, tt := range suiteOptions {
 		t.Run(tt.name, func(t *testing.T) {
-			storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store { return open(t, dir, tt.opts) })
+			storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store { return openStore(t, dir, tt.opts) })
 		})
 	}
 }
 
-func open(t testing.TB, dir string, opts Options) *Store {
+func openStore(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
 	s, err := Open(filepath.Join(dir, "frontier.db"), opts)
 	if err != nil {
@@ -45,33 +45,33 @@ func open(t testing.TB, dir string, opts Options) *Store {
 	return s
 }
 
-// crash ends a store as a kill would, or else in order.
-func crash(t *testing.T, s *Store, unclean bool) {
+// stopStore ends a store as a kill would, or else in order.
+func stopStore(t *testing.T, s *Store, asCrash bool) {
 	t.Helper()
-	if !unclean {
+	if !asCrash {
 		must(t, s.Close())
 		return
 	}
 	close(s.quit)
-	<-s.ended
+	<-s.committerDone
 	must(t, s.db.Close())
 }
 
-// entry returns an entry of the URL that the format makes.
-func entry(t testing.TB, format string, args ...any) storage.Entry {
+// newEntry returns an entry of the URL that the format makes.
+func newEntry(t testing.TB, format string, args ...any) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf(format, args...))
 	must(t, err)
 	return storage.Entry{URL: u, Source: storage.Link, Class: storage.Usual}
 }
 
-func add(t testing.TB, s *Store, entries ...storage.Entry) {
+func addEntries(t testing.TB, s *Store, entries ...storage.Entry) {
 	t.Helper()
 	_, err := s.Add(t.Context(), entries, 0)
 	must(t, err)
 }
 
-func leaseAll(t testing.TB, s *Store, now time.Time, max int) []storage.Lease {
+func mustLease(t testing.TB, s *Store, now time.Time, max int) []storage.Lease {
 	t.Helper()
 	leases, _, err := s.Lease(t.Context(), now, time.Minute, max)
 	must(t, err)

@@ -18,39 +18,39 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// format3 is a file that a program of format 3 left when it was killed: a tenth of it is in the
-// log. What that program read of it is in testdata/format3.txt, as dumpWhole writes it.
-func format3(t testing.TB) (dir string, want []string) {
+// unpackFormat3 is a file that a program of format 3 left when it was killed: a tenth of it is in the
+// log. What that program read of it is in testdata/format3.txt, as dumpStoreFully writes it.
+func unpackFormat3(t testing.TB) (dir string, want []string) {
 	t.Helper()
 	text := must1(os.ReadFile("testdata/format3.txt"))
-	return fixture(t, "testdata/format3.db.gz"), strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	return unpackFixture(t, "testdata/format3.db.gz"), strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-var migrateOpts = Options{FlushEvery: time.Hour, noSync: true, Now: func() time.Time { return faultNow }}
+var migrateOpts = Options{FlushEvery: time.Hour, noSync: true, Now: func() time.Time { return openTime }}
 
 // TestMigrateFormat3: everything is there as it was, and every value has a checksum.
 func TestMigrateFormat3(t *testing.T) {
-	dir, want := format3(t)
-	s := openStill(t, dir, migrateOpts)
-	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+	dir, want := unpackFormat3(t)
+	s := openWithoutCommitter(t, dir, migrateOpts)
+	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	s.calm, s.opts.Held = true, 1
-	foldAll(s)
-	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+	s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	checkpointAll(s)
+	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("folded: -before +after:\n%s", diff)
 	}
-	checkSums(t, s)
+	verifyAllChecksums(t, s)
 	must(t, s.db.Close())
 }
 
-// checkSums checks the checksum of every value in the file.
-func checkSums(t *testing.T, s *Store) {
+// verifyAllChecksums checks the checksum of every value in the file.
+func verifyAllChecksums(t *testing.T, s *Store) {
 	t.Helper()
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {
-				if _, err := checkSum(key, value); err != nil {
+				if _, err := verifyChecksum(key, value); err != nil {
 					t.Errorf("%s %x: %v", name, key, err)
 				}
 				return nil
@@ -62,15 +62,15 @@ func checkSums(t *testing.T, s *Store) {
 // TestMigrateFormat3InParts: a migration that ends after any of its transactions
 // goes on, and until then a program of format 3 refuses the file. Portions are small.
 func TestMigrateFormat3InParts(t *testing.T) {
-	dir, want := format3(t)
+	dir, want := unpackFormat3(t)
 	parts := 0
 	for done := false; !done; parts++ {
-		edit(t, path(dir), func(tx *bbolt.Tx) (err error) {
-			done, err = migrateOn(tx, 1500)
+		editFile(t, storePath(dir), func(tx *bbolt.Tx) (err error) {
+			done, err = migrateBatch(tx, 1500)
 			return err
 		})
-		edit(t, path(dir), func(tx *bbolt.Tx) error {
-			if n, size := numberOf(tx.Bucket([]byte(bucketMeta)).Get([]byte(keyFormat))); n != format || size <= 0 {
+		editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
+			if n, size := decodeNumber(tx.Bucket([]byte(bucketMeta)).Get([]byte(keyFormat))); n != formatVersion || size <= 0 {
 				t.Errorf("after part %d the format is %d", parts, n)
 			}
 			return nil
@@ -79,15 +79,15 @@ func TestMigrateFormat3InParts(t *testing.T) {
 			continue
 		}
 		copied := t.TempDir()
-		must(t, os.WriteFile(path(copied), must1(os.ReadFile(path(dir))), 0o600))
-		if err := Compact(path(copied)); parts == 0 && err == nil {
+		must(t, os.WriteFile(storePath(copied), must1(os.ReadFile(storePath(dir))), 0o600))
+		if err := Compact(storePath(copied)); parts == 0 && err == nil {
 			t.Error("a file was compacted of which only a part has checksums")
 		}
-		s := openStill(t, copied, migrateOpts)
-		if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+		s := openWithoutCommitter(t, copied, migrateOpts)
+		if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 			t.Fatalf("after part %d: -before +after:\n%s", parts, diff)
 		}
-		checkSums(t, s)
+		verifyAllChecksums(t, s)
 		must(t, s.db.Close())
 	}
 	if parts < 15 {
@@ -95,8 +95,8 @@ func TestMigrateFormat3InParts(t *testing.T) {
 	}
 }
 
-// numberOf reads a number as programs of all formats do.
-func numberOf(value []byte) (n uint64, size int) {
+// originNumber reads a number as programs of all formats do.
+func decodeNumber(value []byte) (n uint64, size int) {
 	for i, c := range value {
 		n |= uint64(c&0x7f) << (7 * i)
 		if c < 0x80 {
@@ -108,21 +108,21 @@ func numberOf(value []byte) (n uint64, size int) {
 
 // TestMigrateFormat2: format 3 is format 2 with other requests than GET.
 func TestMigrateFormat2(t *testing.T) {
-	dir, want := format3(t)
-	edit(t, path(dir), func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), number(2))
+	dir, want := unpackFormat3(t)
+	editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeUvarint(2))
 	})
-	s := openStill(t, dir, migrateOpts)
-	if diff := cmp.Diff(want, dumpWhole(t, s)); diff != "" {
+	s := openWithoutCommitter(t, dir, migrateOpts)
+	if diff := cmp.Diff(want, dumpStoreFully(t, s)); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
 	must(t, s.db.Close())
 }
 
-// A damage is done to one record of a file. It returns false if it changes nothing.
-type damage func(r *rand.Rand, key, value []byte) (newKey, newValue []byte)
+// A damageFunc is done to one record of a file. It returns false if it changes nothing.
+type damageFunc func(r *rand.Rand, key, value []byte) (newKey, newValue []byte)
 
-var damages = map[string]damage{
+var damageKinds = map[string]damageFunc{
 	"a bit": func(r *rand.Rand, key, value []byte) ([]byte, []byte) {
 		value[r.IntN(len(value))] ^= 1 << r.IntN(8)
 		return key, value
@@ -142,10 +142,10 @@ var damages = map[string]damage{
 	},
 }
 
-// damageOne damages a record of a random bucket, and returns which.
-func damageOne(t *testing.T, r *rand.Rand, file string) (what string) {
-	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog, bucketPrints, bucketNames, bucketHosts,
-		bucketOrigins, bucketResting, bucketNotes, bucketMeta, bucketFiles}
+// damageRandomRecord damages a record of a random bucket, and returns which.
+func damageRandomRecord(t *testing.T, r *rand.Rand, file string) (what string) {
+	names := []string{bucketURLs, bucketURLs, bucketURLs, bucketLog, bucketLog, bucketFingerprints, bucketNames, bucketHosts,
+		bucketOrigins, bucketRevisits, bucketNotes, bucketMeta, bucketFiles}
 	kinds := []string{"a bit", "a byte", "cut", "zeros", "the key"}
 	db := must1(bbolt.Open(file, 0o600, &bbolt.Options{NoSync: true}))
 	defer db.Close()
@@ -163,7 +163,7 @@ func damageOne(t *testing.T, r *rand.Rand, file string) (what string) {
 				key, value = c.Next()
 			}
 			key, value = bytes.Clone(key), bytes.Clone(value)
-			newKey, newValue := damages[kind](r, bytes.Clone(key), bytes.Clone(value))
+			newKey, newValue := damageKinds[kind](r, bytes.Clone(key), bytes.Clone(value))
 			if bytes.Equal(key, newKey) && bytes.Equal(value, newValue) {
 				continue // there were zeros
 			}
@@ -183,15 +183,15 @@ func damageOne(t *testing.T, r *rand.Rand, file string) (what string) {
 func TestDamagedRecordsChangeNoURL(t *testing.T) {
 	const rounds = 200
 	dir := t.TempDir()
-	want := damageable(t, dir)
-	whole := must1(os.ReadFile(path(dir)))
+	want := writeDamageableFile(t, dir)
+	intact := must1(os.ReadFile(storePath(dir)))
 	refused, reports := 0, 0
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
-		must(t, os.WriteFile(path(dir), whole, 0o600))
-		what := damageOne(t, r, path(dir))
-		got, reported, err := drain(t, dir)
+		must(t, os.WriteFile(storePath(dir), intact, 0o600))
+		what := damageRandomRecord(t, r, storePath(dir))
+		got, reported, err := leaseEverything(t, dir)
 		missing := 0
 		for url := range want {
 			if !got[url] {
@@ -219,24 +219,24 @@ func TestDamagedRecordsChangeNoURL(t *testing.T) {
 	}
 }
 
-// damageable writes a file with URLs in every lane, folded and in the log, and returns what Lease
+// writeDamageableFile writes a file with URLs in every lane, folded and in the log, and returns what Lease
 // can give of it.
-func damageable(t *testing.T, dir string) (urls map[string]bool) {
+func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 	t.Helper()
-	s := openStill(t, dir, Options{noSync: true, Now: func() time.Time { return faultNow },
-		Files: func() []File { return []File{{Path: "pages.jsonl", Size: 1000}} }})
+	s := openWithoutCommitter(t, dir, Options{noSync: true, Now: func() time.Time { return openTime },
+		OutputFiles: func() []OutputFile { return []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}} }})
 	urls = make(map[string]bool)
-	now := faultNow.AddDate(1, 0, 0)
+	now := openTime.AddDate(1, 0, 0)
 	for i := range 300 {
-		e := entry(t, "https://h%d.example/path/%d?q=%d", i%6, i, i)
+		e := newEntry(t, "https://h%d.example/path/%d?q=%d", i%6, i, i)
 		if i%7 == 0 {
 			e.Request = &storage.Request{Method: "POST", Body: []byte("x=1")}
 		}
-		add(t, s, e)
+		addEntries(t, s, e)
 		must(t, s.SetNote(t.Context(), e.URL.Origin(), fmt.Sprint("key", i%5), []byte("value")))
 		urls[e.URL.String()] = true
 		if i%30 == 29 {
-			for _, l := range leaseAll(t, s, now, 4) {
+			for _, l := range mustLease(t, s, now, 4) {
 				outcome := []storage.Outcome{storage.Later, storage.Rest, storage.Again}[i/30%3]
 				if outcome == storage.Rest && l.Request != nil {
 					outcome = storage.Later
@@ -245,25 +245,25 @@ func damageable(t *testing.T, dir string) (urls map[string]bool) {
 			}
 		}
 		if i == 200 {
-			foldAll(s)
+			checkpointAll(s)
 		}
 		s.commit()
 	}
 	must(t, s.db.Close())
-	must(t, Compact(path(dir))) // what is copied often is small
+	must(t, Compact(storePath(dir))) // what is copied often is small
 	return urls
 }
 
-// drain leases all that there is in a file.
-func drain(t *testing.T, dir string) (urls map[string]bool, reported int, err error) {
-	s, err := Open(path(dir), Options{noSync: true, FlushEvery: time.Hour, Damaged: func(error) { reported++ },
-		Now: func() time.Time { return faultNow }})
+// leaseEverything leases all that there is in a file.
+func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported int, err error) {
+	s, err := Open(storePath(dir), Options{noSync: true, FlushEvery: time.Hour, OnDamaged: func(error) { reported++ },
+		Now: func() time.Time { return openTime }})
 	if err != nil {
 		return nil, 0, err
 	}
 	defer s.Close()
 	urls = make(map[string]bool)
-	now := faultNow.AddDate(2, 0, 0)
+	now := openTime.AddDate(2, 0, 0)
 	for idle := 0; idle < 3; now = now.AddDate(0, 1, 0) {
 		leases, _, err := s.Lease(t.Context(), now, time.Hour, 100)
 		if err != nil {
@@ -280,7 +280,7 @@ func drain(t *testing.T, dir string) (urls map[string]bool, reported int, err er
 		}
 	}
 	for h := range 6 { // what is damaged beside is found when it is read
-		o := entry(t, "https://h%d.example/", h).URL.Origin()
+		o := newEntry(t, "https://h%d.example/", h).URL.Origin()
 		if err := s.Notes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
 			return urls, reported, err
 		}
@@ -300,8 +300,8 @@ func drain(t *testing.T, dir string) (urls map[string]bool, reported int, err er
 func TestDamagedSeenSet(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)
-	edit(t, path(dir), func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketPrints))
+	editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketFingerprints))
 		var keys [][]byte
 		must(t, b.ForEach(func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
 		for _, key := range keys {
@@ -312,32 +312,32 @@ func TestDamagedSeenSet(t *testing.T) {
 		return nil
 	})
 	reports := 0
-	s := openStill(t, dir, Options{noSync: true, Damaged: func(error) { reports++ }})
+	s := openWithoutCommitter(t, dir, Options{noSync: true, OnDamaged: func(error) { reports++ }})
 	again := 0
 	for i := range 2000 {
-		e := entry(t, "https://%c.example/%d", 'a'+rune(i%2), i)
+		e := newEntry(t, "https://%c.example/%d", 'a'+rune(i%2), i)
 		again += storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{e}, 0)))
 	}
 	parts := reports
 	if parts == 0 || again == 0 || again > parts {
 		t.Errorf("%d of 2000 URLs were queued again, %d reports of damage: want one fingerprint of each part", again, parts)
 	}
-	post := entry(t, "https://a.example/new")
+	post := newEntry(t, "https://a.example/new")
 	post.Request = &storage.Request{Method: "POST"}
 	if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
 		t.Error("a request was queued that may have been sent")
 	}
-	add(t, s, entry(t, "https://a.example/new"))
+	addEntries(t, s, newEntry(t, "https://a.example/new"))
 	if reports != parts {
 		t.Errorf("%d reports, want %d: each once", reports, parts)
 	}
 	for i := range 4000 { // so many that each part is written again
-		add(t, s, entry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
+		addEntries(t, s, newEntry(t, "https://%c.example/more/%d", 'a'+rune(i%2), i))
 	}
-	s.calm, s.opts.Held = true, 1
-	foldAll(s)
+	s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1
+	checkpointAll(s)
 	for i := range 100 {
-		post := entry(t, "https://a.example/form/%d", i)
+		post := newEntry(t, "https://a.example/form/%d", i)
 		post.Request = &storage.Request{Method: "POST"}
 		if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
 			t.Fatalf("request %d, which may have been sent, was queued after the damaged part was written again", i)
@@ -346,83 +346,83 @@ func TestDamagedSeenSet(t *testing.T) {
 	must(t, s.db.Close())
 }
 
-// TestFiles: lengths are written with the changes, and are there after a crash.
-func TestFiles(t *testing.T) {
+// TestOutputFiles: lengths are written with the changes, and are there after a crash.
+func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
-	files := []File{{Path: "pages.jsonl", Size: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", Size: 7}}
+	files := []OutputFile{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
 	synced := 0
-	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true, Before: func() error { synced++; return nil },
-		Files: func() []File {
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error { synced++; return nil },
+		OutputFiles: func() []OutputFile {
 			if synced == 0 {
 				t.Error("Files is called before Before")
 			}
 			return files
 		}})
-	add(t, s, entry(t, "https://a.example/1"))
+	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
-	files = []File{{Path: "pages.jsonl", Size: 250, Serial: 3}}
-	add(t, s, entry(t, "https://a.example/2"))
+	files = []OutputFile{{Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
+	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	must(t, s.Flush(t.Context()))
-	want := []File{{Path: "/data/warc", Name: "a.warc.gz", Size: 7}, {Path: "pages.jsonl", Size: 250, Serial: 3}}
-	if got := must1(s.Files(t.Context())); !slices.Equal(got, want) {
+	want := []OutputFile{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}, {Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
+	if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) {
 		t.Errorf("files %+v, want %+v", got, want)
 	}
-	files = []File{{Path: "pages.jsonl", Size: 1000}} // which no change follows
-	crash(t, s, true)
-	got, clean, err := ReadFiles(path(dir))
+	files = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
+	stopStore(t, s, true)
+	got, clean, err := ReadOutputFiles(storePath(dir))
 	if err != nil || clean || !slices.Equal(got, want) {
 		t.Errorf("read %+v, clean: %t (%v), want %+v", got, clean, err, want)
 	}
 	for range 2 { // it is looked into: nothing has checked the files
-		s = open(t, dir, Options{noSync: true})
-		if got := must1(s.Files(t.Context())); !slices.Equal(got, want) || !s.WasUnclean() {
-			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.WasUnclean(), want)
+		s = openStore(t, dir, Options{noSync: true})
+		if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) || !s.OutputMayBeTorn() {
+			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.OutputMayBeTorn(), want)
 		}
-		if _, _, err := ReadFiles(path(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
+		if _, _, err := ReadOutputFiles(storePath(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("read while it is open: %v", err)
 		}
 		must(t, s.Close())
-		if _, clean, err := ReadFiles(path(dir)); err != nil || clean {
+		if _, clean, err := ReadOutputFiles(storePath(dir)); err != nil || clean {
 			t.Errorf("looked into after a crash: clean: %t (%v)", clean, err)
 		}
 	}
-	s = open(t, dir, Options{noSync: true, Files: func() []File { return files }})
-	files, want[1].Size, want[1].Serial = []File{{Path: "pages.jsonl", Size: 1000}}, 1000, 0
-	add(t, s, entry(t, "https://a.example/3"))
+	s = openStore(t, dir, Options{noSync: true, OutputFiles: func() []OutputFile { return files }})
+	files, want[1].SyncedSize, want[1].Serial = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}}, 1000, 0
+	addEntries(t, s, newEntry(t, "https://a.example/3"))
 	must(t, s.Close())
-	if got, clean, err := ReadFiles(path(dir)); err != nil || !clean || !slices.Equal(got, want) {
+	if got, clean, err := ReadOutputFiles(storePath(dir)); err != nil || !clean || !slices.Equal(got, want) {
 		t.Errorf("after Close %+v, clean: %t (%v)", got, clean, err)
 	}
-	old, _ := format3(t)
-	if got, clean, err := ReadFiles(path(old)); err != nil || clean || len(got) != 0 {
+	old, _ := unpackFormat3(t)
+	if got, clean, err := ReadOutputFiles(storePath(old)); err != nil || clean || len(got) != 0 {
 		t.Errorf("of format 3: %+v, clean: %t (%v)", got, clean, err)
 	}
-	if got, _, err := ReadFiles(path(t.TempDir())); err != nil || len(got) != 0 {
+	if got, _, err := ReadOutputFiles(storePath(t.TempDir())); err != nil || len(got) != 0 {
 		t.Errorf("of no file: %+v (%v)", got, err)
 	}
 	empty := filepath.Join(t.TempDir(), "frontier.db")
 	must(t, os.WriteFile(empty, nil, 0o600))
-	if _, _, err := ReadFiles(empty); err == nil || !strings.Contains(err.Error(), "is empty") {
+	if _, _, err := ReadOutputFiles(empty); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("of an empty file: %v", err)
 	}
 }
 
-// dumpWhole returns all that a store holds, with each URL's request and mark, what was
+// dumpStoreFully returns all that a store holds, with each URL's request and mark, what was
 // seen and the notes.
-func dumpWhole(t *testing.T, s *Store) []string {
+func dumpStoreFully(t *testing.T, s *Store) []string {
 	t.Helper()
-	all := dump(t, s)
+	all := dumpStore(t, s)
 	var origins []decorum.Origin
 	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool { origins = append(origins, i.Origin); return true }))
 	for _, o := range append(origins, decorum.Origin{}) {
 		var lines []string
-		for _, in := range []storage.State{storage.InQueue, storage.InRest, storage.InParking} {
-			must(t, s.URLs(t.Context(), o, in, func(e storage.Entry, at time.Time) bool {
+		for _, state := range []storage.State{storage.InQueue, storage.InRest, storage.InParking} {
+			must(t, s.URLs(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
 				var body int
 				if e.Request != nil {
 					body = len(e.Request.Body)
 				}
-				lines = append(lines, fmt.Sprint("entry ", in, e.URL, e.Request.Name(), body, e.Sent, e.Source, e.Depth, at.Unix()))
+				lines = append(lines, fmt.Sprint("entry ", state, e.URL, e.Request.Name(), body, e.Sent, e.Source, e.Depth, at.Unix()))
 				return true
 			}))
 		}

@@ -14,16 +14,16 @@ import (
 
 // FileStats is how large a store's file is.
 type FileStats struct {
-	Size int64 // bytes
-	Free int64 // of them, which Compact would give back, about
-	Log  int   // changes in the log, which are not in their place yet
+	Size          int64 // bytes
+	FreeBytes     int64 // of them, which Compact would give back, about
+	LoggedChanges int   // changes in the log, which are not in their place yet
 }
 
 // FileStats returns how large the file is.
 func (s *Store) FileStats() (f FileStats, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.Log = s.logged
+	f.LoggedChanges = s.loggedChanges
 	info, err := s.file.Stat()
 	if err != nil {
 		return f, fmt.Errorf("size of %s: %w", s.path, err)
@@ -31,14 +31,14 @@ func (s *Store) FileStats() (f FileStats, err error) {
 	f.Size = info.Size()
 	stats := s.db.Stats()
 	err = s.view(func(tx *bbolt.Tx) error {
-		f.Free = int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize) + max(0, f.Size-tx.Size())
+		f.FreeBytes = int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize) + max(0, f.Size-tx.Size())
 		return nil
 	})
 	return f, err
 }
 
-// compactBytes is how much one transaction of Compact writes, about.
-const compactBytes = 16 << 20
+// compactTxBytes is how much one transaction of Compact writes, about.
+const compactTxBytes = 16 << 20
 
 // Compact writes the file of a store that nobody has open anew, without what is
 // free in it. Until the last moment, when the new file takes the place of the
@@ -48,13 +48,13 @@ func Compact(path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("compact: %w", err) // bbolt would make the file
 	}
-	err = guard(func() error {
+	err = catchFault(func() error {
 		old, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
 		if err != nil {
-			return explain(path, err)
+			return explainOpenError(path, err)
 		}
 		defer old.Close() // keeps others out until the new file is there
-		return compact(old, path)
+		return replaceWithCompacted(old, path)
 	})
 	if err != nil {
 		return fmt.Errorf("compact: %w", err)
@@ -62,8 +62,8 @@ func Compact(path string) (err error) {
 	return nil
 }
 
-func compact(old *bbolt.DB, path string) (err error) {
-	if err := old.View(isStore); err != nil {
+func replaceWithCompacted(old *bbolt.DB, path string) (err error) {
+	if err := old.View(checkCurrentFormat); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	info, err := os.Stat(path)
@@ -79,7 +79,7 @@ func compact(old *bbolt.DB, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	err = bbolt.Compact(db, old, compactBytes)
+	err = bbolt.Compact(db, old, compactTxBytes)
 	if err == nil {
 		err = db.Sync()
 	}
@@ -95,18 +95,18 @@ func compact(old *bbolt.DB, path string) (err error) {
 	return disk.SyncDir(filepath.Dir(path))
 }
 
-// isStore returns an error if the file is not one of this format.
-func isStore(tx *bbolt.Tx) error {
-	if err := whole(tx); err != nil {
+// checkCurrentFormat returns an error if the file is not one of this format.
+func checkCurrentFormat(tx *bbolt.Tx) error {
+	if err := checkNotTruncated(tx); err != nil {
 		return err
 	}
 	meta := tx.Bucket([]byte(bucketMeta))
 	if meta == nil {
 		return errors.New("a bbolt file of something else")
 	}
-	found, err := formatOf(meta)
-	if err == nil && (found != format || meta.Get([]byte(keySealing)) != nil) {
-		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, format)
+	found, err := readFormat(meta)
+	if err == nil && (found != formatVersion || meta.Get([]byte(keyMigrationProgress)) != nil) {
+		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, formatVersion)
 	}
 	return err
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// faultNow is when stores are opened here; hosts are due long after.
-var faultNow = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+// openTime is when stores are opened here; hosts are due long after.
+var openTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A crash after any transaction, whatever it wrote of the log and of folds,
 // leaves the state of the calls before it: all of them up to that moment, and
@@ -31,50 +31,50 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	t.Logf("STORAGETEST_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	opts := Options{FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 60, Cached: 10, Window: 2, noSync: true, foldPages: 8, Hosts: 1,
-		Now: func() time.Time { return faultNow }}
-	s := openStill(t, dir, opts)
-	w := &faultWalk{T: t, r: r, s: s, now: faultNow.AddDate(100, 0, 0)}
-	held := dump(t, s)
-	var sealed []string
+	opts := Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 60, MaxCachedURLs: 10, Prefetch: 2, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1,
+		Now: func() time.Time { return openTime }}
+	s := openWithoutCommitter(t, dir, opts)
+	w := &randomCaller{T: t, rand: r, store: s, now: openTime.AddDate(100, 0, 0)}
+	durable := dumpStore(t, s)
+	var pendingDump []string
 	trims, partial := 0, 0
 	for round := range 100 {
 		for range r.IntN(14) {
-			w.call()
+			w.callRandom()
 		}
 		for range 1 + r.IntN(4) { // only the first has calls to write, the others fold
 			if r.IntN(4) == 0 {
-				s.setUpdate(full(s))
+				s.setUpdate(diskFullUpdate(s))
 			}
-			if s.writing == nil { // else it is written again as it was
-				sealed = dump(t, s)
+			if s.batchToWrite == nil { // else it is written again as it was
+				pendingDump = dumpStore(t, s)
 			}
-			logged := s.logged
-			s.calm, s.opts.Held = true, 1+r.IntN(2)*opts.Held
+			logged := s.loggedChanges
+			s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
 			s.commit()
-			if s.logged < logged {
+			if s.loggedChanges < logged {
 				trims++
 			}
-			if s.writing == nil {
-				held = sealed
+			if s.batchToWrite == nil {
+				durable = pendingDump
 			}
 			s.setUpdate(s.db.Update)
 			w.file = filepath.Join(t.TempDir(), "frontier.db")
 			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(w.file, 0o600) }))
-			again := openStill(t, filepath.Dir(w.file), opts)
-			if diff := cmp.Diff(held, dump(t, again)); diff != "" {
-				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.failed != nil, diff)
+			again := openWithoutCommitter(t, filepath.Dir(w.file), opts)
+			if diff := cmp.Diff(durable, dumpStore(t, again)); diff != "" {
+				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.writeErr != nil, diff)
 			}
 			must(t, again.db.Close())
-			if len(s.pass) > 0 {
+			if len(s.sweepQueue) > 0 {
 				partial++
 			}
 		}
 		if round%10 == 9 { // goes on from what the crash left
 			must(t, s.db.Close())
-			s = openStill(t, filepath.Dir(w.file), opts)
-			w.s, w.leases = s, nil
-			held = dump(t, s)
+			s = openWithoutCommitter(t, filepath.Dir(w.file), opts)
+			w.store, w.leases = s, nil
+			durable = dumpStore(t, s)
 		}
 	}
 	must(t, s.db.Close())
@@ -85,38 +85,38 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 
 // One origin may have all the URLs there are: no transaction writes more of its
 // seen set than there are pages for, and a crash between two of them is as any.
-func TestFoldOfALargeOrigin(t *testing.T) {
+func TestCheckpointOfALargeOrigin(t *testing.T) {
 	const pages, urls = 8, 700
-	opts := Options{FlushEvery: time.Hour, Held: 2 * urls, noSync: true, foldPages: pages, Now: func() time.Time { return faultNow }}
-	s := openStill(t, t.TempDir(), opts)
+	opts := Options{FlushEvery: time.Hour, MaxBufferedChanges: 2 * urls, noSync: true, maxCheckpointPages: pages, Now: func() time.Time { return openTime }}
+	s := openWithoutCommitter(t, t.TempDir(), opts)
 	for i := range urls {
-		add(t, s, entry(t, "https://h.example/%d", i), entry(t, "https://small.example/%d", i%3))
+		addEntries(t, s, newEntry(t, "https://h.example/%d", i), newEntry(t, "https://small.example/%d", i%3))
 	}
 	maxInBatch := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
-		prints := 0
-		for _, f := range s.writing.folds {
-			prints += f.seen.len()
+		fingerprints := 0
+		for _, f := range s.batchToWrite.checkpoints {
+			fingerprints += f.seen.len()
 		}
-		maxInBatch = max(maxInBatch, prints)
+		maxInBatch = max(maxInBatch, fingerprints)
 		return s.db.Update(write)
 	})
-	want := dump(t, s)
-	for n := 0; n == 0 || s.held > 0; n++ {
+	want := dumpStore(t, s)
+	for n := 0; n == 0 || s.bufferedChanges > 0; n++ {
 		if n == 10 { // what comes meanwhile is folded too
-			add(t, s, entry(t, "https://h.example/meanwhile"))
-			want = dump(t, s)
+			addEntries(t, s, newEntry(t, "https://h.example/meanwhile"))
+			want = dumpStore(t, s)
 		}
-		s.calm = true
+		s.unchangedSinceWrite = true
 		s.commit()
-		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		if diff := cmp.Diff(want, dumpStore(t, s)); diff != "" {
 			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
 		}
-		if n%10 == 0 || s.held == 0 {
+		if n%10 == 0 || s.bufferedChanges == 0 {
 			file := filepath.Join(t.TempDir(), "frontier.db")
 			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
-			again := openStill(t, filepath.Dir(file), opts)
-			if diff := cmp.Diff(want, dump(t, again)); diff != "" {
+			again := openWithoutCommitter(t, filepath.Dir(file), opts)
+			if diff := cmp.Diff(want, dumpStore(t, again)); diff != "" {
 				t.Fatalf("transaction %d (-before a crash +after):\n%s", n, diff)
 			}
 			must(t, again.db.Close())
@@ -128,67 +128,67 @@ func TestFoldOfALargeOrigin(t *testing.T) {
 	must(t, s.db.Close())
 }
 
-// openStill opens a store of which only the test writes the file.
-func openStill(t *testing.T, dir string, opts Options) *Store {
+// openWithoutCommitter opens a store of which only the test writes the file.
+func openWithoutCommitter(t *testing.T, dir string, opts Options) *Store {
 	t.Helper()
-	s := open(t, dir, opts)
+	s := openStore(t, dir, opts)
 	close(s.quit)
-	<-s.ended
+	<-s.committerDone
 	return s
 }
 
-// A faultWalk makes random calls.
-type faultWalk struct {
+// A randomCaller makes random calls.
+type randomCaller struct {
 	*testing.T
-	r      *rand.Rand
-	s      *Store
+	rand   *rand.Rand
+	store  *Store
 	now    time.Time
 	leases []storage.Lease
 	file   string // the last copy
 }
 
-func (w *faultWalk) call() {
+func (w *randomCaller) callRandom() {
 	w.now = w.now.Add(time.Second)
-	w.s.opts.Held = 1 << 30 // nobody else commits, so no call must wait
-	stalled := w.s.failed != nil
-	ctx, o := w.Context(), entry(w.T, "https://h%d.example/", w.r.IntN(9)).URL.Origin()
-	switch n := w.r.IntN(10); {
+	w.store.opts.MaxBufferedChanges = 1 << 30 // nobody else commits, so no call must wait
+	stalled := w.store.writeErr != nil
+	ctx, o := w.Context(), newEntry(w.T, "https://h%d.example/", w.rand.IntN(9)).URL.Origin()
+	switch n := w.rand.IntN(10); {
 	case n < 4:
-		e := entry(w.T, "%v/%d", o, w.r.IntN(200))
-		e.Class, e.Rank = storage.Class(w.r.IntN(4)), uint16(w.r.IntN(3))
-		add(w.T, w.s, e, entry(w.T, "%v/%d", o, w.r.IntN(200)))
+		e := newEntry(w.T, "%v/%d", o, w.rand.IntN(200))
+		e.Class, e.Rank = storage.Class(w.rand.IntN(4)), uint16(w.rand.IntN(3))
+		addEntries(w.T, w.store, e, newEntry(w.T, "%v/%d", o, w.rand.IntN(200)))
 	case n == 4:
-		must(w.T, w.s.SetNote(ctx, o, "key", []byte(strconv.Itoa(w.r.Int()))))
+		must(w.T, w.store.SetNote(ctx, o, "key", []byte(strconv.Itoa(w.rand.Int()))))
 	case n == 5:
-		must(w.T, w.s.Hold(ctx, o, w.now.Add(time.Minute), true))
+		must(w.T, w.store.Hold(ctx, o, w.now.Add(time.Minute), true))
 	case n == 6:
-		_, err := w.s.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.Path())%2 == 0 })
+		_, err := w.store.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.Path())%2 == 0 })
 		must(w.T, err)
-		_, err = w.s.Recall(ctx, w.now, []storage.Sighting{{URL: entry(w.T, "%v/%d", o, w.r.IntN(200)).URL, Modified: w.now}})
+		_, err = w.store.Recall(ctx, w.now, []storage.Sighting{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
 		must(w.T, err)
 	case stalled:
 	default:
-		leases, _, err := w.s.Lease(ctx, w.now, time.Hour, 1+w.r.IntN(4))
+		leases, _, err := w.store.Lease(ctx, w.now, time.Hour, 1+w.rand.IntN(4))
 		must(w.T, err)
 		w.leases = append(w.leases, leases...)
 		for len(w.leases) > 3 {
-			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.r.IntN(6)), At: w.now.Add(time.Minute)}
-			a.Host = &storage.Host{Due: w.now, Gap: time.Duration(w.r.IntN(9)), Strikes: w.r.IntN(5)}
-			must(w.T, w.s.Ack(ctx, []storage.Ack{a}))
+			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.rand.IntN(6)), At: w.now.Add(time.Minute)}
+			a.Host = &storage.Host{Due: w.now, Gap: time.Duration(w.rand.IntN(9)), Strikes: w.rand.IntN(5)}
+			must(w.T, w.store.Ack(ctx, []storage.Ack{a}))
 			w.leases = w.leases[1:]
 		}
 	}
 }
 
-// dump returns all that a store holds. What is leased is in its queue.
-func dump(t *testing.T, s *Store) []string {
+// dumpStore returns all that a store holds. What is leased is in its queue.
+func dumpStore(t *testing.T, s *Store) []string {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))
 	all := []string{fmt.Sprint("counts ", c.Queued+c.Leased+c.Resting, c.Parked, c.Seen)}
 	var origins []decorum.Origin
 	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool {
 		origins = append(origins, i.Origin)
-		if i.Host.Due.Before(faultNow.AddDate(50, 0, 0)) {
+		if i.Host.Due.Before(openTime.AddDate(50, 0, 0)) {
 			i.Host.Due = time.Time{} // the rest of a restart
 		}
 		all = append(all, fmt.Sprint(i.Origin, i.Host, i.Hold.Unix(), i.Dormant, i.Queued+i.Leased+i.Resting, i.Parked, i.Seen))
@@ -196,8 +196,8 @@ func dump(t *testing.T, s *Store) []string {
 	}))
 	for _, o := range origins {
 		var urls []string // sorted: leased ones come first, and are back in their places after
-		for in, name := range map[storage.State]string{storage.InQueue: "waits", storage.InRest: "waits", storage.InParking: "parked"} {
-			must(t, s.URLs(t.Context(), o, in, func(e storage.Entry, _ time.Time) bool {
+		for state, name := range map[storage.State]string{storage.InQueue: "waits", storage.InRest: "waits", storage.InParking: "parked"} {
+			must(t, s.URLs(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
 				urls = append(urls, fmt.Sprint(name, e.URL, e.Class, e.Rank, e.Attempt, e.Page != nil))
 				return true
 			}))
@@ -207,7 +207,7 @@ func dump(t *testing.T, s *Store) []string {
 		all = append(all, string(must1(s.Note(t.Context(), o, "key"))))
 		known := 0
 		for i := range 200 {
-			if must1(s.Known(t.Context(), entry(t, "%v/%d", o, i).URL)) {
+			if must1(s.Known(t.Context(), newEntry(t, "%v/%d", o, i).URL)) {
 				known += 1000 + i
 			}
 		}

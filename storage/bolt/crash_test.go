@@ -28,7 +28,7 @@ func TestCrash(t *testing.T) {
 	last := 0
 	for round := range crashRounds {
 		flushed := runAndKill(t, path, last+1)
-		got := checkCrashed(t, path)
+		got := checkAfterCrash(t, path)
 		if got < flushed || got < last {
 			t.Fatalf("round %d: the last number is %d, %d was flushed, %d was there before", round, got, flushed, last)
 		}
@@ -73,11 +73,11 @@ func TestCrashChild(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestCrash")
 	}
-	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushSize: 50, Held: 300, Window: 4, noSync: true, RestartDelay: 1, foldPages: 6, Hosts: 2})
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushAfterChanges: 50, MaxBufferedChanges: 300, Prefetch: 4, noSync: true, InterruptedDelay: 1, maxCheckpointPages: 6, MaxHostsInMemory: 2})
 	must(t, err)
 	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
 	must(t, err)
-	done := note(t, s, crashOrigin(0), "done")
+	done := mustReadNumber(t, s, crashOrigin(0), "done")
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
@@ -108,9 +108,9 @@ func crashHost(i int) storage.HostAdmission {
 	return storage.HostAdmission{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
 }
 
-// checkCrashedHosts wants the hosts up to the last number to be counted, once
+// checkHostsAfterCrash wants the hosts up to the last number to be counted, once
 // each: after that at most the one whose note was lost.
-func checkCrashedHosts(t *testing.T, s *Store, last int) {
+func checkHostsAfterCrash(t *testing.T, s *Store, last int) {
 	t.Helper()
 	for i := max(1, last-50); i <= last+1; i++ {
 		got, err := s.HostCount(t.Context(), crashHost(i))
@@ -124,36 +124,36 @@ func checkCrashedHosts(t *testing.T, s *Store, last int) {
 	}
 }
 
-// checkCrashed opens the store of a killed process and returns the last number in it.
-func checkCrashed(t *testing.T, path string) (last int) {
+// checkAfterCrash opens the store of a killed process and returns the last number in it.
+func checkAfterCrash(t *testing.T, path string) (last int) {
 	t.Helper()
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	const rest = 3 * time.Second
-	s, err := Open(path, Options{RestartDelay: rest, noSync: true, Now: func() time.Time { return now }})
+	const delay = 3 * time.Second
+	s, err := Open(path, Options{InterruptedDelay: delay, noSync: true, Now: func() time.Time { return now }})
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 
 	notes := make([]int, crashHosts)
 	for h := range notes {
-		notes[h] = note(t, s, crashOrigin(h), "last")
+		notes[h] = mustReadNumber(t, s, crashOrigin(h), "last")
 		last = max(last, notes[h])
 	}
-	checkCrashedHosts(t, s, last)
+	checkHostsAfterCrash(t, s, last)
 	for i := max(1, last-crashHosts+1); i <= last; i++ {
 		if notes[i%crashHosts] != i {
 			t.Errorf("note %d is missing, note %d is there", i, last)
 		}
 	}
 	for i := max(1, last-300); i <= last; i++ {
-		if fates, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || fates[0] != storage.Known {
+		if results, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || results[0] != storage.Known {
 			t.Errorf("URL %d is missing, note %d is there (%v)", i, last, err)
 		}
 	}
 	checkCounts(t, s, last)
-	if leases := leaseAll(t, s, now.Add(rest-1), 100); len(leases) > 0 {
+	if leases := mustLease(t, s, now.Add(delay-1), 100); len(leases) > 0 {
 		t.Errorf("%d leases before RestartDelay", len(leases))
 	}
-	if c := must1(s.Counts(t.Context())); c.Queued > 0 && len(leaseAll(t, s, now.Add(rest), 100)) == 0 {
+	if c := must1(s.Counts(t.Context())); c.Queued > 0 && len(mustLease(t, s, now.Add(delay), 100)) == 0 {
 		t.Error("no lease after RestartDelay")
 	}
 	return last
@@ -167,7 +167,7 @@ func checkCounts(t *testing.T, s *Store, last int) {
 	if c.Seen != last && c.Seen != last+1 {
 		t.Errorf("%d URLs for %d numbers", c.Seen, last)
 	}
-	done := note(t, s, crashOrigin(0), "done")
+	done := mustReadNumber(t, s, crashOrigin(0), "done")
 	if finished := c.Seen - c.Queued; finished != done && finished != done+1 {
 		t.Errorf("%d URLs are finished, %d are noted", finished, done)
 	}
@@ -185,8 +185,8 @@ func crashEntry(t *testing.T, i int) storage.Entry {
 	return storage.Entry{URL: u, Class: storage.Class(i % storage.Classes)}
 }
 
-// note returns the number under the key, 0 if there is none.
-func note(t *testing.T, s *Store, o decorum.Origin, key string) int {
+// mustReadNumber returns the number under the key, 0 if there is none.
+func mustReadNumber(t *testing.T, s *Store, o decorum.Origin, key string) int {
 	t.Helper()
 	b, err := s.Note(t.Context(), o, key)
 	must(t, err)

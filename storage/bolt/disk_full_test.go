@@ -18,20 +18,20 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const fullEnv = "DECORUM_BOLT_FULL" // the directory, in the child's environment
+const diskFullEnv = "DECORUM_BOLT_FULL" // the directory, in the child's environment
 
 // TestFileSizeLimit runs into the system's limit on the size of a file, in a
 // process of its own, and goes on when the limit is raised.
 func TestFileSizeLimit(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestFileSizeLimitChild$", "-test.v")
-	child.Env = append(os.Environ(), fullEnv+"="+t.TempDir())
+	child.Env = append(os.Environ(), diskFullEnv+"="+t.TempDir())
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
 
 func TestFileSizeLimitChild(t *testing.T) {
-	dir := os.Getenv(fullEnv)
+	dir := os.Getenv(diskFullEnv)
 	if dir == "" {
 		t.Skip("run by TestFileSizeLimit")
 	}
@@ -62,17 +62,17 @@ func TestFullFileSystem(t *testing.T) {
 // testFullDisk writes into dir until that is full: no lease is given, calls go
 // on up to the bound and then wait; when there is room all of them are durable.
 func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
-	told := make(chan error, 10)
+	reported := make(chan error, 10)
 	untilFull, stop := context.WithCancel(t.Context())
 	defer stop()
-	opts := Options{FlushEvery: time.Millisecond, Held: 20_000, Stalled: func(err error) {
-		told <- err
+	opts := Options{FlushEvery: time.Millisecond, MaxBufferedChanges: 20_000, OnStalled: func(err error) {
+		reported <- err
 		stop()
 	}}
-	s := open(t, dir, opts)
+	s := openStore(t, dir, opts)
 	added := 0
 	call := func(ctx context.Context) error {
-		e := entry(t, "https://h%d.example/%d", added%50, added)
+		e := newEntry(t, "https://h%d.example/%d", added%50, added)
 		e.Context = make([]byte, 16<<10) // counts as 65 changes
 		_, err := s.Add(ctx, []storage.Entry{e}, 0)
 		if err == nil {
@@ -85,7 +85,7 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 			t.Fatal("there is room for everything")
 		}
 	}
-	stalled := <-told
+	stalled := <-reported
 	if !errors.Is(stalled, storage.ErrStalled) || !strings.Contains(stalled.Error(), cause) {
 		t.Errorf("told %v, want %s", stalled, cause)
 	}
@@ -96,26 +96,26 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	var err error
-	for err == nil && added < before+2*opts.Held {
+	for err == nil && added < before+2*opts.MaxBufferedChanges {
 		err = call(ctx)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%d calls went on in memory, then %v, want a wait", added-before, err)
 	}
 	makeRoom()
-	if err := <-told; err != nil { // by itself
+	if err := <-reported; err != nil { // by itself
 		t.Errorf("told %v, want that it goes on", err)
 	}
 	must(t, call(t.Context()))
 	must(t, s.Close())
 
-	s = open(t, dir, opts)
+	s = openStore(t, dir, opts)
 	defer s.Close()
 	if c := must1(s.Counts(t.Context())); c.Seen != added || c.Queued != added {
 		t.Errorf("%d were added, counts %+v", added, c)
 	}
 	for i := range added {
-		if !must1(s.Known(t.Context(), entry(t, "https://h%d.example/%d", i%50, i).URL)) {
+		if !must1(s.Known(t.Context(), newEntry(t, "https://h%d.example/%d", i%50, i).URL)) {
 			t.Fatalf("URL %d is lost", i)
 		}
 	}
@@ -125,14 +125,14 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 func TestTruncatedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir)
-	s := open(t, dir, Options{FlushEvery: time.Hour, noSync: true})
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true})
 	must(t, os.Truncate(filepath.Join(dir, "frontier.db"), int64(2*os.Getpagesize())))
 	_, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1)
 	want := fmt.Sprintf("read %s: the file makes no sense, or is cut short", s.path)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Lease: %v, want %s", err, want)
 	}
-	if _, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://new.example/")}, 0); err == nil {
+	if _, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://new.example/")}, 0); err == nil {
 		t.Error("Add went well")
 	}
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "cut short") {

@@ -34,7 +34,7 @@
 //
 // # What is in memory
 //
-// The hosts that have something to hand out, up to Options.Hosts, and their
+// The hosts that have something to hand out, up to Options.MaxHostsInMemory, and their
 // origins; of hosts beyond, which are idle, when their turn comes; the heads of
 // queues that were asked for; changes that are not folded. URLs are on disk: a
 // queue is read from there, some URLs at a time, as it is worked off. An origin
@@ -76,7 +76,7 @@
 // # Damage
 //
 // A checksum is checked whenever a value is read. A URL whose record is damaged is set
-// aside and reported (Options.Damaged), and never visited. Where a part of the seen
+// aside and reported (Options.OnDamaged), and never visited. Where a part of the seen
 // set is damaged, GETs that may be in it are visited again, and requests that are not safe
 // are not sent. Any other damaged record, and pages that bbolt cannot read or that
 // the system cannot map in (SIGBUS), are an error that names the record: of Open, or
@@ -84,9 +84,9 @@
 //
 // # Files of output
 //
-// Options.Before puts output on the disk before the changes that depend on it, and
-// Options.Files says how much that is. The lengths are written in the transaction of
+// Options.BeforeWrite puts output on the disk before the changes that depend on it, and
+// Options.OutputFiles says how much that is. The lengths are written in the transaction of
 // these changes. After a crash, what lies before a length must be there, and
-// what lies behind it may be torn. That stays known (Store.WasUnclean) until lengths are
+// what lies behind it may be torn. That stays known (Store.OutputMayBeTorn) until lengths are
 // written again, though the store is opened meanwhile, to be looked into.
 package bolt

@@ -7,80 +7,80 @@ import (
 )
 
 // Millions of hosts may have URLs, and nearly all of them wait. In memory a host with
-// one origin takes about 1 KiB. Hosts beyond Options.Hosts are idle: they are on disk,
+// one origin takes about 1 KiB. Hosts beyond Options.MaxHostsInMemory are idle: they are on disk,
 // and the schedule keeps about 130 bytes of each, with the time of its turn. An idle
 // host is read back when its turn comes, or when a call changes one of its origins.
 
-// evict makes a host idle, unless the file lacks some of its present state.
-func (s *Store) evict(h *host) {
-	if h.unlogged || h.unfolded || !s.turns.IsEvictable(&h.Host, h.origins) {
+// evictHostIfClean makes a host idle, unless the file lacks some of its present state.
+func (s *Store) evictHostIfClean(h *loadedHost) {
+	if h.unlogged || h.uncheckpointed || !s.schedule.IsEvictable(&h.Host, h.originsInMemory) {
 		return
 	}
 	for o := range h.Host.Origins {
-		if !o.isFolded() {
+		if !o.isCheckpointed() {
 			return
 		}
 	}
 	for o := range h.Host.Origins {
-		s.release(o)
+		s.removeFromHeadCache(o)
 		delete(s.origins, o.name)
-		delete(s.numbers, o.number)
+		delete(s.originsByNumber, o.number)
 	}
-	s.turns.Evict(&h.Host, h.number, func(o *origin) uint32 { return o.number })
+	s.schedule.Evict(&h.Host, h.number, func(o *loadedOrigin) uint32 { return o.number })
 	delete(s.hosts, h.name)
 }
 
-// wakeNext reads back the idle hosts that Lease must know.
-func (s *Store) wakeNext(tx *bbolt.Tx) error {
-	for idle := s.turns.NextIdle(); idle != nil; idle = s.turns.NextIdle() {
-		o, err := s.read(tx, numberKey(idle.Origins[0].Number))
+// reloadDueEvictedHosts reads back the idle hosts that Lease must know.
+func (s *Store) reloadDueEvictedHosts(tx *bbolt.Tx) error {
+	for evicted := s.schedule.NextIdle(); evicted != nil; evicted = s.schedule.NextIdle() {
+		o, err := s.readOrigin(tx, numberKey(evicted.Origins[0].Number))
 		if err != nil {
 			return err
 		}
-		if err := s.admit(tx, o); err != nil {
+		if err := s.loadOrigin(tx, o); err != nil {
 			return err
 		}
-		s.entertain(o)
+		s.keepRecentOrigin(o)
 	}
 	return nil
 }
 
-// wakeHost takes an idle host into memory, with all its origins and o, which may
+// restoreHost takes an idle host into memory, with all its origins and o, which may
 // be one of them.
-func (s *Store) wakeHost(tx *bbolt.Tx, h *host, idle *schedule.IdleHost, o *origin) error {
+func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.IdleHost, o *loadedOrigin) error {
 	// Read all of them first: an error leaves the host idle.
-	origins := make([]*origin, len(idle.Origins))
-	own := false
-	for i, k := range idle.Origins {
+	origins := make([]*loadedOrigin, len(evicted.Origins))
+	hasOwn := false
+	for i, k := range evicted.Origins {
 		if k.Number == o.number {
-			origins[i], own = o, true
+			origins[i], hasOwn = o, true
 			continue
 		}
 		var err error
-		if origins[i], err = s.read(tx, numberKey(k.Number)); err != nil {
+		if origins[i], err = s.readOrigin(tx, numberKey(k.Number)); err != nil {
 			return err
 		}
 	}
-	s.turns.Wake(idle)
+	s.schedule.Wake(evicted)
 	s.hosts[h.name] = h
-	for i, k := range idle.Origins {
-		s.link(origins[i], h)
-		s.turns.Restore(&origins[i].Origin, k.Since)
+	for i, k := range evicted.Origins {
+		s.attachOrigin(origins[i], h)
+		s.schedule.Restore(&origins[i].Origin, k.Since)
 	}
-	if !own {
-		s.link(o, h)
+	if !hasOwn {
+		s.attachOrigin(o, h)
 	}
 	return nil
 }
 
-// idleSince returns the schedule's record of an idle origin; false if the origin is not
+// evictedWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
-func (s *Store) idleSince(h *host, number uint32) (since int64, ok bool) {
-	idle := s.turns.Idle(h.number)
-	if idle == nil {
+func (s *Store) evictedWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
+	evicted := s.schedule.Idle(h.number)
+	if evicted == nil {
 		return 0, false
 	}
-	for _, k := range idle.Origins {
+	for _, k := range evicted.Origins {
 		if k.Number == number {
 			return k.Since, true
 		}
@@ -89,4 +89,6 @@ func (s *Store) idleSince(h *host, number uint32) (since int64, ok bool) {
 }
 
 // maxHostsInMemory is how many hosts that could be idle stay in memory.
-func (s *Store) maxHostsInMemory() int { return s.opts.Share.of(s.opts.Hosts) }
+func (s *Store) maxHostsInMemory() int {
+	return s.opts.MemoryBudget.storeShareOf(s.opts.MaxHostsInMemory)
+}

@@ -16,31 +16,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
-// idleOptions never write by themselves: foldEverything does.
-func idleOptions(hosts int) Options {
-	return Options{Hosts: hosts, FlushEvery: time.Hour, FlushSize: 1 << 30, Held: 1 << 24, noSync: true,
-		Now: func() time.Time { return faultNow }}
+// manualCommitOptions never write by themselves: commitAndCheckpoint does.
+func manualCommitOptions(hosts int) Options {
+	return Options{MaxHostsInMemory: hosts, FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 1 << 24, noSync: true,
+		Now: func() time.Time { return openTime }}
 }
 
-func openIdle(t testing.TB, path string, hosts int) *Store {
+func openManualCommit(t testing.TB, path string, hosts int) *Store {
 	t.Helper()
-	s, err := Open(path, idleOptions(hosts))
+	s, err := Open(path, manualCommitOptions(hosts))
 	must(t, err)
 	return s
 }
 
-// foldEverything writes all changes, and folds them.
-func foldEverything(t testing.TB, s *Store) {
+// commitAndCheckpoint writes all changes, and folds them.
+func commitAndCheckpoint(t testing.TB, s *Store) {
 	t.Helper()
 	for range 1000 {
-		if well, _ := s.commit(); !well {
+		if ok, _ := s.commit(); !ok {
 			t.Fatal("cannot write")
 		}
-		if s.held == 0 {
+		if s.bufferedChanges == 0 {
 			return
 		}
 	}
-	t.Fatalf("%d changes are left", s.held)
+	t.Fatalf("%d changes are left", s.bufferedChanges)
 }
 
 // addHosts adds a URL of each of n hosts, every seventh on https, too.
@@ -65,32 +65,32 @@ func addHosts(t testing.TB, s *Store, n int) {
 // spreadHosts makes each host due at a time of its own.
 func spreadHosts(t testing.TB, s *Store, n int) {
 	t.Helper()
-	leases, _, err := s.Lease(t.Context(), faultNow, time.Hour, n)
+	leases, _, err := s.Lease(t.Context(), openTime, time.Hour, n)
 	must(t, err)
 	for _, l := range leases {
 		var i int
 		_, err := fmt.Sscanf(l.URL.Origin().Host(), "h%d.", &i)
 		must(t, err)
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again,
-			Host: &storage.Host{Due: faultNow.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
+			Host: &storage.Host{Due: openTime.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
 	}
 }
 
 // A store with idle hosts hands out the same URLs at the same times as one that has
 // all hosts in memory, through visits, retries, revisits, holds and restarts.
-func TestIdleHostsKeepTheirTurns(t *testing.T) {
+func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	const hosts, steps = 300, 1500
 	paths := [2]string{filepath.Join(t.TempDir(), "idle.db"), filepath.Join(t.TempDir(), "all.db")}
 	limits := [2]int{5, 1 << 20}
 	var stores [2]*Store
 	for i := range stores {
-		stores[i] = openIdle(t, paths[i], limits[i])
+		stores[i] = openManualCommit(t, paths[i], limits[i])
 		addHosts(t, stores[i], hosts)
 		spreadHosts(t, stores[i], hosts)
-		foldEverything(t, stores[i])
+		commitAndCheckpoint(t, stores[i])
 	}
 	random := rand.New(rand.NewPCG(7, 7))
-	now, minInMemory, visits := faultNow, hosts, 0
+	now, minInMemory, visits := openTime, hosts, 0
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
 		// The times are odd, so that no two hosts are due together, in either order.
@@ -116,11 +116,11 @@ func TestIdleHostsKeepTheirTurns(t *testing.T) {
 				must(t, s.Hold(t.Context(), u.Origin(), now.Add(wait), step%2 == 0))
 			}
 			if step%40 == 0 {
-				foldEverything(t, s)
+				commitAndCheckpoint(t, s)
 			}
 			if step%400 == 399 {
 				must(t, s.Close())
-				stores[i] = openIdle(t, paths[i], limits[i])
+				stores[i] = openManualCommit(t, paths[i], limits[i])
 			}
 		}
 		if got[0] != got[1] {
@@ -139,12 +139,12 @@ func TestIdleHostsKeepTheirTurns(t *testing.T) {
 	}
 }
 
-// TestIdleHostsAreInspected: a report gives the same result for idle origins as for
+// TestEvictedHostsAreInspected: a report gives the same result for idle origins as for
 // those in memory.
-func TestIdleHostsAreInspected(t *testing.T) {
+func TestEvictedHostsAreInspected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "frontier.db")
 	infos := func(hosts int) (list []string) {
-		s := openIdle(t, path, hosts)
+		s := openManualCommit(t, path, hosts)
 		defer func() { must(t, s.Close()) }()
 		if hosts == 1 && len(s.hosts) > 10 {
 			t.Errorf("%d hosts are in memory", len(s.hosts))
@@ -155,39 +155,39 @@ func TestIdleHostsAreInspected(t *testing.T) {
 		}))
 		return list
 	}
-	s := openIdle(t, path, 1)
+	s := openManualCommit(t, path, 1)
 	addHosts(t, s, 100)
 	for i := range 50 {
-		leases, _, err := s.Lease(t.Context(), faultNow.Add(time.Duration(i)), time.Hour, 1)
+		leases, _, err := s.Lease(t.Context(), openTime.Add(time.Duration(i)), time.Hour, 1)
 		must(t, err)
 		outcome := []storage.Outcome{storage.Rest, storage.Later}[i%2]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, At: faultNow.Add(time.Hour),
-			Host: &storage.Host{Due: faultNow.Add(time.Minute)}}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, At: openTime.Add(time.Hour),
+			Host: &storage.Host{Due: openTime.Add(time.Minute)}}}))
 	}
-	foldEverything(t, s)
+	commitAndCheckpoint(t, s)
 	must(t, s.Close())
-	idle, all := infos(1), infos(1<<20)
+	evicted, all := infos(1), infos(1<<20)
 	for i := range all {
-		if idle[i] != all[i] {
-			t.Fatalf("idle:      %s\nin memory: %s", idle[i], all[i])
+		if evicted[i] != all[i] {
+			t.Fatalf("idle:      %s\nin memory: %s", evicted[i], all[i])
 		}
 	}
 }
 
-// Memory grows with Options.Hosts, and by a tenth as much with hosts beyond.
+// Memory grows with Options.MaxHostsInMemory, and by a tenth as much with hosts beyond.
 func TestIdleHostsTakeLittleMemory(t *testing.T) {
 	const hosts = 20_000
 	path := filepath.Join(t.TempDir(), "frontier.db")
-	s := openIdle(t, path, 1)
+	s := openManualCommit(t, path, 1)
 	addHosts(t, s, hosts)
-	foldEverything(t, s)
+	commitAndCheckpoint(t, s)
 	if n := len(s.hosts); n > 100 {
 		t.Errorf("%d hosts are in memory after all was folded, want a few", n)
 	}
 	must(t, s.Close())
 	bytesOf := func(limit int) int64 {
 		before := liveHeap()
-		s := openIdle(t, path, limit)
+		s := openManualCommit(t, path, limit)
 		after := liveHeap()
 		if c, err := s.Counts(t.Context()); err != nil || c.Hosts != hosts {
 			t.Errorf("%d hosts (%v), want %d", c.Hosts, err, hosts)
@@ -195,20 +195,20 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 		must(t, s.Close())
 		return (after - before) / hosts
 	}
-	idle, all := bytesOf(1), bytesOf(1<<20)
-	t.Logf("a host takes %d bytes, an idle one %d", all, idle)
-	if idle*4 > all {
-		t.Errorf("an idle host takes %d bytes, one in memory %d", idle, all)
+	evicted, all := bytesOf(1), bytesOf(1<<20)
+	t.Logf("a host takes %d bytes, an idle one %d", all, evicted)
+	if evicted*4 > all {
+		t.Errorf("an idle host takes %d bytes, one in memory %d", evicted, all)
 	}
 }
 
 // Hosts that were visited, and are idle again, are out of memory.
-func TestIdleHostsLeaveMemory(t *testing.T) {
+func TestVisitedHostsAreEvicted(t *testing.T) {
 	const hosts = 3000
-	s := openIdle(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
+	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
 	addHosts(t, s, hosts)
-	foldEverything(t, s)
-	now := faultNow
+	commitAndCheckpoint(t, s)
+	now := openTime
 	for i := range hosts {
 		now = now.Add(time.Millisecond)
 		leases, _, err := s.Lease(t.Context(), now, time.Hour, 1)
@@ -218,31 +218,31 @@ func TestIdleHostsLeaveMemory(t *testing.T) {
 				Host: &storage.Host{Due: now.Add(time.Second)}}}))
 		}
 		if i%100 == 0 {
-			foldEverything(t, s)
+			commitAndCheckpoint(t, s)
 		}
 	}
-	foldEverything(t, s)
-	if hosts, heads := len(s.hosts), len(s.heads); hosts > 100 || heads > 100 {
+	commitAndCheckpoint(t, s)
+	if hosts, heads := len(s.hosts), len(s.cachedOrigins); hosts > 100 || heads > 100 {
 		t.Errorf("%d hosts and %d origins with a head are in memory, want a few", hosts, heads)
 	}
 	must(t, s.Close())
 }
 
-// A folding store puts all changes in their place every few calls, so that hosts
+// A checkpointingStore store puts all changes in their place every few calls, so that hosts
 // become idle all the time.
-type folding struct {
+type checkpointingStore struct {
 	*Store
-	t     testing.TB
-	calls int
-	idle  *atomic.Int64 // hosts that were, after each time
+	t       testing.TB
+	calls   int
+	evicted *atomic.Int64 // hosts that were, after each time
 }
 
-func (s *folding) Counts(ctx context.Context) (storage.Counts, error) {
+func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error) {
 	if s.calls++; s.calls%3 == 0 {
-		foldEverything(s.t, s.Store)
-		for n := range s.last {
-			if s.turns.Idle(n+1) != nil {
-				s.idle.Add(1)
+		commitAndCheckpoint(s.t, s.Store)
+		for n := range s.lastOriginNumber {
+			if s.schedule.Idle(n+1) != nil {
+				s.evicted.Add(1)
 			}
 		}
 	}
@@ -250,41 +250,41 @@ func (s *folding) Counts(ctx context.Context) (storage.Counts, error) {
 }
 
 // The suite, in which calls and restarts are random, too, with hosts that are idle.
-func TestStoreOfIdleHosts(t *testing.T) {
-	var idle atomic.Int64
+func TestStoreOfEvictedHosts(t *testing.T) {
+	var evicted atomic.Int64
 	t.Cleanup(func() {
-		if n := idle.Load(); n < 1000 {
+		if n := evicted.Load(); n < 1000 {
 			t.Errorf("hosts were idle %d times: the test sees too little", n)
 		}
 	})
 	storagetest.RunDurable(t, func(t testing.TB, dir string) storage.Store {
-		opts := idleOptions(1)
+		opts := manualCommitOptions(1)
 		opts.Now = nil
-		return &folding{Store: open(t, dir, opts), t: t, idle: &idle}
+		return &checkpointingStore{Store: openStore(t, dir, opts), t: t, evicted: &evicted}
 	})
 }
 
 // Links to pages that are known leave idle hosts where they are.
-func TestIdleHostsStayIdle(t *testing.T) {
-	s := openIdle(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
+func TestEvictedHostsStayEvicted(t *testing.T) {
+	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
 	addHosts(t, s, 500)
-	foldEverything(t, s)
-	idle := func() (hosts []*schedule.IdleHost) {
-		for n := range s.last {
-			hosts = append(hosts, s.turns.Idle(n+1))
+	commitAndCheckpoint(t, s)
+	evicted := func() (hosts []*schedule.IdleHost) {
+		for n := range s.lastOriginNumber {
+			hosts = append(hosts, s.schedule.Idle(n+1))
 		}
 		return hosts
 	}
-	before := idle()
+	before := evicted()
 	addHosts(t, s, 500)
-	woken := 0
-	for n, h := range idle() { // one that was woken is another when it is idle again
+	restored := 0
+	for n, h := range evicted() { // one that was woken is another when it is idle again
 		if h != before[n] {
-			woken++
+			restored++
 		}
 	}
-	if woken > 10 {
-		t.Errorf("%d hosts were woken", woken)
+	if restored > 10 {
+		t.Errorf("%d hosts were woken", restored)
 	}
 	if c := must1(s.Counts(t.Context())); c.Hosts != 500 || c.Queued != c.Seen {
 		t.Errorf("counts %+v: a known page was queued again", c)

@@ -18,26 +18,26 @@ import (
 // has the number of the domain's hosts; the key without a domain has the number
 // of all. So the hosts of a domain are neighbours in the file: endless names of
 // one domain change few pages.
-func countedKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
+func hostCounterKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
 
-// counting is what AdmitHosts counted and the file does not hold yet.
-type counting struct {
-	hosts   map[string]struct{} // by countedKey
+// newHosts is what AdmitHosts counted and the file does not hold yet.
+type newHosts struct {
+	hosts   map[string]struct{} // by hostCounterKey
 	domains map[string]int      // hosts of each domain that has a new one
-	all     int                 // hosts of the crawl
+	total   int                 // hosts of the crawl
 }
 
-// hostCounts is the state of AdmitHosts. It requires the lock of Store.
-type hostCounts struct {
-	fresh  *counting // counted since the last write; nil: none
-	sealed *counting // being written; nil: none
-	all    int       // hosts counted
+// hostCounterState is the state of AdmitHosts. It requires the lock of Store.
+type hostCounterState struct {
+	pending *newHosts // counted since the last write; nil: none
+	writing *newHosts // being written; nil: none
+	total   int       // hosts counted
 }
 
-// layers returns the hosts that the file lacks, the newest first.
-func (c *hostCounts) layers() []*counting {
-	layers := make([]*counting, 0, 2)
-	for _, l := range []*counting{c.fresh, c.sealed} {
+// unwrittenLayers returns the hosts that the file lacks, the newest first.
+func (c *hostCounterState) unwrittenLayers() []*newHosts {
+	layers := make([]*newHosts, 0, 2)
+	for _, l := range []*newHosts{c.pending, c.writing} {
 		if l != nil {
 			layers = append(layers, l)
 		}
@@ -52,20 +52,20 @@ func (s *Store) AdmitHosts(
 	if err := storage.CheckAdmissions(hosts); err != nil {
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.end()
-	fates := make([]storage.HostFate, len(hosts))
+	defer s.trimAndUnlock()
+	results := make([]storage.HostFate, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
-			count, err := s.hostCount(tx, h)
+			count, err := s.readHostCounts(tx, h)
 			if err != nil {
 				return err
 			}
-			fates[i] = limits.Fate(count, h.Always)
-			if fates[i] == storage.HostAdmitted {
-				s.countHost(h, count.OfDomain+1)
+			results[i] = limits.Fate(count, h.Always)
+			if results[i] == storage.HostAdmitted {
+				s.recordNewHost(h, count.OfDomain+1)
 			}
 		}
 		return nil
@@ -73,91 +73,91 @@ func (s *Store) AdmitHosts(
 	if err != nil {
 		return nil, err
 	}
-	return fates, nil
+	return results, nil
 }
 
 // HostCount implements storage.Store.
 func (s *Store) HostCount(ctx context.Context, h storage.HostAdmission) (count storage.HostCount, err error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockForRead(ctx); err != nil {
 		return count, err
 	}
-	defer s.end()
+	defer s.trimAndUnlock()
 	err = s.view(func(tx *bbolt.Tx) error {
-		count, err = s.hostCount(tx, h)
+		count, err = s.readHostCounts(tx, h)
 		return err
 	})
 	return count, err
 }
 
-// hostCount looks up a host and the number of its domain.
-func (s *Store) hostCount(tx *bbolt.Tx, h storage.HostAdmission) (storage.HostCount, error) {
-	count := storage.HostCount{Hosts: s.counted.all, OfDomain: -1}
-	key := countedKey(h.Domain, h.Host)
-	for _, l := range s.counted.layers() {
-		if _, there := l.hosts[string(key)]; there {
+// readHostCounts looks up a host and the number of its domain.
+func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostAdmission) (storage.HostCount, error) {
+	count := storage.HostCount{Hosts: s.hostCounterState.total, OfDomain: -1}
+	key := hostCounterKey(h.Domain, h.Host)
+	for _, l := range s.hostCounterState.unwrittenLayers() {
+		if _, found := l.hosts[string(key)]; found {
 			count.Counted = true
 		}
-		if n, there := l.domains[h.Domain]; there && count.OfDomain < 0 {
+		if n, found := l.domains[h.Domain]; found && count.OfDomain < 0 {
 			count.OfDomain = n
 		}
 	}
-	bucket := bucketOf(tx, bucketCounted)
+	bucket := openBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
-		return count, s.damaged("host %q of %q: %v", h.Host, h.Domain, err)
+		return count, s.damageError("host %q of %q: %v", h.Host, h.Domain, err)
 	}
 	count.Counted = count.Counted || counted != nil
 	if count.OfDomain >= 0 {
 		return count, nil
 	}
-	n, err := countedNumber(bucket, h.Domain)
+	n, err := readDomainHostTotal(bucket, h.Domain)
 	if err != nil {
-		return count, s.damaged("hosts of %q: %v", h.Domain, err)
+		return count, s.damageError("hosts of %q: %v", h.Domain, err)
 	}
 	count.OfDomain = n
 	return count, nil
 }
 
-// countHost counts a host, the n-th of its domain.
-func (s *Store) countHost(h storage.HostAdmission, n int) {
-	if s.counted.fresh == nil {
-		s.counted.fresh = &counting{hosts: make(map[string]struct{}), domains: make(map[string]int)}
+// recordNewHost counts a host, the n-th of its domain.
+func (s *Store) recordNewHost(h storage.HostAdmission, n int) {
+	if s.hostCounterState.pending == nil {
+		s.hostCounterState.pending = &newHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}
-	s.counted.all++
+	s.hostCounterState.total++
 	// The names may be parts of a long URL: a copy does not keep it in memory.
-	s.counted.fresh.hosts[string(countedKey(h.Domain, h.Host))] = struct{}{}
-	s.counted.fresh.domains[strings.Clone(h.Domain)] = n
-	s.held++
+	s.hostCounterState.pending.hosts[string(hostCounterKey(h.Domain, h.Host))] = struct{}{}
+	s.hostCounterState.pending.domains[strings.Clone(h.Domain)] = n
+	s.bufferedChanges++
 }
 
-// sealCounted takes the new hosts for the next write.
-func (s *Store) sealCounted() *counting {
-	if s.counted.fresh == nil {
+// takeNewHosts takes the new hosts for the next write.
+func (s *Store) takeNewHosts() *newHosts {
+	if s.hostCounterState.pending == nil {
 		return nil
 	}
-	s.counted.sealed, s.counted.fresh = s.counted.fresh, nil
-	s.counted.sealed.all = s.counted.all
-	return s.counted.sealed
+	s.hostCounterState.writing, s.hostCounterState.pending = s.hostCounterState.pending, nil
+	s.hostCounterState.writing.total = s.hostCounterState.total
+	return s.hostCounterState.writing
 }
 
-// settleCounted records that the new hosts of a write are in the file.
-func (s *Store) settleCounted(c *counting) {
+// markNewHostsWritten records that the new hosts of a write are in the file.
+func (s *Store) markNewHostsWritten(c *newHosts) {
 	if c != nil {
-		s.held -= len(c.hosts)
-		s.counted.sealed = nil
+		s.bufferedChanges -= len(c.hosts)
+		s.hostCounterState.writing = nil
 	}
 }
 
-// unsavedHosts returns how many new hosts wait for the next write.
-func (s *Store) unsavedHosts() int {
-	if s.counted.fresh == nil {
+// unwrittenHostCount returns how many new hosts wait for the next write.
+func (s *Store) unwrittenHostCount() int {
+	if s.hostCounterState.pending == nil {
 		return 0
 	}
-	return len(s.counted.fresh.hosts)
+	return len(s.hostCounterState.pending.hosts)
 }
 
-// put writes the new hosts in the order of their keys.
-func (c *counting) put(tx *bbolt.Tx) error {
+// write writes the new hosts in the order of their keys.
+func (c *newHosts) write(tx *bbolt.Tx) error {
 	if c == nil {
 		return nil
 	}
@@ -166,10 +166,10 @@ func (c *counting) put(tx *bbolt.Tx) error {
 		values[key] = []byte{}
 	}
 	for domain, n := range c.domains {
-		values[string(countedKey(domain, ""))] = number(uint64(n))
+		values[string(hostCounterKey(domain, ""))] = encodeUvarint(uint64(n))
 	}
-	values[string(countedKey("", ""))] = number(uint64(c.all))
-	b := bucketOf(tx, bucketCounted)
+	values[string(hostCounterKey("", ""))] = encodeUvarint(uint64(c.total))
+	b := openBucket(tx, bucketHostCounts)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := b.set([]byte(key), values[key]); err != nil {
@@ -179,22 +179,22 @@ func (c *counting) put(tx *bbolt.Tx) error {
 	return nil
 }
 
-// loadCounted creates the bucket if the file lacks it, and reads how many hosts it
+// loadHostCounts creates the bucket if the file lacks it, and reads how many hosts it
 // holds.
-func (s *Store) loadCounted(tx *bbolt.Tx) error {
-	b, err := tx.CreateBucketIfNotExists([]byte(bucketCounted))
+func (s *Store) loadHostCounts(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists([]byte(bucketHostCounts))
 	if err != nil {
 		return err
 	}
-	if s.counted.all, err = countedNumber(bucket{Bucket: b}, ""); err != nil {
-		return s.damaged("number of hosts: %v", err)
+	if s.hostCounterState.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
+		return s.damageError("number of hosts: %v", err)
 	}
 	return nil
 }
 
-// countedNumber reads how many hosts a domain has; empty: the whole crawl.
-func countedNumber(b bucket, domain string) (int, error) {
-	value, err := b.get(countedKey(domain, ""))
+// readDomainHostTotal reads how many hosts a domain has; empty: the whole crawl.
+func readDomainHostTotal(b checksummedBucket, domain string) (int, error) {
+	value, err := b.get(hostCounterKey(domain, ""))
 	if value == nil || err != nil {
 		return 0, err
 	}

@@ -12,16 +12,16 @@ import (
 var _ storage.Importer = (*Store)(nil)
 
 // Import implements storage.Importer. Each parcel is atomic.
-func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
-	if err := storage.CheckParcels(parcels); err != nil {
+func (s *Store) Import(ctx context.Context, dumps []storage.Parcel) error {
+	if err := storage.CheckParcels(dumps); err != nil {
 		return err
 	}
-	for i := range parcels {
-		if err := s.begin(ctx); err != nil {
+	for i := range dumps {
+		if err := s.lockForChange(ctx); err != nil {
 			return err
 		}
-		err := s.view(func(tx *bbolt.Tx) error { return s.unpack(tx, &parcels[i]) })
-		s.end()
+		err := s.view(func(tx *bbolt.Tx) error { return s.importDump(tx, &dumps[i]) })
+		s.trimAndUnlock()
 		if err != nil {
 			return err
 		}
@@ -29,51 +29,51 @@ func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
 	return nil
 }
 
-// unpack puts a parcel where it belongs.
-func (s *Store) unpack(tx *bbolt.Tx, p *storage.Parcel) error {
-	o, err := s.meet(tx, p.Origin)
+// importDump puts a parcel where it belongs.
+func (s *Store) importDump(tx *bbolt.Tx, p *storage.Parcel) error {
+	o, err := s.getOrCreateOrigin(tx, p.Origin)
 	if err != nil {
 		return err
 	}
 	if p.Host != nil {
 		o.host.Set(schedule.Clock(*p.Host))
 		o.Origin.Hold, o.Dormant = p.Hold, p.Dormant
-		s.touchHost(o)
+		s.markHostChanged(o)
 	}
-	c := tx.Bucket([]byte(bucketPrints)).Cursor()
+	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
 		k := &p.URLs[i]
-		if k.For.IsZero() && !s.seeNew(c, o, printOfEntry(&k.Entry)) {
+		if k.For.IsZero() && !s.addSeenIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
 			continue
 		}
-		s.place(o, k)
+		s.importEntry(o, k)
 	}
 	for _, f := range p.Seen {
-		s.seeNew(c, o, print(f))
+		s.addSeenIfNew(c, o, fingerprint(f))
 	}
-	s.turns.Update(&o.Origin)
+	s.schedule.Update(&o.Origin)
 	return nil
 }
 
-// seeNew puts a fingerprint into the seen set; false if it was there.
-func (s *Store) seeNew(c *bbolt.Cursor, o *origin, p print) bool {
+// addSeenIfNew puts a fingerprint into the seen set; false if it was there.
+func (s *Store) addSeenIfNew(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) bool {
 	if seen, _ := s.isSeen(c, o, p); seen {
 		return false
 	}
-	s.see(o, p)
+	s.addSeen(o, p)
 	return true
 }
 
-// place puts a URL into the lane of its state.
-func (s *Store) place(o *origin, k *storage.StoredEntry) {
+// importEntry puts a URL into the lane of its state.
+func (s *Store) importEntry(o *loadedOrigin, k *storage.StoredEntry) {
 	switch {
 	case k.In == storage.InRest:
-		s.put(o, schedule.Resting, schedule.Nanos(k.At), &k.Entry)
+		s.putEntryInLane(o, schedule.Resting, schedule.Nanos(k.At), &k.Entry)
 	case k.In == storage.InParking:
-		s.put(o, parked, 0, &k.Entry)
+		s.putEntryInLane(o, parkedLane, 0, &k.Entry)
 	case k.At.IsZero():
-		s.put(o, laneOf(&k.Entry), rankOf(&k.Entry), &k.Entry)
+		s.putEntryInLane(o, laneOfEntry(&k.Entry), rankOfEntry(&k.Entry), &k.Entry)
 	default:
-		s.put(o, laneOf(&k.Entry).Later(), schedule.Nanos(k.At), &k.Entry)
+		s.putEntryInLane(o, laneOfEntry(&k.Entry).Later(), schedule.Nanos(k.At), &k.Entry)
 	}
 }

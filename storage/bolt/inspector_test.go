@@ -18,7 +18,7 @@ import (
 func TestDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
 	fillStore(t, dir) // 1000 URLs each of a.example and b.example, with even and odd numbers
-	edit(t, path(dir), func(tx *bbolt.Tx) error {
+	editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
 		urls := tx.Bucket([]byte(bucketURLs))
 		first, _ := urls.Cursor().First()
 		if err := urls.Put(first, []byte("makes no sense")); err != nil {
@@ -27,11 +27,11 @@ func TestDamagedRecords(t *testing.T) {
 		last, _ := urls.Cursor().Last() // of b.example
 		return urls.Delete(last)
 	})
-	var told []string
-	s := open(t, dir, Options{noSync: true, Damaged: func(err error) { told = append(told, err.Error()) }})
+	var reported []string
+	s := openStore(t, dir, Options{noSync: true, OnDamaged: func(err error) { reported = append(reported, err.Error()) }})
 	leased := 0
 	for now := time.Now().Add(time.Hour); ; now = now.Add(time.Second) {
-		leases := leaseAll(t, s, now, 2)
+		leases := mustLease(t, s, now, 2)
 		if len(leases) == 0 {
 			break
 		}
@@ -44,13 +44,13 @@ func TestDamagedRecords(t *testing.T) {
 		t.Errorf("%d were leased, want 1998; counts %+v", leased, c)
 	}
 	want := []string{"one URL is set aside: ", "queue of https://b.example: "}
-	if len(told) != 2 || !strings.Contains(told[0], want[0]) || !strings.Contains(told[1], want[1]) {
-		t.Errorf("told %q, want %q", told, want)
+	if len(reported) != 2 || !strings.Contains(reported[0], want[0]) || !strings.Contains(reported[1], want[1]) {
+		t.Errorf("told %q, want %q", reported, want)
 	}
-	foldAll(s)
+	checkpointAll(s)
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
 		key, value := tx.Bucket([]byte(bucketURLs)).Cursor().First()
-		if _, at, ok := parseURLKey(key); !ok || at.lane != damaged || string(must1(checkSum(key, value))) != "makes no sense" {
+		if _, at, ok := parseURLKey(key); !ok || at.lane != damagedLane || string(must1(verifyChecksum(key, value))) != "makes no sense" {
 			t.Errorf("%x: %q is in the file, want the record that was set aside", key, value)
 		}
 		return nil
@@ -60,28 +60,28 @@ func TestDamagedRecords(t *testing.T) {
 
 // Memory grows with the hosts in play, not with those that were ever met; what
 // is forgotten is read back.
-func TestForgetsWhatHoldsNothing(t *testing.T) {
+func TestEvictsEmptyOrigins(t *testing.T) {
 	const n = 3 * maxRecentOrigins
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 1 << 30, noSync: true})
 	defer s.Close()
 	now := time.Now()
 	due := now.Add(time.Hour)
 	for i := range n {
-		add(t, s, entry(t, "https://h%d.example/", i))
-		l := leaseAll(t, s, now, 1)[0]
+		addEntries(t, s, newEntry(t, "https://h%d.example/", i))
+		l := mustLease(t, s, now, 1)[0]
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: due, Gap: time.Second}}}))
 	}
-	add(t, s, entry(t, "https://h0.example/more"))
-	foldAll(s)
+	addEntries(t, s, newEntry(t, "https://h0.example/more"))
+	checkpointAll(s)
 	check := func() {
 		t.Helper()
-		if len(s.origins) > maxRecentOrigins+1 || len(s.hosts) > maxRecentOrigins+1 || len(s.numbers) != len(s.origins) || len(s.guests) > maxRecentOrigins {
-			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.origins), len(s.hosts), len(s.numbers), len(s.guests))
+		if len(s.origins) > maxRecentOrigins+1 || len(s.hosts) > maxRecentOrigins+1 || len(s.originsByNumber) != len(s.origins) || len(s.recentOrigins) > maxRecentOrigins {
+			t.Errorf("%d origins, %d hosts, %d numbers and %d guests are in memory", len(s.origins), len(s.hosts), len(s.originsByNumber), len(s.recentOrigins))
 		}
 	}
 	check()
 	for i := range n {
-		if must1(s.Add(t.Context(), []storage.Entry{entry(t, "https://h%d.example/", i)}, 0))[0] != storage.Known {
+		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)}, 0))[0] != storage.Known {
 			t.Fatalf("h%d.example was forgotten altogether", i)
 		}
 	}
@@ -89,27 +89,27 @@ func TestForgetsWhatHoldsNothing(t *testing.T) {
 	if c := must1(s.Counts(t.Context())); c.Seen != n+1 || c.Queued != 1 {
 		t.Errorf("counts %+v", c)
 	}
-	add(t, s, entry(t, "https://h1.example/more"))
-	if leases := leaseAll(t, s, now, 10); len(leases) > 0 {
+	addEntries(t, s, newEntry(t, "https://h1.example/more"))
+	if leases := mustLease(t, s, now, 10); len(leases) > 0 {
 		t.Errorf("leased %v before it was due", leases[0].URL)
 	}
-	if leases := leaseAll(t, s, due, 10); len(leases) != 2 || leases[1].Host.Gap != time.Second {
+	if leases := mustLease(t, s, due, 10); len(leases) != 2 || leases[1].Host.Gap != time.Second {
 		t.Errorf("leased %v, want two", leases)
 	}
 }
 
 func TestInspector(t *testing.T) {
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true})
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, noSync: true})
 	defer s.Close()
 	now := time.Now().Truncate(time.Second)
-	const n = 3 * portion
+	const n = 3 * batchSize
 	for i := range n {
-		add(t, s, entry(t, "https://a.example/%d", i), entry(t, "https://h%d.example/", i))
+		addEntries(t, s, newEntry(t, "https://a.example/%d", i), newEntry(t, "https://h%d.example/", i))
 	}
-	a := entry(t, "https://a.example/").URL.Origin()
+	a := newEntry(t, "https://a.example/").URL.Origin()
 	outcomes := []storage.Ack{{Outcome: storage.Later}, {Outcome: storage.Rest}, {Outcome: storage.Parked}, {Outcome: storage.Again}}
 	for i := 0; i < len(outcomes); {
-		for _, l := range leaseAll(t, s, now, 1) {
+		for _, l := range mustLease(t, s, now, 1) {
 			if l.URL.Origin() == a {
 				ack := outcomes[i]
 				ack.Lease, ack.At, ack.Host = l, now.Add(time.Hour), &storage.Host{Due: now, Slots: 5}
@@ -131,8 +131,8 @@ func TestInspector(t *testing.T) {
 		if calls != 1 {
 			t.Errorf("%d calls of yield after it returned false", calls-1)
 		}
-		urls := func(in storage.State) (paths []string, timed int) {
-			must(t, s.URLs(t.Context(), a, in, func(e storage.Entry, at time.Time) bool {
+		urls := func(state storage.State) (paths []string, timed int) {
+			must(t, s.URLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
 				paths = append(paths, e.URL.Path())
 				if !at.IsZero() {
 					timed++
@@ -145,46 +145,46 @@ func TestInspector(t *testing.T) {
 		if len(queued) != n-2 || queued[0] != "/3" || queued[1] != "/0" || queued[2] != "/4" || timed != 1 {
 			t.Errorf("%d queued, %q first, %d timed", len(queued), queued[:3], timed)
 		}
-		if rest, timed := urls(storage.InRest); fmt.Sprint(rest) != "[/1]" || timed != 1 {
-			t.Errorf("%q rest", rest)
+		if revisits, timed := urls(storage.InRest); fmt.Sprint(revisits) != "[/1]" || timed != 1 {
+			t.Errorf("%q rest", revisits)
 		}
 		if parked, timed := urls(storage.InParking); fmt.Sprint(parked) != "[/2]" || timed != 0 {
 			t.Errorf("%q are parked", parked)
 		}
-		i, met, err := s.Origin(t.Context(), a)
-		if !met || err != nil || i.Queued != n-2 || i.Resting != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.Next.After(now) {
-			t.Errorf("origin %+v, %t, %v", i, met, err)
+		i, found, err := s.Origin(t.Context(), a)
+		if !found || err != nil || i.Queued != n-2 || i.Resting != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.Next.After(now) {
+			t.Errorf("origin %+v, %t, %v", i, found, err)
 		}
 	}
 	inspect()
-	foldAll(s)
+	checkpointAll(s)
 	inspect()
-	if _, met, err := s.Origin(t.Context(), entry(t, "https://never.example/").URL.Origin()); met || err != nil {
+	if _, found, err := s.Origin(t.Context(), newEntry(t, "https://never.example/").URL.Origin()); found || err != nil {
 		t.Errorf("an origin was met that was not (%v)", err)
 	}
 }
 
 // Revive goes on beyond a portion, and leaves what is parked meanwhile.
-func TestReviveInPortions(t *testing.T) {
-	s := open(t, t.TempDir(), Options{FlushEvery: time.Hour, Held: 1 << 30, noSync: true})
+func TestUnparkInBatches(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, MaxBufferedChanges: 1 << 30, noSync: true})
 	defer s.Close()
 	now := time.Now()
-	const n = 2*portion + 10
+	const n = 2*batchSize + 10
 	for i := range n {
-		add(t, s, entry(t, "https://a.example/%d", i))
+		addEntries(t, s, newEntry(t, "https://a.example/%d", i))
 	}
 	for range n {
 		now = now.Add(time.Second)
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leaseAll(t, s, now, 1)[0], Outcome: storage.Parked}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: mustLease(t, s, now, 1)[0], Outcome: storage.Parked}}))
 	}
-	judged := 0
-	revived, err := s.Revive(t.Context(), entry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
-		judged++
-		return judged%2 == 0
+	offered := 0
+	unparked, err := s.Revive(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
+		offered++
+		return offered%2 == 0
 	})
 	c := must1(s.Counts(t.Context()))
-	if err != nil || judged != n || revived != n/2 || c.Parked != n/2 || c.Queued != n/2 {
-		t.Errorf("%d judged, %d revived (%v), counts %+v", judged, revived, err, c)
+	if err != nil || offered != n || unparked != n/2 || c.Parked != n/2 || c.Queued != n/2 {
+		t.Errorf("%d judged, %d revived (%v), counts %+v", offered, unparked, err, c)
 	}
 	if parked := must1(s.Parked(t.Context())); len(parked) != 1 {
 		t.Errorf("%v have parked URLs, want one origin", parked)
@@ -193,34 +193,34 @@ func TestReviveInPortions(t *testing.T) {
 
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	file := path(dir)
+	file := storePath(dir)
 	fillStore(t, dir)
 	if err := Compact(file + ".missing"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	s := open(t, dir, Options{noSync: true})
+	s := openStore(t, dir, Options{noSync: true})
 	stats := must1(s.FileStats())
 	if err := Compact(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d", os.Getpid())) {
 		t.Errorf("compact a store in use: %v", err)
 	}
-	want := dump(t, s)
+	want := dumpStore(t, s)
 	must(t, s.Close())
 	must(t, os.WriteFile(file+".compact", []byte("of an attempt before"), 0o600))
 	must(t, Compact(file))
-	s = open(t, dir, Options{noSync: true})
+	s = openStore(t, dir, Options{noSync: true})
 	defer s.Close()
 	after := must1(s.FileStats())
-	if after.Size > stats.Size-stats.Free/2 || stats.Free < stats.Size/2 || after.Free > after.Size/2 {
+	if after.Size > stats.Size-stats.FreeBytes/2 || stats.FreeBytes < stats.Size/2 || after.FreeBytes > after.Size/2 {
 		t.Errorf("%+v became %+v", stats, after)
 	}
-	if got := dump(t, s); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := dumpStore(t, s); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Error("not all is as it was")
 	}
 	if entries := must1(os.ReadDir(dir)); len(entries) != 1 {
 		t.Errorf("%v are left", entries)
 	}
-	foreign := path(t.TempDir())
-	edit(t, foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+	foreign := storePath(t.TempDir())
+	editFile(t, foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
 	if err := Compact(foreign); err == nil || !strings.Contains(err.Error(), "something else") {
 		t.Errorf("compact another program's file: %v", err)
 	}
@@ -231,14 +231,14 @@ func TestCompact(t *testing.T) {
 func TestCompactBehindALink(t *testing.T) {
 	dir, disk := t.TempDir(), t.TempDir()
 	fillStore(t, disk)
-	must(t, os.Chmod(path(disk), 0o640))
-	before := must1(os.Stat(path(disk))).Size()
-	must(t, os.Symlink(path(disk), path(dir)))
-	must(t, Compact(path(dir)))
-	if at := must1(os.Lstat(path(dir))); at.Mode().Type() != os.ModeSymlink {
+	must(t, os.Chmod(storePath(disk), 0o640))
+	before := must1(os.Stat(storePath(disk))).Size()
+	must(t, os.Symlink(storePath(disk), storePath(dir)))
+	must(t, Compact(storePath(dir)))
+	if at := must1(os.Lstat(storePath(dir))); at.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link became %v", at.Mode())
 	}
-	after := must1(os.Stat(path(disk)))
+	after := must1(os.Stat(storePath(disk)))
 	if after.Size() >= before || after.Mode().Perm() != 0o640 {
 		t.Errorf("%d bytes became %d, with mode %v", before, after.Size(), after.Mode())
 	}

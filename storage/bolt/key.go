@@ -12,25 +12,25 @@ import (
 
 // Lanes of the file that are no lines of a queue.
 const (
-	parked  = schedule.Lane(255) // URLs kept aside
-	damaged = schedule.Lane(254) // records that make no sense, set aside
+	parkedLane  = schedule.Lane(255) // URLs kept aside
+	damagedLane = schedule.Lane(254) // records that make no sense, set aside
 )
 
-// A place is where a URL is in a lane.
-type place struct {
-	at  int64 // not before, in nanoseconds, in lanes that are timed; rank in others
-	seq int64 // counts up; down, and below zero, in stacked lanes
+// A lanePosition is where a URL is in a lane.
+type lanePosition struct {
+	sortKey int64 // not before, in nanoseconds, in lanes that are timed; rank in others
+	seq     int64 // counts up; down, and below zero, in stacked lanes
 }
 
 var (
-	// firstPlace comes before all places.
-	firstPlace = place{math.MinInt64, math.MinInt64}
-	// nowhere is the place of a page that does not rest any more.
-	nowhere = place{}
+	// firstPosition comes before all places.
+	firstPosition = lanePosition{math.MinInt64, math.MinInt64}
+	// noLanePosition is the place of a page that does not rest any more.
+	noLanePosition = lanePosition{}
 )
 
-func (p place) compare(q place) int {
-	if c := cmp.Compare(p.at, q.at); c != 0 {
+func (p lanePosition) compare(q lanePosition) int {
+	if c := cmp.Compare(p.sortKey, q.sortKey); c != 0 {
 		return c
 	}
 	return cmp.Compare(p.seq, q.seq)
@@ -40,7 +40,7 @@ func (p place) compare(q place) int {
 // origin it is a key of the bucket urls.
 type slot struct {
 	lane schedule.Lane
-	place
+	lanePosition
 }
 
 const urlKeyLen = 4 + 1 + 8 + 8
@@ -49,7 +49,7 @@ func (s slot) compare(t slot) int {
 	if c := cmp.Compare(s.lane, t.lane); c != 0 {
 		return c
 	}
-	return s.place.compare(t.place)
+	return s.lanePosition.compare(t.lanePosition)
 }
 
 // appendURLKey appends the key as it is in the file. Flipping the sign bit puts
@@ -57,7 +57,7 @@ func (s slot) compare(t slot) int {
 func appendURLKey(b []byte, origin uint32, s slot) []byte {
 	b = binary.BigEndian.AppendUint32(b, origin)
 	b = append(b, byte(s.lane))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.at)^1<<63)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.sortKey)^1<<63)
 	return binary.BigEndian.AppendUint64(b, uint64(s.seq)^1<<63)
 }
 
@@ -68,25 +68,25 @@ func parseURLKey(b []byte) (origin uint32, s slot, ok bool) {
 	}
 	return binary.BigEndian.Uint32(b), slot{
 		lane: schedule.Lane(b[4]),
-		place: place{
-			at:  int64(binary.BigEndian.Uint64(b[5:]) ^ 1<<63),
-			seq: int64(binary.BigEndian.Uint64(b[13:]) ^ 1<<63),
+		lanePosition: lanePosition{
+			sortKey: int64(binary.BigEndian.Uint64(b[5:]) ^ 1<<63),
+			seq:     int64(binary.BigEndian.Uint64(b[13:]) ^ 1<<63),
 		},
 	}, true
 }
 
-// A print is the fingerprint of an entry, within its origin: of the path and
+// A fingerprint is the fingerprint of an entry, within its origin: of the path and
 // query of its URL and, if it is not asked for by GET, of its request.
-type print uint64
+type fingerprint uint64
 
-func (p print) compare(q print) int { return cmp.Compare(p, q) }
+func (p fingerprint) compare(q fingerprint) int { return cmp.Compare(p, q) }
 
-func printOf(u decorum.URL) print { return print(storage.Fingerprint(u)) }
+func fingerprintOfURL(u decorum.URL) fingerprint { return fingerprint(storage.Fingerprint(u)) }
 
-func printOfEntry(e *storage.Entry) print { return print(e.Fingerprint()) }
+func fingerprintOfEntry(e *storage.Entry) fingerprint { return fingerprint(e.Fingerprint()) }
 
-// appendPrintKey appends a key of the buckets prints and resting.
-func appendPrintKey(b []byte, origin uint32, p print) []byte {
+// appendFingerprintKey appends a key of the buckets prints and resting.
+func appendFingerprintKey(b []byte, origin uint32, p fingerprint) []byte {
 	b = binary.BigEndian.AppendUint32(b, origin)
 	return binary.BigEndian.AppendUint64(b, uint64(p))
 }
@@ -103,5 +103,5 @@ func numberKey(number uint32) []byte {
 
 // Keys of the bucket names. bbolt refuses an empty one, and the zero Origin has
 // no name.
-func originKey(name string) []byte { return []byte("=" + name) }
-func hostKey(name string) []byte   { return []byte("@" + name) }
+func originNameKey(name string) []byte { return []byte("=" + name) }
+func hostNameKey(name string) []byte   { return []byte("@" + name) }

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// holder says who has the file locked, as far as the system tells.
-func holder(path string) string {
+// lockHolder says who has the file locked, as far as the system tells.
+func lockHolder(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
-		return someone
+		return unknownProcess
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil || !ok {
-		return someone
+		return unknownProcess
 	}
 	inode := fmt.Sprintf(":%d", stat.Ino)
 	for line := range strings.Lines(string(locks)) {
@@ -26,5 +26,5 @@ func holder(path string) string {
 			return "process " + f[4]
 		}
 	}
-	return someone
+	return unknownProcess
 }

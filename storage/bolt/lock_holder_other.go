@@ -2,5 +2,5 @@
 
 package bolt
 
-// holder says who has the file locked, as far as the system tells.
-func holder(string) string { return someone }
+// lockHolder says who has the file locked, as far as the system tells.
+func lockHolder(string) string { return unknownProcess }

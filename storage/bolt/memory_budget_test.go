@@ -8,19 +8,19 @@ import (
 )
 
 // Stores that share memory divide what one alone may have, as long as they are open.
-func TestShare(t *testing.T) {
+func TestMemoryBudget(t *testing.T) {
 	const total = 4 * minShare
-	share := &Share{}
-	opts := Options{Window: total, Cached: total, Held: total, Share: share, FlushEvery: time.Hour, FlushSize: 1000, noSync: true}
-	first := open(t, t.TempDir(), opts)
+	budget := &MemoryBudget{}
+	opts := Options{Prefetch: total, MaxCachedURLs: total, MaxBufferedChanges: total, MemoryBudget: budget, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
+	first := openStore(t, t.TempDir(), opts)
 	defer first.Close()
 	wantShare(t, first, total)
 
-	second := open(t, t.TempDir(), opts)
+	second := openStore(t, t.TempDir(), opts)
 	wantShare(t, first, total/2)
 	wantShare(t, second, total/2)
-	fillHeads(t, second, total)
-	if got := second.cached; got > total/2 || got < total/4 {
+	fillCache(t, second, total)
+	if got := second.cachedWeight; got > total/2 || got < total/4 {
 		t.Errorf("%d of %d URLs are cached, the share is %d", got, total, total/2)
 	}
 	must(t, second.Close())
@@ -28,15 +28,15 @@ func TestShare(t *testing.T) {
 }
 
 // However many there are, a store can work.
-func TestLeastShare(t *testing.T) {
-	share := &Share{}
+func TestMinShare(t *testing.T) {
+	budget := &MemoryBudget{}
 	for range 1000 {
-		defer share.join()()
+		defer budget.addStore()()
 	}
-	if got := share.of(1 << 17); got != minShare {
+	if got := budget.storeShareOf(1 << 17); got != minShare {
 		t.Errorf("one of 1,000 may have %d, want %d", got, minShare)
 	}
-	if got := share.of(100); got != 100 {
+	if got := budget.storeShareOf(100); got != 100 {
 		t.Errorf("one of 1,000 may have %d of 100, want all", got)
 	}
 }
@@ -48,16 +48,16 @@ func wantShare(t *testing.T, s *Store, want int) {
 	}
 }
 
-// fillHeads queues n URLs of 50 hosts, and has the queues read.
-func fillHeads(t *testing.T, s *Store, n int) {
+// fillCache queues n URLs of 50 hosts, and has the queues read.
+func fillCache(t *testing.T, s *Store, n int) {
 	t.Helper()
 	entries := make([]storage.Entry, n)
 	for i := range entries {
-		entries[i] = entry(t, "https://h%d.example/%d", i%50, i)
+		entries[i] = newEntry(t, "https://h%d.example/%d", i%50, i)
 	}
-	add(t, s, entries...)
+	addEntries(t, s, entries...)
 	now := time.Now()
-	for _, l := range leaseAll(t, s, now, 50) {
+	for _, l := range mustLease(t, s, now, 50) {
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(time.Hour)}}))
 	}
 }

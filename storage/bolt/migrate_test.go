@@ -13,16 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// format1 writes a file of format 1, as its program left it, into a directory:
+// unpackFormat1 writes a file of format 1, as its program left it, into a directory:
 // 5 origins with 400 URLs each, of which http://a.example has 30 that were
 // visited: 5 of each outcome, in turn.
-func format1(t *testing.T) (dir string) {
+func unpackFormat1(t *testing.T) (dir string) {
 	t.Helper()
-	return fixture(t, "testdata/format1.db.gz")
+	return unpackFixture(t, "testdata/format1.db.gz")
 }
 
-// fixture unpacks a file into a directory.
-func fixture(t testing.TB, name string) (dir string) {
+// unpackFixture unpacks a file into a directory.
+func unpackFixture(t testing.TB, name string) (dir string) {
 	t.Helper()
 	f, err := os.Open(name)
 	must(t, err)
@@ -30,39 +30,39 @@ func fixture(t testing.TB, name string) (dir string) {
 	z, err := gzip.NewReader(f)
 	must(t, err)
 	dir = t.TempDir()
-	must(t, os.WriteFile(path(dir), must1(io.ReadAll(z)), 0o600))
+	must(t, os.WriteFile(storePath(dir), must1(io.ReadAll(z)), 0o600))
 	return dir
 }
 
 func TestMigrateFormat1(t *testing.T) {
-	dir := format1(t)
-	s := open(t, dir, Options{noSync: true})
+	dir := unpackFormat1(t)
+	s := openStore(t, dir, Options{noSync: true})
 	checkMigrated(t, s)
 	must(t, s.Close())
-	s = open(t, dir, Options{noSync: true})
+	s = openStore(t, dir, Options{noSync: true})
 	defer s.Close()
 	checkMigrated(t, s)
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(bucketSeen1)) != nil {
+		if tx.Bucket([]byte(bucketFormat1Seen)) != nil {
 			t.Error("the old seen set is still there")
 		}
 		return nil
 	}))
 	now := time.Date(2100, 1, 2, 0, 0, 0, 0, time.UTC)
-	o := entry(t, "http://a.example/").URL.Origin()
-	recalled := 0
+	o := newEntry(t, "http://a.example/").URL.Origin()
+	rescheduled := 0
 	for i := range 30 {
-		n, err := s.Recall(t.Context(), now, []storage.Sighting{{URL: entry(t, "%v/%d", o, i).URL, Modified: now}})
+		n, err := s.Recall(t.Context(), now, []storage.Sighting{{URL: newEntry(t, "%v/%d", o, i).URL, Modified: now}})
 		must(t, err)
-		recalled += n
+		rescheduled += n
 	}
-	if recalled != 5 {
-		t.Errorf("%d pages were recalled, want 5", recalled)
+	if rescheduled != 5 {
+		t.Errorf("%d pages were recalled, want 5", rescheduled)
 	}
 	if n, err := s.Revive(t.Context(), o, func(storage.Entry) bool { return true }); n != 5 || err != nil {
 		t.Errorf("%d were revived (%v), want 5", n, err)
 	}
-	leases := leaseAll(t, s, now, 4) // one of each host
+	leases := mustLease(t, s, now, 4) // one of each host
 	if len(leases) != 4 {
 		t.Errorf("%d leases, want 4", len(leases))
 	}
@@ -71,14 +71,14 @@ func TestMigrateFormat1(t *testing.T) {
 // A migration that ends between two of its transactions goes on.
 func TestMigrateFormat1InParts(t *testing.T) {
 	for parts := range 4 {
-		dir := format1(t)
+		dir := unpackFormat1(t)
 		for range parts {
-			edit(t, path(dir), func(tx *bbolt.Tx) error {
-				_, err := migrate1(tx)
+			editFile(t, storePath(dir), func(tx *bbolt.Tx) error {
+				_, err := migrateFormat1(tx)
 				return err
 			})
 		}
-		s := open(t, dir, Options{noSync: true})
+		s := openStore(t, dir, Options{noSync: true})
 		checkMigrated(t, s)
 		must(t, s.Close())
 	}
@@ -91,26 +91,26 @@ func checkMigrated(t *testing.T, s *Store) {
 		t.Errorf("counts %+v, want %+v", c, want)
 	}
 	for _, name := range []string{"https://a.example", "http://a.example", "https://b.example", "https://c.example", "https://d.example:81"} {
-		o := entry(t, "%s/", name).URL.Origin()
+		o := newEntry(t, "%s/", name).URL.Origin()
 		for i := range 400 {
-			if !must1(s.Known(t.Context(), entry(t, "%s/%d", name, i).URL)) {
+			if !must1(s.Known(t.Context(), newEntry(t, "%s/%d", name, i).URL)) {
 				t.Fatalf("%s/%d is not known", name, i)
 			}
 		}
 		if note := string(must1(s.Note(t.Context(), o, "robots"))); note != "note of "+name {
 			t.Errorf("note of %s: %q", name, note)
 		}
-		i, met, err := s.Origin(t.Context(), o)
+		i, found, err := s.Origin(t.Context(), o)
 		must(t, err)
 		queued := 400
 		if name == "http://a.example" {
 			queued = 380
 		}
-		if !met || i.Queued != queued || i.Seen != 400 || i.Host.Gap != time.Second || i.Dormant != (name == "https://c.example") {
-			t.Errorf("origin %+v, met: %t", i, met)
+		if !found || i.Queued != queued || i.Seen != 400 || i.Host.Gap != time.Second || i.Dormant != (name == "https://c.example") {
+			t.Errorf("origin %+v, met: %t", i, found)
 		}
 	}
-	if known := must1(s.Known(t.Context(), entry(t, "https://a.example/400").URL)); known {
+	if known := must1(s.Known(t.Context(), newEntry(t, "https://a.example/400").URL)); known {
 		t.Error("a URL is known that was never met")
 	}
 }
@@ -121,15 +121,15 @@ func TestMigrateDamaged(t *testing.T) {
 		"origin": func(tx *bbolt.Tx) error {
 			return tx.Bucket([]byte(bucketOrigins)).Put([]byte("=https://x.example"), []byte{1})
 		},
-		"fingerprint": func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucketSeen1)).Put([]byte("short"), nil) },
+		"fingerprint": func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucketFormat1Seen)).Put([]byte("short"), nil) },
 		"bucket":      func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketHosts)) },
 	} {
-		dir := format1(t)
-		edit(t, path(dir), damage)
-		if s, err := Open(path(dir), Options{}); err == nil {
+		dir := unpackFormat1(t)
+		editFile(t, storePath(dir), damage)
+		if s, err := Open(storePath(dir), Options{}); err == nil {
 			s.Close()
 			t.Errorf("%s: Open returned no error", name)
-		} else if want := fmt.Sprintf("open %s: %s ", path(dir), name); len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+		} else if want := fmt.Sprintf("open %s: %s ", storePath(dir), name); len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
@@ -139,16 +139,16 @@ func TestMigrateDamaged(t *testing.T) {
 // their URLs are, and not by their number alone.
 func TestLongRequestsAreNotAllCached(t *testing.T) {
 	const cached = 1 << 12 // of 256 bytes: 1 MiB
-	s := open(t, t.TempDir(), Options{Cached: cached, noSync: true})
+	s := openStore(t, t.TempDir(), Options{MaxCachedURLs: cached, noSync: true})
 	defer s.Close()
 	now, body := time.Now(), make([]byte, 100<<10)
 	for i := range 300 {
-		e := entry(t, "https://h%d.example/%d", i%20, i)
+		e := newEntry(t, "https://h%d.example/%d", i%20, i)
 		e.Request = &storage.Request{Method: "POST", Body: body}
-		add(t, s, e)
+		addEntries(t, s, e)
 	}
 	for range 200 {
-		for _, l := range leaseAll(t, s, now, 5) {
+		for _, l := range mustLease(t, s, now, 5) {
 			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
 		}
 		s.mu.Lock()

@@ -13,24 +13,24 @@ import (
 
 // Note implements storage.Store.
 func (s *Store) Note(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockForRead(ctx); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer s.trimAndUnlock()
 	err = s.view(func(tx *bbolt.Tx) error {
-		o, err := s.find(tx, name)
+		o, err := s.findOrigin(tx, name)
 		if o == nil || err != nil {
 			return err
 		}
-		for _, c := range o.layers() {
+		for _, c := range o.pendingLayers() {
 			if v, ok := c.notes[key]; ok {
 				value = bytes.Clone(v)
 				return nil
 			}
 		}
-		v, err := bucketOf(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
+		v, err := openBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
 		if err != nil {
-			return s.damaged("note %q of %v: %v", key, name, err)
+			return s.damageError("note %q of %v: %v", key, name, err)
 		}
 		value = bytes.Clone(v)
 		return nil
@@ -43,8 +43,8 @@ func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, va
 	if len(value) > storage.MaxNote {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNote)
 	}
-	return s.alter(ctx, name, func(o *origin) {
-		s.touch(o).note(key, s.redo.note(o.number, key, value))
-		s.held += sizeOf(value)
+	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
+		s.markChanged(o).setNote(key, s.redo.setNote(o.number, key, value))
+		s.bufferedChanges += weightOfValue(value)
 	})
 }

@@ -18,31 +18,31 @@ import (
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
-		opts:  opts.withDefaults(),
-		path:  path,
-		kick:  make(chan struct{}, 1),
-		quit:  make(chan struct{}),
-		ended: make(chan struct{}),
-		broke: make(chan struct{}),
-		state: state{
-			hosts:   make(map[string]*host),
-			origins: make(map[decorum.Origin]*origin),
-			numbers: make(map[uint32]*origin),
-			leases:  make(map[uint64]*lease),
+		opts:           opts.withDefaults(),
+		path:           path,
+		commitRequests: make(chan struct{}, 1),
+		quit:           make(chan struct{}),
+		committerDone:  make(chan struct{}),
+		failedForGood:  make(chan struct{}),
+		memoryState: memoryState{
+			hosts:           make(map[string]*loadedHost),
+			origins:         make(map[decorum.Origin]*loadedOrigin),
+			originsByNumber: make(map[uint32]*loadedOrigin),
+			leases:          make(map[uint64]*lease),
 		},
-		backlog: backlog{attempt: make(chan struct{}), logging: logging{piece: 1}},
+		backlog: backlog{writeAttemptDone: make(chan struct{}), logState: logState{nextSegment: 1}},
 	}
-	if err := s.open(); err != nil {
+	if err := s.openFile(); err != nil {
 		return nil, err
 	}
-	s.leave = s.opts.Share.join()
-	go s.run()
+	s.leaveMemoryBudget = s.opts.MemoryBudget.addStore()
+	go s.runCommitter()
 	return s, nil
 }
 
-// open opens the file and loads what is in it.
-func (s *Store) open() error {
-	err := guard(func() (err error) {
+// openFile opens the file and loads what is in it.
+func (s *Store) openFile() error {
+	err := catchFault(func() (err error) {
 		// The list of free pages is in the file (NoFreelistSync is false): else
 		// bbolt would read the whole file to find them on being opened and
 		// after a write that failed, in a goroutine whose panics nobody catches.
@@ -71,17 +71,17 @@ func (s *Store) open() error {
 	case s.db != nil:
 		s.db.Close()
 	case s.file != nil:
-		unlock(s.file) // bbolt did, and closed it, unless it panicked
+		unlockFile(s.file) // bbolt did, and closed it, unless it panicked
 		s.file.Close()
 	}
-	return explain(s.path, err)
+	return explainOpenError(s.path, err)
 }
 
-// explain says what to do about an error of opening.
-func explain(path string, err error) error {
+// explainOpenError says what to do about an error of opening.
+func explainOpenError(path string, err error) error {
 	switch {
 	case errors.Is(err, bbolterrors.ErrTimeout):
-		return fmt.Errorf("in use by %s: %s", holder(path), path)
+		return fmt.Errorf("in use by %s: %s", lockHolder(path), path)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("open %s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch),
@@ -92,8 +92,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("open %s: %w; if the file is damaged, restore it from a backup, or move it away to begin anew", path, err)
 }
 
-// whole returns an error if the end of the file is missing.
-func whole(tx *bbolt.Tx) error {
+// checkNotTruncated returns an error if the end of the file is missing.
+func checkNotTruncated(tx *bbolt.Tx) error {
 	info, err := os.Stat(tx.DB().Path())
 	if err == nil && info.Size() < tx.Size() {
 		err = fmt.Errorf("cut short: %d bytes of %d: restore the file from a backup", info.Size(), tx.Size())
@@ -101,15 +101,15 @@ func whole(tx *bbolt.Tx) error {
 	return err
 }
 
-// inPlace returns an error if another file has taken the place of the one that
+// checkNotReplaced returns an error if another file has taken the place of the one that
 // was opened: Compact had it when we came.
-func (s *Store) inPlace() error {
+func (s *Store) checkNotReplaced() error {
 	opened, err := s.file.Stat()
 	if err != nil {
 		return err
 	}
-	there, err := os.Stat(s.path)
-	if err == nil && !os.SameFile(opened, there) {
+	current, err := os.Stat(s.path)
+	if err == nil && !os.SameFile(opened, current) {
 		err = errors.New("the file was replaced at this moment: try again")
 	}
 	return err

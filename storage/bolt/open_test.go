@@ -33,36 +33,36 @@ var openErrors = []struct {
 	}, "frontier.db"},
 	{"a bbolt file of something else", func(t *testing.T, path string) {
 		must(t, os.Remove(path))
-		edit(t, path, func(tx *bbolt.Tx) error {
+		editFile(t, path, func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("theirs"))
 			return err
 		})
 	}, `a bbolt file of something else (bucket "theirs")`},
 	{"a newer format", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error {
-			return writeMeta(tx, map[string][]byte{keyFormat: number(format + 1)})
+		editFile(t, path, func(tx *bbolt.Tx) error {
+			return writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion + 1)})
 		})
 	}, "format 5 is newer than this program's, 4: update the program"},
 	{"no format", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
+		editFile(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},
 	{"a bucket is missing", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketPrints)) })
+		editFile(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketFingerprints)) })
 	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error {
-			return bucketOf(tx, bucketHosts).set(numberKey(1), []byte{0xff})
+		editFile(t, path, func(tx *bbolt.Tx) error {
+			return openBucket(tx, bucketHosts).set(numberKey(1), []byte{0xff})
 		})
 	}, `host "a.example": damaged record`},
 	{"a host's record of another host", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error {
+		editFile(t, path, func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(bucketHosts))
 			return b.Put(numberKey(1), bytes.Clone(b.Get(numberKey(2))))
 		})
 	}, `host "a.example": damaged record`},
 	{"an origin of two numbers", func(t *testing.T, path string) {
-		edit(t, path, func(tx *bbolt.Tx) error {
-			b := bucketOf(tx, bucketOrigins)
+		editFile(t, path, func(tx *bbolt.Tx) error {
+			b := openBucket(tx, bucketOrigins)
 			return b.set(numberKey(3), must1(b.get(numberKey(1))))
 		})
 	}, "origin https://a.example is not to be found by its name"},
@@ -78,14 +78,14 @@ var openErrors = []struct {
 	}, "frontier.db"},
 }
 
-func path(dir string) string { return filepath.Join(dir, "frontier.db") }
+func storePath(dir string) string { return filepath.Join(dir, "frontier.db") }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	for _, tt := range openErrors {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			file := path(dir)
+			file := storePath(dir)
 			fillStore(t, dir)
 			backup := must1(os.ReadFile(file))
 			tt.damage(t, file)
@@ -101,7 +101,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 				return
 			}
 			must(t, os.WriteFile(file, backup, 0o600)) // the attempt left no lock on the file
-			must(t, open(t, dir, Options{}).Close())
+			must(t, openStore(t, dir, Options{}).Close())
 		})
 	}
 }
@@ -109,18 +109,18 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // fillStore makes a store with some URLs.
 func fillStore(t *testing.T, dir string) {
 	t.Helper()
-	s := open(t, dir, Options{noSync: true})
+	s := openStore(t, dir, Options{noSync: true})
 	var entries []storage.Entry
 	for i := range 2000 {
-		entries = append(entries, entry(t, "https://%c.example/%d", 'a'+rune(i%2), i))
+		entries = append(entries, newEntry(t, "https://%c.example/%d", 'a'+rune(i%2), i))
 	}
 	_, err := s.Add(t.Context(), entries, 0)
 	must(t, err)
-	foldAll(s)
+	checkpointAll(s)
 	must(t, s.Close())
 }
 
-func edit(t *testing.T, path string, change func(*bbolt.Tx) error) {
+func editFile(t *testing.T, path string, change func(*bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
 	must(t, err)
@@ -145,11 +145,11 @@ func unwrapAll(err error) error {
 	}
 }
 
-// After an unclean stop every host rests from Open: the longer of RestartDelay
+// After an unclean stop every host rests from Open: the longer of InterruptedDelay
 // and its Gap, known or not.
 func TestRestart(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	opts := Options{RestartDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	opts := Options{InterruptedDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
 	tests := []struct {
 		name         string
 		clean        bool
@@ -161,12 +161,12 @@ func TestRestart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			s := open(t, dir, opts)
-			add(t, s, entry(t, "https://slow.example/1"), entry(t, "https://slow.example/2"), entry(t, "https://known.example/"))
-			for _, l := range leaseAll(t, s, now, 1) {
+			s := openStore(t, dir, opts)
+			addEntries(t, s, newEntry(t, "https://slow.example/1"), newEntry(t, "https://slow.example/2"), newEntry(t, "https://known.example/"))
+			for _, l := range mustLease(t, s, now, 1) {
 				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
 			}
-			for _, l := range leaseAll(t, s, now, 2) {
+			for _, l := range mustLease(t, s, now, 2) {
 				if l.URL.Origin().Host() == "slow.example" {
 					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
 				} else {
@@ -174,13 +174,13 @@ func TestRestart(t *testing.T) {
 				}
 			}
 			must(t, s.Flush(t.Context()))
-			crash(t, s, !tt.clean)
-			s = open(t, dir, opts)
+			stopStore(t, s, !tt.clean)
+			s = openStore(t, dir, opts)
 			defer s.Close()
-			add(t, s, entry(t, "https://new.example/"))
-			for host, rest := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others, "new.example": tt.others} {
-				if due := s.hosts[host].Due; due.After(now.Add(rest)) || rest > 0 && due.Before(now.Add(rest)) {
-					t.Errorf("%s is due %v after Open, want %v", host, due.Sub(now), rest)
+			addEntries(t, s, newEntry(t, "https://new.example/"))
+			for host, delay := range map[string]time.Duration{"slow.example": tt.slow, "known.example": tt.others, "new.example": tt.others} {
+				if due := s.hosts[host].Due; due.After(now.Add(delay)) || delay > 0 && due.Before(now.Add(delay)) {
+					t.Errorf("%s is due %v after Open, want %v", host, due.Sub(now), delay)
 				}
 			}
 		})
@@ -188,32 +188,32 @@ func TestRestart(t *testing.T) {
 }
 
 // A second crash, or a clean stop within the rest, does not shorten it.
-func TestRestartRestOutlivesAnotherStop(t *testing.T) {
+func TestCrashDelayOutlivesAnotherStop(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	opts := Options{RestartDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	opts := Options{InterruptedDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
 	dir := t.TempDir()
-	crash(t, open(t, dir, opts), true)
-	must(t, open(t, dir, opts).Close()) // rests, and is closed in order at once
-	s := open(t, dir, opts)
+	stopStore(t, openStore(t, dir, opts), true)
+	must(t, openStore(t, dir, opts).Close()) // rests, and is closed in order at once
+	s := openStore(t, dir, opts)
 	defer s.Close()
-	add(t, s, entry(t, "https://new.example/"))
-	if leases := leaseAll(t, s, now.Add(9*time.Second), 1); len(leases) > 0 {
+	addEntries(t, s, newEntry(t, "https://new.example/"))
+	if leases := mustLease(t, s, now.Add(9*time.Second), 1); len(leases) > 0 {
 		t.Error("a host was leased within RestartDelay of a crash")
 	}
 }
 
 // A URL that is out at Close: its host rests its Gap from then.
-func TestCloseLetsHostsInHandRest(t *testing.T) {
+func TestCloseDelaysLeasedHosts(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	opts := Options{Now: func() time.Time { return now }, noSync: true}
 	dir := t.TempDir()
-	s := open(t, dir, opts)
-	add(t, s, entry(t, "https://a.example/1"), entry(t, "https://a.example/2"))
-	l := leaseAll(t, s, now, 1)[0]
+	s := openStore(t, dir, opts)
+	addEntries(t, s, newEntry(t, "https://a.example/1"), newEntry(t, "https://a.example/2"))
+	l := mustLease(t, s, now, 1)[0]
 	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
-	leaseAll(t, s, now, 1)
+	mustLease(t, s, now, 1)
 	must(t, s.Close())
-	s = open(t, dir, opts)
+	s = openStore(t, dir, opts)
 	defer s.Close()
 	if due := s.hosts["a.example"].Due; !due.Equal(now.Add(time.Minute)) {
 		t.Errorf("due %v after Close, want %v", due.Sub(now), time.Minute)
@@ -222,23 +222,23 @@ func TestCloseLetsHostsInHandRest(t *testing.T) {
 
 // The same where the visit that was out is the host's first: nobody has said
 // yet what it is owed.
-func TestFirstVisitIsOutAtClose(t *testing.T) {
+func TestFirstVisitIsLeasedAtClose(t *testing.T) {
 	const delay = time.Minute
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	opts := Options{RestartDelay: delay, noSync: true, Now: func() time.Time { return now }}
+	opts := Options{InterruptedDelay: delay, noSync: true, Now: func() time.Time { return now }}
 	dir := t.TempDir()
-	s := open(t, dir, opts)
-	add(t, s, entry(t, "https://a.example/"), entry(t, "https://b.example/"))
-	if l := leaseAll(t, s, now, 1); len(l) != 1 || l[0].URL.Origin().Host() != "a.example" {
+	s := openStore(t, dir, opts)
+	addEntries(t, s, newEntry(t, "https://a.example/"), newEntry(t, "https://b.example/"))
+	if l := mustLease(t, s, now, 1); len(l) != 1 || l[0].URL.Origin().Host() != "a.example" {
 		t.Fatalf("leased %v, want one of a.example", l)
 	}
 	must(t, s.Close())
-	s = open(t, dir, opts)
+	s = openStore(t, dir, opts)
 	defer s.Close()
-	if l := leaseAll(t, s, now.Add(delay-1), 9); len(l) != 1 || l[0].URL.Origin().Host() != "b.example" {
+	if l := mustLease(t, s, now.Add(delay-1), 9); len(l) != 1 || l[0].URL.Origin().Host() != "b.example" {
 		t.Errorf("before its rest is over: %v, want only the host that was not visited", l)
 	}
-	if l := leaseAll(t, s, now.Add(delay), 9); len(l) != 1 {
+	if l := mustLease(t, s, now.Add(delay), 9); len(l) != 1 {
 		t.Errorf("after its rest: %v, want one", l)
 	}
 }

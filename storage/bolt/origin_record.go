@@ -9,27 +9,27 @@ import (
 
 // What else an origin may be.
 const (
-	isDormant = 1 << iota
-	isRevisited
+	flagSuspended = 1 << iota
+	flagLastWasRevisit
 )
 
-func appendOrigin(b []byte, o *origin) []byte {
+func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 	b = record.AppendString(b, o.name.String())
-	b = binary.AppendUvarint(b, uint64(o.seq))
+	b = binary.AppendUvarint(b, uint64(o.lastSeq))
 	b = record.AppendTime(b, o.Hold)
 	b = append(b, 0)
 	if o.Dormant {
-		b[len(b)-1] |= isDormant
+		b[len(b)-1] |= flagSuspended
 	}
-	if o.turns.Revisited {
-		b[len(b)-1] |= isRevisited
+	if o.alternation.Revisited {
+		b[len(b)-1] |= flagLastWasRevisit
 	}
-	b = binary.AppendUvarint(b, uint64(o.seen))
-	b = binary.AppendUvarint(b, uint64(o.parked))
+	b = binary.AppendUvarint(b, uint64(o.seenCount))
+	b = binary.AppendUvarint(b, uint64(o.parkedCount))
 	for i := range o.lanes {
 		l := &o.lanes[i]
-		if n, first := o.stored(l); n > 0 {
-			b = append(b, byte(l.lane))
+		if n, first := o.storedCountAndFirstKey(l); n > 0 {
+			b = append(b, byte(l.id))
 			b = binary.AppendUvarint(b, uint64(n))
 			b = binary.AppendVarint(b, first)
 		}
@@ -37,31 +37,31 @@ func appendOrigin(b []byte, o *origin) []byte {
 	return b
 }
 
-func parseOrigin(b []byte, o *origin) error {
+func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	r := record.Reader{B: b}
 	o.name = r.Origin()
-	o.state(&r)
+	o.parseState(&r)
 	return r.End()
 }
 
-// state reads what the record of an origin says beside its name.
-func (o *origin) state(r *record.Reader) {
+// parseState reads what the record of an origin says beside its name.
+func (o *loadedOrigin) parseState(r *record.Reader) {
 	o.queue = queue{}
-	o.seq = int64(r.Int())
+	o.lastSeq = int64(r.Int())
 	o.Hold = r.Time()
 	flags := r.Byte()
-	o.Dormant, o.turns.Revisited = flags&isDormant != 0, flags&isRevisited != 0
-	o.seen = r.Int()
-	o.parked = r.Int()
+	o.Dormant, o.alternation.Revisited = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
+	o.seenCount = r.Int()
+	o.parkedCount = r.Int()
 	for r.Err == nil && len(r.B) > 0 {
 		id := schedule.Lane(r.Byte())
-		if id >= schedule.Lanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].lane {
+		if id >= schedule.Lanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
 			r.Fail()
 			return
 		}
-		l := o.lane(id)
-		l.n, l.first = r.Int(), r.Varint()
-		l.low = firstPlace
-		o.Count(id, l.n)
+		l := o.getOrCreateLane(id)
+		l.count, l.firstSortKey = r.Int(), r.Varint()
+		l.lowerBound = firstPosition
+		o.Count(id, l.count)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCache makes the system forget the pages of a file that it keeps in memory: after
+// dropPageCache makes the system forget the pages of a file that it keeps in memory: after
 // a failed fsync these may differ from the disk. The next opener of the file should see
 // what a loss of power would leave. It ignores errors.
-func dropCache(path string) {
+func dropPageCache(path string) {
 	f, err := os.Open(path)
 	if err != nil {
 		return

@@ -2,5 +2,5 @@
 
 package bolt
 
-// dropCache does nothing: see page_cache_linux.go.
-func dropCache(string) {}
+// dropPageCache does nothing: see page_cache_linux.go.
+func dropPageCache(string) {}

@@ -9,68 +9,68 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// portion is how many URLs, or origins, one hold of the lock goes through.
-const portion = 256
+// batchSize is how many URLs, or origins, one hold of the lock goes through.
+const batchSize = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int, err error) {
-	from, end := slot{parked, firstPlace}, int64(-1)
+func (s *Store) Revive(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	from, end := slot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
-		if err := s.begin(ctx); err != nil {
-			return revived, err
+		if err := s.lockForChange(ctx); err != nil {
+			return unparked, err
 		}
 		err := s.view(func(tx *bbolt.Tx) (err error) {
-			o, err := s.find(tx, name)
-			if o == nil || o.parked == 0 || err != nil {
+			o, err := s.findOrigin(tx, name)
+			if o == nil || o.parkedCount == 0 || err != nil {
 				more = false
 				return err
 			}
 			if end < 0 { // what is parked meanwhile was judged by who parks it
-				end = o.seq
+				end = o.lastSeq
 			}
 			var n int
-			n, more = s.revive(tx, o, &from, end, shouldUnpark)
-			revived += n
+			n, more = s.unparkBatch(tx, o, &from, end, shouldUnpark)
+			unparked += n
 			return nil
 		})
-		s.end()
+		s.trimAndUnlock()
 		if err != nil {
-			return revived, err
+			return unparked, err
 		}
 	}
-	return revived, nil
+	return unparked, nil
 }
 
-// revive judges some parked URLs of o from the slot on, which it moves, and
+// unparkBatch judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
-func (s *Store) revive(tx *bbolt.Tx, o *origin, from *slot, end int64, shouldUnpark func(storage.Entry) bool) (revived int, more bool) {
-	items, more := s.scan(tx, o, *from, portion)
+func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *slot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
+	items, more := s.scanLane(tx, o, *from, batchSize)
 	for _, i := range items {
 		if i.seq > end {
-			return revived, false
+			return unparked, false
 		}
-		at := slot{parked, i.place}
-		from.place = place{i.at, i.seq + 1}
+		at := slot{parkedLane, i.lanePosition}
+		from.lanePosition = lanePosition{i.sortKey, i.seq + 1}
 		e, err := parseEntry(i.value, o.number, o.name, at)
 		if err != nil {
-			s.unpark(o, at)
-			s.setAside(o, at, i.value, err)
+			s.removeParked(o, at)
+			s.quarantineRecord(o, at, i.value, err)
 			continue
 		}
 		if shouldUnpark(e) {
-			s.unpark(o, at)
-			s.put(o, laneOf(&e), rankOf(&e), &e)
-			revived++
+			s.removeParked(o, at)
+			s.putEntryInLane(o, laneOfEntry(&e), rankOfEntry(&e), &e)
+			unparked++
 		}
 	}
-	s.turns.Update(&o.Origin)
-	return revived, more
+	s.schedule.Update(&o.Origin)
+	return unparked, more
 }
 
-func (s *Store) unpark(o *origin, at slot) {
+func (s *Store) removeParked(o *loadedOrigin, at slot) {
 	s.clearSlot(o, at)
-	o.parked--
-	s.parked--
+	o.parkedCount--
+	s.parkedCount--
 }
 
 // Parked implements storage.Store.

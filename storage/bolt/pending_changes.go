@@ -2,61 +2,61 @@ package bolt
 
 import "go.etcd.io/bbolt"
 
-// A change is what becomes of a slot.
-type change struct {
+// A slotChange is what becomes of a slot.
+type slotChange struct {
 	slot
 	value []byte // nil deletes
 }
 
-func (c change) compare(d change) int { return c.slot.compare(d.slot) }
+func (c slotChange) compare(d slotChange) int { return c.slot.compare(d.slot) }
 
-// changes are those of one origin that are in the log, or on their way to it,
+// originChanges are those of one origin that are in the log, or on their way to it,
 // and not in their place in the file.
-type changes struct {
-	urls  run[change]
-	seen  run[print]
-	notes map[string][]byte // nil deletes
-	rests map[print]place   // nowhere deletes
-	// size is about how many they are, long ones counted for several:
+type originChanges struct {
+	urls     sortedRun[slotChange]
+	seen     sortedRun[fingerprint]
+	notes    map[string][]byte            // nil deletes
+	revisits map[fingerprint]lanePosition // nowhere deletes
+	// weight is about how many they are, long ones counted for several:
 	// fingerprints, which are short and come with a URL, for none.
-	size int
+	weight int
 }
 
-// sizeOf returns for how many changes one of a value counts.
-func sizeOf(value []byte) int { return 1 + len(value)/256 }
+// weightOfValue returns for how many changes one of a value counts.
+func weightOfValue(value []byte) int { return 1 + len(value)/256 }
 
-func (c *changes) put(s slot, value []byte) {
-	c.urls.put(change{s, value})
-	c.size += sizeOf(value)
+func (c *originChanges) putURL(s slot, value []byte) {
+	c.urls.put(slotChange{s, value})
+	c.weight += weightOfValue(value)
 }
 
-func (c *changes) see(p print) { c.seen.put(p) }
+func (c *originChanges) addSeen(p fingerprint) { c.seen.put(p) }
 
-func (c *changes) note(key string, value []byte) {
+func (c *originChanges) setNote(key string, value []byte) {
 	if c.notes == nil {
 		c.notes = make(map[string][]byte)
 	}
 	c.notes[key] = value
-	c.size += sizeOf(value)
+	c.weight += weightOfValue(value)
 }
 
-func (c *changes) rest(p print, at place) {
-	if c.rests == nil {
-		c.rests = make(map[print]place)
+func (c *originChanges) setRevisitPosition(p fingerprint, at lanePosition) {
+	if c.revisits == nil {
+		c.revisits = make(map[fingerprint]lanePosition)
 	}
-	c.rests[p] = at
-	c.size++
+	c.revisits[p] = at
+	c.weight++
 }
 
-// pages returns about how many pages of the file it takes to fold them.
-func (c *changes) pages() int {
-	return 3 + c.urls.len()/16 + c.seen.len()/64 + c.size/64
+// estimatePages returns about how many pages of the file it takes to fold them.
+func (c *originChanges) estimatePages() int {
+	return 3 + c.urls.len()/16 + c.seen.len()/64 + c.weight/64
 }
 
-// layers are what is not in the file of an origin, the newest first.
-func (o *origin) layers() []*changes {
-	layers := make([]*changes, 0, 2)
-	for _, c := range []*changes{o.fresh, o.folding} {
+// pendingLayers are what is not in the file of an origin, the newest first.
+func (o *loadedOrigin) pendingLayers() []*originChanges {
+	layers := make([]*originChanges, 0, 2)
+	for _, c := range []*originChanges{o.pending, o.changesInCheckpoint} {
 		if c != nil {
 			layers = append(layers, c)
 		}
@@ -65,110 +65,110 @@ func (o *origin) layers() []*changes {
 }
 
 // putSlot puts a URL into a slot of o.
-func (s *Store) putSlot(o *origin, at slot, value []byte) {
-	c := s.touch(o)
-	c.put(at, s.redo.put(o.number, at, value))
-	s.held += sizeOf(value)
+func (s *Store) putSlot(o *loadedOrigin, at slot, value []byte) {
+	c := s.markChanged(o)
+	c.putURL(at, s.redo.putURL(o.number, at, value))
+	s.bufferedChanges += weightOfValue(value)
 }
 
 // clearSlot deletes what is in a slot of o.
-func (s *Store) clearSlot(o *origin, at slot) {
-	c := s.touch(o)
-	s.redo.delete(o.number, at)
-	c.put(at, nil)
-	s.held++
+func (s *Store) clearSlot(o *loadedOrigin, at slot) {
+	c := s.markChanged(o)
+	s.redo.deleteURL(o.number, at)
+	c.putURL(at, nil)
+	s.bufferedChanges++
 }
 
-// touch takes note that o changes, and returns its changes.
-func (s *Store) touch(o *origin) *changes {
+// markChanged takes note that o changes, and returns its changes.
+func (s *Store) markChanged(o *loadedOrigin) *originChanges {
 	if !o.unlogged {
 		o.unlogged = true
-		s.unlogged = append(s.unlogged, o)
+		s.unloggedOrigins = append(s.unloggedOrigins, o)
 	}
-	if o.fresh == nil {
-		o.fresh = &changes{size: 1}
-		s.held++
-		s.dirty = append(s.dirty, o)
+	if o.pending == nil {
+		o.pending = &originChanges{weight: 1}
+		s.bufferedChanges++
+		s.dirtyOrigins = append(s.dirtyOrigins, o)
 	}
-	return o.fresh
+	return o.pending
 }
 
-// touchHost takes note that the host of o changes, and o with it.
-func (s *Store) touchHost(o *origin) {
-	s.touch(o)
+// markHostChanged takes note that the host of o changes, and o with it.
+func (s *Store) markHostChanged(o *loadedOrigin) {
+	s.markChanged(o)
 	if h := o.host; !h.unlogged {
 		h.unlogged = true
-		s.hostsUnlogged = append(s.hostsUnlogged, h)
+		s.unloggedHosts = append(s.unloggedHosts, h)
 	}
-	o.host.unfolded = true
+	o.host.uncheckpointed = true
 }
 
-// A source gives slots in order.
-type source interface {
-	peek() (change, bool)
+// A slotCursor gives slots in order.
+type slotCursor interface {
+	peek() (slotChange, bool)
 	next()
 }
 
-// slotsFile is the bucket urls as a source, of one lane.
-type slotsFile struct {
+// bucketSlotCursor is the bucket urls as a source, of one lane.
+type bucketSlotCursor struct {
 	cursor     *bbolt.Cursor
 	origin     uint32
 	lane       byte
 	key, value []byte
 }
 
-func (f *slotsFile) peek() (change, bool) {
+func (f *bucketSlotCursor) peek() (slotChange, bool) {
 	number, s, ok := parseURLKey(f.key)
 	if !ok || number != f.origin || byte(s.lane) != f.lane {
-		return change{}, false
+		return slotChange{}, false
 	}
-	return change{s, f.value}, true
+	return slotChange{s, f.value}, true
 }
 
-func (f *slotsFile) next() { f.key, f.value = f.cursor.Next() }
+func (f *bucketSlotCursor) next() { f.key, f.value = f.cursor.Next() }
 
-// slots calls yield with what is in a lane of o from the place on, until it
+// forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are lent.
-func (s *Store) slots(tx *bbolt.Tx, o *origin, from slot, yield func(change) bool) {
-	var sources []source
-	for _, c := range o.layers() {
+func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from slot, yield func(slotChange) bool) {
+	var sources []slotCursor
+	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
-			sources = append(sources, c.urls.seek(change{slot: from}))
+			sources = append(sources, c.urls.seek(slotChange{slot: from}))
 		}
 	}
-	file := &slotsFile{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), origin: o.number, lane: byte(from.lane)}
-	file.key, file.value = file.cursor.Seek(appendURLKey(s.key[:0], o.number, from))
+	file := &bucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), origin: o.number, lane: byte(from.lane)}
+	file.key, file.value = file.cursor.Seek(appendURLKey(s.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {
-		first, ok := firstOf(sources, from)
+		first, ok := takeFirstSlot(sources, from)
 		if !ok || first.value != nil && !yield(first) {
 			return
 		}
 	}
 }
 
-// firstOf takes the first slot of the lane out of the sources. Where several
+// takeFirstSlot takes the first slot of the lane out of the sources. Where several
 // have it, the first of them holds.
-func firstOf(sources []source, from slot) (first change, ok bool) {
+func takeFirstSlot(sources []slotCursor, from slot) (first slotChange, ok bool) {
 	for _, s := range sources {
-		if c, any := s.peek(); any && c.lane == from.lane && (!ok || c.compare(first) < 0) {
+		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
 			first, ok = c, true
 		}
 	}
 	for _, s := range sources {
-		if c, any := s.peek(); ok && any && c.compare(first) == 0 {
+		if c, hasNext := s.peek(); ok && hasNext && c.compare(first) == 0 {
 			s.next()
 		}
 	}
 	return first, ok
 }
 
-// get returns what is in a slot; nil if nothing. It is lent.
-func (s *Store) get(tx *bbolt.Tx, o *origin, at slot) []byte {
-	for _, c := range o.layers() {
-		if found, ok := c.urls.get(change{slot: at}); ok {
+// getSlot returns what is in a slot; nil if nothing. It is lent.
+func (s *Store) getSlot(tx *bbolt.Tx, o *loadedOrigin, at slot) []byte {
+	for _, c := range o.pendingLayers() {
+		if found, ok := c.urls.get(slotChange{slot: at}); ok {
 			return found.value
 		}
 	}
-	return tx.Bucket([]byte(bucketURLs)).Get(appendURLKey(s.key[:0], o.number, at))
+	return tx.Bucket([]byte(bucketURLs)).Get(appendURLKey(s.keyBuf[:0], o.number, at))
 }

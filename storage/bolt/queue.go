@@ -8,101 +8,101 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// An item is a URL in a lane.
-type item struct {
-	place
+// A storedURL is a URL in a lane.
+type storedURL struct {
+	lanePosition
 	value []byte
 }
 
-func byPlace(i item, p place) int { return i.compare(p) }
+func compareURLToPosition(i storedURL, p lanePosition) int { return i.compare(p) }
 
 // A lane is one line of URLs. head is a copy of the first ones.
 type lane struct {
-	lane  schedule.Lane
-	n     int   // URLs that wait
-	first int64 // place.at of the first of them
-	low   place // none of them is before it
-	head  []item
-	// weight is what head takes of Options.Cached: long URLs count for several.
-	weight int
+	id           schedule.Lane
+	count        int          // URLs that wait
+	firstSortKey int64        // place.sortKey of the first of them
+	lowerBound   lanePosition // none of them is before it
+	head         []storedURL
+	// cachedWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
+	cachedWeight int
 }
 
-// put adds a URL. If it belongs among those of head, it goes there too; head
+// insert adds a URL. If it belongs among those of head, it goes there too; head
 // may grow up to twice the window.
-func (l *lane) put(p place, value []byte, window int) {
-	if l.n == 0 || p.at < l.first {
-		l.first = p.at
+func (l *lane) insert(p lanePosition, value []byte, prefetch int) {
+	if l.count == 0 || p.sortKey < l.firstSortKey {
+		l.firstSortKey = p.sortKey
 	}
-	if l.n == 0 || p.compare(l.low) < 0 {
-		l.low = p
+	if l.count == 0 || p.compare(l.lowerBound) < 0 {
+		l.lowerBound = p
 	}
-	l.n++
-	at, _ := slices.BinarySearchFunc(l.head, p, byPlace)
+	l.count++
+	at, _ := slices.BinarySearchFunc(l.head, p, compareURLToPosition)
 	if at == len(l.head) {
 		return
 	}
-	l.head = slices.Insert(l.head, at, item{p, slices.Clone(value)})
-	l.weight += sizeOf(value)
+	l.head = slices.Insert(l.head, at, storedURL{p, slices.Clone(value)})
+	l.cachedWeight += weightOfValue(value)
 	switch {
-	case len(l.head) > 2*window:
-		l.setHead(slices.Clone(l.head[:window]))
-	case isHeavy(l.head, l.weight, 2*window):
+	case len(l.head) > 2*prefetch:
+		l.setHead(slices.Clone(l.head[:prefetch]))
+	case isHeadTooHeavy(l.head, l.cachedWeight, 2*prefetch):
 		l.setHead(slices.Clone(l.head[:max(2, len(l.head)/2)]))
 	}
 }
 
 // setHead makes items the head.
-func (l *lane) setHead(items []item) {
-	l.head, l.weight = items, 0
+func (l *lane) setHead(items []storedURL) {
+	l.head, l.cachedWeight = items, 0
 	for i := range items {
-		l.weight += sizeOf(items[i].value)
+		l.cachedWeight += weightOfValue(items[i].value)
 	}
 }
 
-// isHeavy reports whether the items, of that weight, are as much as most of an
+// isHeadTooHeavy reports whether the items, of that weight, are as much as most of an
 // ordinary length are, of up to 1 KiB each. There must be two: see ready.
-func isHeavy(items []item, weight, maxItems int) bool {
+func isHeadTooHeavy(items []storedURL, weight, maxItems int) bool {
 	return len(items) >= 2 && weight >= 4*maxItems
 }
 
 // pop takes the first URL, which is at the head. A lane that is timed must
 // have the next one there too, if there is one.
-func (l *lane) pop() item {
+func (l *lane) pop() storedURL {
 	i := l.head[0]
-	l.head[0] = item{}
+	l.head[0] = storedURL{}
 	l.head = l.head[1:]
-	l.weight -= sizeOf(i.value)
-	l.n--
-	l.low = i.place
+	l.cachedWeight -= weightOfValue(i.value)
+	l.count--
+	l.lowerBound = i.lanePosition
 	if len(l.head) > 0 {
-		l.first = l.head[0].at
+		l.firstSortKey = l.head[0].sortKey
 	} else {
 		l.head = nil
 	}
 	return i
 }
 
-// ready reports whether pop will do.
-func (l *lane) ready() bool {
+// canPop reports whether pop will do.
+func (l *lane) canPop() bool {
 	want := 1
-	if l.lane.Timed() {
+	if l.id.Timed() {
 		want = 2
 	}
-	return len(l.head) >= min(want, l.n)
+	return len(l.head) >= min(want, l.count)
 }
 
 // A queue is the lanes of one origin that were ever used, in their order.
 type queue struct {
-	lanes []lane
-	turns schedule.Turns
+	lanes       []lane
+	alternation schedule.Turns
 	schedule.Tally
 }
 
-// lane returns the lane of that number, new if need be.
-func (q *queue) lane(id schedule.Lane) *lane {
-	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.Lane) int { return int(l.lane) - int(id) })
+// getOrCreateLane returns the lane of that number, new if need be.
+func (q *queue) getOrCreateLane(id schedule.Lane) *lane {
+	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.Lane) int { return int(l.id) - int(id) })
 	if !found {
-		q.lanes = slices.Insert(q.lanes, at, lane{lane: id})
+		q.lanes = slices.Insert(q.lanes, at, lane{id: id})
 	}
 	return &q.lanes[at]
 }
@@ -114,47 +114,47 @@ func (q *queue) isEmpty() bool {
 }
 
 // Resting implements schedule.Queue.
-func (q *queue) Resting() (n int, first int64) {
-	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].lane == schedule.Resting && q.lanes[last].n > 0 {
-		return q.lanes[last].n, q.lanes[last].first
+func (q *queue) Resting() (n int, firstDue int64) {
+	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.Resting && q.lanes[last].count > 0 {
+		return q.lanes[last].count, q.lanes[last].firstSortKey
 	}
 	return 0, 0
 }
 
 // Ready implements schedule.Queue.
-func (q *queue) Ready(hops bool) (at int64, ok bool) {
+func (q *queue) Ready(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]
-		if l.n == 0 || l.lane.IsHop() != hops {
+		if l.count == 0 || l.id.IsHop() != robotsHops {
 			continue
 		}
-		if !l.lane.Timed() {
+		if !l.id.Timed() {
 			return math.MinInt64, true
 		}
-		if !ok || l.first < at {
-			at, ok = l.first, true
+		if !ok || l.firstSortKey < at {
+			at, ok = l.firstSortKey, true
 		}
 	}
 	return at, ok
 }
 
-// next returns the lane whose turn it is; nil if there is none. Under a hold it
+// nextLane returns the lane whose turn it is; nil if there is none. Under a hold it
 // is asked only when a hop is due, and hops go first.
-func (q *queue) next(now time.Time) *lane {
-	var first, rest *lane
+func (q *queue) nextLane(now time.Time) *lane {
+	var first, revisits *lane
 	id := schedule.Resting
 	for i := range q.lanes {
 		l := &q.lanes[i]
 		switch {
-		case l.n == 0 || l.lane.Timed() && l.first > schedule.Nanos(now):
-		case l.lane == schedule.Resting:
-			rest = l
+		case l.count == 0 || l.id.Timed() && l.firstSortKey > schedule.Nanos(now):
+		case l.id == schedule.Resting:
+			revisits = l
 		case first == nil:
-			first, id = l, l.lane
+			first, id = l, l.id
 		}
 	}
-	if q.turns.Rest(id, first != nil, rest != nil) {
-		return rest
+	if q.alternation.Rest(id, first != nil, revisits != nil) {
+		return revisits
 	}
 	return first
 }

@@ -11,7 +11,7 @@ import (
 // A lane is filled in every order, and its head read now and then. What of it
 // is at hand are its first ones, and not too many of them.
 func TestLane(t *testing.T) {
-	const window, n = 4, 100
+	const prefetch, n = 4, 100
 	orders := map[string]func(i int) int64{
 		"up":     func(i int) int64 { return int64(i) },
 		"down":   func(i int) int64 { return int64(-i) },
@@ -19,35 +19,35 @@ func TestLane(t *testing.T) {
 	}
 	for name, at := range orders {
 		t.Run(name, func(t *testing.T) {
-			l := lane{lane: schedule.Resting}
-			var all []place
+			l := lane{id: schedule.Resting}
+			var all []lanePosition
 			longest := 0
 			for i := range n {
-				p := place{at: at(i), seq: int64(i)}
-				l.put(p, nil, window)
+				p := lanePosition{sortKey: at(i), seq: int64(i)}
+				l.insert(p, nil, prefetch)
 				all = append(all, p)
-				slices.SortFunc(all, place.compare)
+				slices.SortFunc(all, lanePosition.compare)
 				if len(l.head) == 0 && i%10 == 5 {
-					for _, p := range all[:window] {
-						l.head = append(l.head, item{place: p})
+					for _, p := range all[:prefetch] {
+						l.head = append(l.head, storedURL{lanePosition: p})
 					}
 				}
 				longest = max(longest, len(l.head))
-				if len(l.head) > 2*window || !slices.EqualFunc(l.head, all[:len(l.head)], isAt) {
+				if len(l.head) > 2*prefetch || !slices.EqualFunc(l.head, all[:len(l.head)], hasPosition) {
 					t.Fatalf("head %v of %v", l.head, all)
 				}
-				if l.n != len(all) || l.first != all[0].at || l.low.compare(all[0]) > 0 {
+				if l.count != len(all) || l.firstSortKey != all[0].sortKey || l.lowerBound.compare(all[0]) > 0 {
 					t.Fatalf("lane %+v of %v", l, all)
 				}
 			}
-			if longest < window {
+			if longest < prefetch {
 				t.Fatalf("head was never longer than %d", longest)
 			}
-			if l.pop().place != all[0] || l.n != n-1 || l.first != all[1].at || l.low != all[0] {
+			if l.pop().lanePosition != all[0] || l.count != n-1 || l.firstSortKey != all[1].sortKey || l.lowerBound != all[0] {
 				t.Errorf("pop left %+v", l)
 			}
 		})
 	}
 }
 
-func isAt(i item, p place) bool { return i.place == p }
+func hasPosition(i storedURL, p lanePosition) bool { return i.lanePosition == p }

@@ -20,7 +20,7 @@ func TestFingerprintIsStable(t *testing.T) {
 	for _, path := range []string{"/", "/a?b", "/%C3%A9"} {
 		h := fnv.New64a()
 		h.Write([]byte(path))
-		if got, want := uint64(printOf(entry(t, "https://a.example%s", path).URL)), h.Sum64(); got != want {
+		if got, want := uint64(fingerprintOfURL(newEntry(t, "https://a.example%s", path).URL)), h.Sum64(); got != want {
 			t.Errorf("fingerprint of %s: %#x, want %#x", path, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestKeysAreInOrder(t *testing.T) {
 	for _, at := range numbers {
 		for _, seq := range numbers {
 			for _, origin := range []uint32{0, 1, 256, math.MaxUint32} {
-				keys = append(keys, key{origin, slot{3, place{at, seq}}}, key{origin, slot{parked, place{at, seq}}})
+				keys = append(keys, key{origin, slot{3, lanePosition{at, seq}}}, key{origin, slot{parkedLane, lanePosition{at, seq}}})
 			}
 		}
 	}
@@ -102,10 +102,10 @@ func FuzzParseEntry(f *testing.F) {
 
 func FuzzParseRecords(f *testing.F) {
 	f.Add(record.AppendHost(nil, &schedule.Clock{Due: time.Unix(1, 1), Gap: 1, Slots: 1}))
-	o := &origin{number: 1, seq: 2, parked: 3}
+	o := &loadedOrigin{number: 1, lastSeq: 2, parkedCount: 3}
 	o.Hold, o.Dormant = time.Unix(1, 1), true
-	o.lane(6).n, o.lane(7).n = 4, 5
-	f.Add(appendOrigin(nil, o))
+	o.getOrCreateLane(6).count, o.getOrCreateLane(7).count = 4, 5
+	f.Add(appendOriginRecord(nil, o))
 	f.Add([]byte("00000000\x01000\x01000")) // the same lane twice
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, err := record.ParseHost(b); err == nil {
@@ -113,12 +113,12 @@ func FuzzParseRecords(f *testing.F) {
 				t.Errorf("%x: host %+v was read again as %+v (%v)", b, c, again, err)
 			}
 		}
-		var o origin
-		if err := parseOrigin(b, &o); err != nil {
+		var o loadedOrigin
+		if err := parseOriginRecord(b, &o); err != nil {
 			return
 		}
-		var again origin
-		if err := parseOrigin(appendOrigin(nil, &o), &again); err != nil || again.name != o.name || again.All != o.All {
+		var again loadedOrigin
+		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil || again.name != o.name || again.All != o.All {
 			t.Errorf("%x: origin %+v was read again as %+v (%v)", b, &o, &again, err)
 		}
 	})

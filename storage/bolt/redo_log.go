@@ -16,146 +16,146 @@ const (
 
 // What a change in the log is of. Each begins with the number of the origin, or host.
 const (
-	opPut3   = iota + 1 // of a URL, before format 4: slot, value without its checksum
-	opDelete            // of a URL: slot
-	opSee               // fingerprint
-	opNote              // key, value
-	opForget            // of a note: key
-	opRest              // the index of resting pages: fingerprint, place
-	opOrigin            // record
-	opHost              // record
-	opPut               // of a URL: slot, value with its checksum
+	opPutFormat3 = iota + 1 // of a URL, before format 4: slot, value without its checksum
+	opDelete                // of a URL: slot
+	opAddSeen               // fingerprint
+	opSetNote               // key, value
+	opDeleteNote            // of a note: key
+	opSetRevisit            // the index of resting pages: fingerprint, place
+	opOrigin                // record
+	opHost                  // record
+	opPut                   // of a URL: slot, value with its checksum
 )
 
-// A redo is the changes since the last write, one after the other, as they go
+// A redoLog is the changes since the last write, one after the other, as they go
 // into the log: in pieces, none of which cuts a change in two. Values of
 // changes that are kept in memory are parts of it.
-type redo struct {
-	pieces [][]byte // full
-	last   []byte   // and the one that is being filled
-	n      int      // changes
+type redoLog struct {
+	segments       [][]byte // full
+	currentSegment []byte   // and the one that is being filled
+	changeCount    int      // changes
 }
 
-// begin appends the head of a change which will take at most room bytes more.
-func (r *redo) begin(op byte, number uint32, maxLen int) {
+// appendHeader appends the head of a change which will take at most room bytes more.
+func (r *redoLog) appendHeader(op byte, number uint32, maxLen int) {
 	maxLen += 1 + binary.MaxVarintLen32
-	if cap(r.last)-len(r.last) < maxLen {
-		size := min(max(2*cap(r.last), minSegmentBytes), maxSegmentBytes)
-		if len(r.last) > 0 {
-			r.pieces = append(r.pieces, r.last)
+	if cap(r.currentSegment)-len(r.currentSegment) < maxLen {
+		size := min(max(2*cap(r.currentSegment), minSegmentBytes), maxSegmentBytes)
+		if len(r.currentSegment) > 0 {
+			r.segments = append(r.segments, r.currentSegment)
 		}
-		r.last = make([]byte, 0, max(size, maxLen))
+		r.currentSegment = make([]byte, 0, max(size, maxLen))
 	}
-	r.last = binary.AppendUvarint(append(r.last, op), uint64(number))
-	r.n++
+	r.currentSegment = binary.AppendUvarint(append(r.currentSegment, op), uint64(number))
+	r.changeCount++
 }
 
-// value appends v with its length, and returns it as it is in the log.
-func (r *redo) value(v []byte) []byte {
-	r.last = binary.AppendUvarint(r.last, uint64(len(v)))
-	at := len(r.last)
-	r.last = append(r.last, v...)
-	return r.last[at:len(r.last):len(r.last)]
+// appendValue appends v with its length, and returns it as it is in the log.
+func (r *redoLog) appendValue(v []byte) []byte {
+	r.currentSegment = binary.AppendUvarint(r.currentSegment, uint64(len(v)))
+	at := len(r.currentSegment)
+	r.currentSegment = append(r.currentSegment, v...)
+	return r.currentSegment[at:len(r.currentSegment):len(r.currentSegment)]
 }
 
 const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
-func (r *redo) slot(s slot) {
-	r.last = append(r.last, byte(s.lane))
-	r.place(s.place)
+func (r *redoLog) appendSlot(s slot) {
+	r.currentSegment = append(r.currentSegment, byte(s.lane))
+	r.appendPosition(s.lanePosition)
 }
 
-func (r *redo) place(p place) {
-	r.last = binary.AppendVarint(r.last, p.at)
-	r.last = binary.AppendVarint(r.last, p.seq)
+func (r *redoLog) appendPosition(p lanePosition) {
+	r.currentSegment = binary.AppendVarint(r.currentSegment, p.sortKey)
+	r.currentSegment = binary.AppendVarint(r.currentSegment, p.seq)
 }
 
-func (r *redo) put(number uint32, s slot, value []byte) []byte {
-	r.begin(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
-	r.slot(s)
-	return r.value(value)
+func (r *redoLog) putURL(number uint32, s slot, value []byte) []byte {
+	r.appendHeader(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
+	r.appendSlot(s)
+	return r.appendValue(value)
 }
 
-func (r *redo) delete(number uint32, s slot) {
-	r.begin(opDelete, number, maxSlotLen)
-	r.slot(s)
+func (r *redoLog) deleteURL(number uint32, s slot) {
+	r.appendHeader(opDelete, number, maxSlotLen)
+	r.appendSlot(s)
 }
 
-func (r *redo) see(number uint32, p print) {
-	r.begin(opSee, number, 8)
-	r.last = binary.BigEndian.AppendUint64(r.last, uint64(p))
+func (r *redoLog) addSeen(number uint32, p fingerprint) {
+	r.appendHeader(opAddSeen, number, 8)
+	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 }
 
-func (r *redo) rest(number uint32, p print, at place) {
-	r.begin(opRest, number, 8+maxSlotLen)
-	r.last = binary.BigEndian.AppendUint64(r.last, uint64(p))
-	r.place(at)
+func (r *redoLog) setRevisitPosition(number uint32, p fingerprint, at lanePosition) {
+	r.appendHeader(opSetRevisit, number, 8+maxSlotLen)
+	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
+	r.appendPosition(at)
 }
 
-// note sets a note; nil deletes.
-func (r *redo) note(number uint32, key string, value []byte) []byte {
+// setNote sets a note; nil deletes.
+func (r *redoLog) setNote(number uint32, key string, value []byte) []byte {
 	if value == nil {
-		r.begin(opForget, number, binary.MaxVarintLen32+len(key))
-		r.value([]byte(key))
+		r.appendHeader(opDeleteNote, number, binary.MaxVarintLen32+len(key))
+		r.appendValue([]byte(key))
 		return nil
 	}
-	r.begin(opNote, number, 2*binary.MaxVarintLen32+len(key)+len(value))
-	r.value([]byte(key))
-	return r.value(value)
+	r.appendHeader(opSetNote, number, 2*binary.MaxVarintLen32+len(key)+len(value))
+	r.appendValue([]byte(key))
+	return r.appendValue(value)
 }
 
-func (r *redo) putRecord(op byte, number uint32, record []byte) {
-	r.begin(op, number, binary.MaxVarintLen32+len(record))
-	r.value(record)
+func (r *redoLog) putRecord(op byte, number uint32, record []byte) {
+	r.appendHeader(op, number, binary.MaxVarintLen32+len(record))
+	r.appendValue(record)
 }
 
-// take returns the pieces, and begins anew. What room the last one has is used.
-func (r *redo) take() [][]byte {
-	pieces := r.pieces
-	if len(r.last) > 0 {
-		pieces = append(pieces, r.last[:len(r.last):len(r.last)])
+// takeSegments returns the pieces, and begins anew. What room the last one has is used.
+func (r *redoLog) takeSegments() [][]byte {
+	segments := r.segments
+	if len(r.currentSegment) > 0 {
+		segments = append(segments, r.currentSegment[:len(r.currentSegment):len(r.currentSegment)])
 	}
-	r.pieces, r.last, r.n = nil, r.last[len(r.last):], 0
-	return pieces
+	r.segments, r.currentSegment, r.changeCount = nil, r.currentSegment[len(r.currentSegment):], 0
+	return segments
 }
 
-// A replay takes the changes of a log as they were made.
-type replay interface {
-	change(number uint32) *changes // of the origin
-	origin(number uint32, record []byte) error
-	host(number uint32, record []byte)
+// A logReplayer takes the changes of a log as they were made.
+type logReplayer interface {
+	changesOf(number uint32) *originChanges // of the origin
+	setOrigin(number uint32, record []byte) error
+	setHost(number uint32, record []byte)
 }
 
-// readPiece reads a piece of the log, of which the changes take parts, and
+// replaySegment reads a piece of the log, of which the changes take parts, and
 // returns how many changes it is.
-func readPiece(piece []byte, to replay) (n int, err error) {
-	for r := (logReader{record.Reader{B: piece}}); len(r.B) > 0; n++ {
+func replaySegment(segment []byte, to logReplayer) (n int, err error) {
+	for r := (logReader{record.Reader{B: segment}}); len(r.B) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
-			s := r.slot()
-			to.change(number).put(s, r.Bytes())
-		case opPut3:
-			s := r.slot()
-			to.change(number).put(s, withSum(appendURLKey(nil, number, s), r.Bytes()))
+			s := r.readSlot()
+			to.changesOf(number).putURL(s, r.Bytes())
+		case opPutFormat3:
+			s := r.readSlot()
+			to.changesOf(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
 		case opDelete:
-			to.change(number).put(r.slot(), nil)
-		case opSee:
-			to.change(number).see(print(r.Uint64()))
-		case opNote:
+			to.changesOf(number).putURL(r.readSlot(), nil)
+		case opAddSeen:
+			to.changesOf(number).addSeen(fingerprint(r.Uint64()))
+		case opSetNote:
 			key := r.String()
-			to.change(number).note(key, r.Bytes())
-		case opForget:
-			to.change(number).note(r.String(), nil)
-		case opRest:
-			p := print(r.Uint64())
-			to.change(number).rest(p, r.place())
+			to.changesOf(number).setNote(key, r.Bytes())
+		case opDeleteNote:
+			to.changesOf(number).setNote(r.String(), nil)
+		case opSetRevisit:
+			p := fingerprint(r.Uint64())
+			to.changesOf(number).setRevisitPosition(p, r.readPosition())
 		case opOrigin:
-			if err := to.origin(number, r.Bytes()); err != nil {
+			if err := to.setOrigin(number, r.Bytes()); err != nil {
 				return n, err
 			}
 		case opHost:
-			to.host(number, r.Bytes())
+			to.setHost(number, r.Bytes())
 		default:
 			r.Fail()
 		}
@@ -169,12 +169,12 @@ func readPiece(piece []byte, to replay) (n int, err error) {
 // A logReader takes a piece of the log apart.
 type logReader struct{ record.Reader }
 
-func (r *logReader) slot() slot {
+func (r *logReader) readSlot() slot {
 	lane := schedule.Lane(r.Byte())
-	return slot{lane, r.place()}
+	return slot{lane, r.readPosition()}
 }
 
-func (r *logReader) place() place {
+func (r *logReader) readPosition() lanePosition {
 	at := r.Varint()
-	return place{at, r.Varint()}
+	return lanePosition{at, r.Varint()}
 }

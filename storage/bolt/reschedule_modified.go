@@ -13,66 +13,66 @@ import (
 )
 
 // Recall implements storage.Store.
-func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.Sighting) (recalled int, err error) {
-	if err := s.begin(ctx); err != nil {
+func (s *Store) Recall(ctx context.Context, now time.Time, lastmods []storage.Sighting) (rescheduled int, err error) {
+	if err := s.lockForChange(ctx); err != nil {
 		return 0, err
 	}
-	defer s.end()
+	defer s.trimAndUnlock()
 	err = s.view(func(tx *bbolt.Tx) error {
-		for _, g := range sightings {
-			o, err := s.find(tx, g.URL.Origin())
+		for _, g := range lastmods {
+			o, err := s.findOrigin(tx, g.URL.Origin())
 			if err != nil {
 				return err
 			}
-			if o != nil && s.recall(tx, o, g, now) {
-				s.turns.Update(&o.Origin)
-				recalled++
+			if o != nil && s.rescheduleIfModified(tx, o, g, now) {
+				s.schedule.Update(&o.Origin)
+				rescheduled++
 			}
 		}
 		return nil
 	})
-	return recalled, err
+	return rescheduled, err
 }
 
-// recall brings the revisit of a page forward, if it rests and was modified.
-func (s *Store) recall(tx *bbolt.Tx, o *origin, g storage.Sighting, now time.Time) bool {
-	p := printOf(g.URL)
-	at, ok := s.resting(tx, o, p)
-	if !ok || slices.Contains(o.out, at) {
+// rescheduleIfModified brings the revisit of a page forward, if it rests and was modified.
+func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Sighting, now time.Time) bool {
+	p := fingerprintOfURL(g.URL)
+	at, ok := s.findRevisitSlot(tx, o, p)
+	if !ok || slices.Contains(o.leasedSlots, at) {
 		return false
 	}
-	value := s.get(tx, o, at)
+	value := s.getSlot(tx, o, at)
 	e, err := parseEntry(value, o.number, o.name, at)
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}
-	var page storage.Page
+	var history storage.Page
 	if e.Page != nil {
-		page = *e.Page
+		history = *e.Page
 	}
-	if !page.Visited.Before(g.Modified) {
+	if !history.Visited.Before(g.Modified) {
 		return false
 	}
-	page.Listed, e.Page = g.Modified, &page
+	history.Listed, e.Page = g.Modified, &history
 	s.clearSlot(o, at)
-	l := o.lane(schedule.Resting)
-	s.cached -= l.weight
+	l := o.getOrCreateLane(schedule.Resting)
+	s.cachedWeight -= l.cachedWeight
 	l.setHead(nil)
-	l.n--
-	s.put(o, schedule.Resting, min(at.at, schedule.Nanos(now)), &e)
+	l.count--
+	s.putEntryInLane(o, schedule.Resting, min(at.sortKey, schedule.Nanos(now)), &e)
 	return true
 }
 
-// resting returns where the page of the fingerprint rests.
-func (s *Store) resting(tx *bbolt.Tx, o *origin, p print) (at slot, ok bool) {
-	for _, c := range o.layers() {
-		if where, known := c.rests[p]; known {
-			return slot{schedule.Resting, where}, where != nowhere
+// findRevisitSlot returns where the page of the fingerprint rests.
+func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p fingerprint) (at slot, ok bool) {
+	for _, c := range o.pendingLayers() {
+		if pos, known := c.revisits[p]; known {
+			return slot{schedule.Resting, pos}, pos != noLanePosition
 		}
 	}
-	key, err := bucketOf(tx, bucketResting).get(appendPrintKey(nil, o.number, p))
+	key, err := openBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
-		s.reportOnce(fmt.Sprintf("resting %d %d", o.number, p),
+		s.reportDamageOnce(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
 		return at, false
 	}

@@ -10,34 +10,34 @@ import (
 
 // The packed seen set is compared with a map: fingerprints of three origins are
 // added in batches, the ends of the range among them.
-func TestPrints(t *testing.T) {
-	s := open(t, t.TempDir(), Options{noSync: true})
+func TestFingerprints(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{noSync: true})
 	defer s.Close()
 	type key struct {
-		origin uint32
-		print  print
+		origin      uint32
+		fingerprint fingerprint
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	want := make(map[key]bool)
 	for round := range 200 {
 		origin := uint32(1 + r.IntN(3))
-		fresh := []print{print(r.Uint64()), 0, lastPrint}
+		added := []fingerprint{fingerprint(r.Uint64()), 0, maxFingerprint}
 		for range r.IntN(400) {
-			fresh = append(fresh, print(r.Uint64()))
+			added = append(added, fingerprint(r.Uint64()))
 		}
 		if round%3 == 0 {
-			fresh = fresh[:1]
+			added = added[:1]
 		}
-		slices.Sort(fresh)
-		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addPrints(bucketOf(tx, bucketPrints), origin, fresh) }))
-		for _, p := range fresh {
+		slices.Sort(added)
+		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addFingerprints(openBucket(tx, bucketFingerprints), origin, added) }))
+		for _, p := range added {
 			want[key{origin, p}] = true
 		}
 	}
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketPrints))
+		b := tx.Bucket([]byte(bucketFingerprints))
 		has := func(k key) bool {
-			has, damaged := hasPrint(b.Cursor(), k.origin, k.print, nil)
+			has, damaged := hasFingerprintOnDisk(b.Cursor(), k.origin, k.fingerprint, nil)
 			if damaged != nil {
 				t.Errorf("value %x is damaged", damaged)
 			}
@@ -47,7 +47,7 @@ func TestPrints(t *testing.T) {
 			if !has(k) {
 				t.Fatalf("%v is not there", k)
 			}
-			for _, k := range []key{{k.origin, k.print + 1}, {k.origin + 1, k.print}, {4, k.print}, {0, k.print}} {
+			for _, k := range []key{{k.origin, k.fingerprint + 1}, {k.origin + 1, k.fingerprint}, {4, k.fingerprint}, {0, k.fingerprint}} {
 				if has(k) != want[k] {
 					t.Fatalf("%v is there: %t", k, !want[k])
 				}
@@ -55,8 +55,8 @@ func TestPrints(t *testing.T) {
 		}
 		n, longest := 0, 0
 		must(t, b.ForEach(func(_, value []byte) error {
-			n += len(value) / printLen
-			longest = max(longest, len(value)/printLen)
+			n += len(value) / fingerprintLen
+			longest = max(longest, len(value)/fingerprintLen)
 			return nil
 		}))
 		if n != len(want) || longest > maxFingerprints {
@@ -67,10 +67,10 @@ func TestPrints(t *testing.T) {
 }
 
 // A run is compared with a sorted slice, through random additions.
-func TestRun(t *testing.T) {
+func TestSortedRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, keyRange := range []int{10, 100_000} { // many of each, and few
-		var run run[change]
+		var run sortedRun[slotChange]
 		want := make(map[int64]byte)
 		for i := range 5000 {
 			at := r.Int64N(int64(keyRange))
@@ -78,13 +78,13 @@ func TestRun(t *testing.T) {
 				at = int64(keyRange + i) // at the end
 			}
 			v := byte(r.IntN(256))
-			run.put(change{slot{7, place{0, at}}, []byte{v}})
+			run.put(slotChange{slot{7, lanePosition{0, at}}, []byte{v}})
 			want[at] = v
 		}
 		from := int64(keyRange / 2)
 		var sorted []int64
 		for at, v := range want {
-			got, ok := run.get(change{slot: slot{7, place{0, at}}})
+			got, ok := run.get(slotChange{slot: slot{7, lanePosition{0, at}}})
 			if !ok || got.value[0] != v {
 				t.Fatalf("at %d: %v, %t, want %d", at, got, ok, v)
 			}
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 			}
 		}
 		slices.Sort(sorted)
-		c := run.seek(change{slot: slot{7, place{0, from}}})
+		c := run.seek(slotChange{slot: slot{7, lanePosition{0, from}}})
 		for _, at := range sorted {
 			if x, ok := c.peek(); !ok || x.seq != at {
 				t.Fatalf("%v, %t, want %d", x, ok, at)
@@ -103,29 +103,29 @@ func TestRun(t *testing.T) {
 		if _, ok := c.peek(); ok || run.len() != len(want) {
 			t.Errorf("%d elements, want %d, and no more", run.len(), len(want))
 		}
-		if _, ok := run.get(change{slot: slot{8, place{0, from}}}); ok {
+		if _, ok := run.get(slotChange{slot: slot{8, lanePosition{0, from}}}); ok {
 			t.Error("an element is there that was not added")
 		}
 	}
 }
 
-// FuzzReadPiece reads any bytes as a piece of the log.
-func FuzzReadPiece(f *testing.F) {
-	var r redo
-	at := slot{7, place{1, 2}}
-	r.put(1, at, []byte("value"))
-	r.delete(1, at)
-	r.see(2, 3)
-	r.note(1, "key", []byte("note"))
-	r.note(1, "key", nil)
-	r.rest(1, 3, at.place)
-	r.putRecord(opOrigin, 1, appendOrigin(nil, new(origin)))
+// FuzzReplaySegment reads any bytes as a piece of the log.
+func FuzzReplaySegment(f *testing.F) {
+	var r redoLog
+	at := slot{7, lanePosition{1, 2}}
+	r.putURL(1, at, []byte("value"))
+	r.deleteURL(1, at)
+	r.addSeen(2, 3)
+	r.setNote(1, "key", []byte("note"))
+	r.setNote(1, "key", nil)
+	r.setRevisitPosition(1, 3, at.lanePosition)
+	r.putRecord(opOrigin, 1, appendOriginRecord(nil, new(loadedOrigin)))
 	r.putRecord(opHost, 1, []byte("host"))
-	f.Add(r.take()[0])
+	f.Add(r.takeSegments()[0])
 	f.Add([]byte{opPut, 1, 7, 1, 2, 0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		log := replayed{make(map[uint32]*origin), make(map[uint32][]byte), make(map[uint32]bool)}
-		if n, err := readPiece(b, &log); err == nil && n == 0 && len(b) > 0 {
+		log := replayedLog{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+		if n, err := replaySegment(b, &log); err == nil && n == 0 && len(b) > 0 {
 			t.Errorf("%x was read as nothing", b)
 		}
 	})

@@ -5,107 +5,107 @@ import "slices"
 // maxUnmerged is how many elements a run keeps apart.
 const maxUnmerged = 256
 
-// A run is a sorted list to which elements are added in any order, one of each.
+// A sortedRun is a sorted list to which elements are added in any order, one of each.
 // What does not belong at the end of old goes into young, which is merged into
 // old when it is full: so the cost of adding grows slowly with the length.
-type run[T element[T]] struct {
-	old, young []T
+type sortedRun[T sortedRunElement[T]] struct {
+	sorted, unmerged []T
 }
 
-type element[T any] interface{ compare(T) int }
+type sortedRunElement[T any] interface{ compare(T) int }
 
-func search[T element[T]](list []T, x T) (int, bool) {
+func binarySearch[T sortedRunElement[T]](list []T, x T) (int, bool) {
 	return slices.BinarySearchFunc(list, x, T.compare)
 }
 
-func (r *run[T]) len() int { return len(r.old) + len(r.young) }
+func (r *sortedRun[T]) len() int { return len(r.sorted) + len(r.unmerged) }
 
 // put adds x, or replaces what is equal to it.
-func (r *run[T]) put(x T) {
-	at, found := search(r.old, x)
+func (r *sortedRun[T]) put(x T) {
+	at, found := binarySearch(r.sorted, x)
 	switch {
 	case found:
-		r.old[at] = x
+		r.sorted[at] = x
 		return
-	case at == len(r.old): // none in young is behind the last of old
-		if r.old == nil {
-			r.old = make([]T, 0, 4)
+	case at == len(r.sorted): // none in young is behind the last of old
+		if r.sorted == nil {
+			r.sorted = make([]T, 0, 4)
 		}
-		r.old = append(r.old, x)
+		r.sorted = append(r.sorted, x)
 		return
 	}
-	if at, found = search(r.young, x); found {
-		r.young[at] = x
+	if at, found = binarySearch(r.unmerged, x); found {
+		r.unmerged[at] = x
 		return
 	}
-	if r.young = slices.Insert(r.young, at, x); len(r.young) >= maxUnmerged {
+	if r.unmerged = slices.Insert(r.unmerged, at, x); len(r.unmerged) >= maxUnmerged {
 		r.merge()
 	}
 }
 
-func (r *run[T]) merge() {
-	merged := make([]T, 0, len(r.old)+len(r.old)/4+len(r.young))
-	for c := (cursor[T]{r.old, r.young}); ; c.next() {
+func (r *sortedRun[T]) merge() {
+	merged := make([]T, 0, len(r.sorted)+len(r.sorted)/4+len(r.unmerged))
+	for c := (sortedRunCursor[T]{r.sorted, r.unmerged}); ; c.next() {
 		x, ok := c.peek()
 		if !ok {
 			break
 		}
 		merged = append(merged, x)
 	}
-	r.old, r.young = merged, nil
+	r.sorted, r.unmerged = merged, nil
 }
 
-// cut takes the first n elements out of the run, and returns them.
-func (r *run[T]) cut(n int) run[T] {
-	if len(r.young) > 0 {
+// takeFirstN takes the first n elements out of the run, and returns them.
+func (r *sortedRun[T]) takeFirstN(n int) sortedRun[T] {
+	if len(r.unmerged) > 0 {
 		r.merge()
 	}
-	first := run[T]{old: r.old[:n:n]}
-	r.old = r.old[n:]
+	first := sortedRun[T]{sorted: r.sorted[:n:n]}
+	r.sorted = r.sorted[n:]
 	return first
 }
 
 // get returns the element that is equal to x.
-func (r *run[T]) get(x T) (T, bool) {
-	if at, found := search(r.old, x); found {
-		return r.old[at], true
+func (r *sortedRun[T]) get(x T) (T, bool) {
+	if at, found := binarySearch(r.sorted, x); found {
+		return r.sorted[at], true
 	}
-	if at, found := search(r.young, x); found {
-		return r.young[at], true
+	if at, found := binarySearch(r.unmerged, x); found {
+		return r.unmerged[at], true
 	}
 	return x, false
 }
 
 // seek returns a cursor at the first element that is not before x.
-func (r *run[T]) seek(x T) *cursor[T] {
-	old, _ := search(r.old, x)
-	young, _ := search(r.young, x)
-	return &cursor[T]{r.old[old:], r.young[young:]}
+func (r *sortedRun[T]) seek(x T) *sortedRunCursor[T] {
+	sorted, _ := binarySearch(r.sorted, x)
+	unmerged, _ := binarySearch(r.unmerged, x)
+	return &sortedRunCursor[T]{r.sorted[sorted:], r.unmerged[unmerged:]}
 }
 
-// A cursor goes through a run in order. The run must not change meanwhile.
-type cursor[T element[T]] struct {
-	old, young []T
+// A sortedRunCursor goes through a run in order. The run must not change meanwhile.
+type sortedRunCursor[T sortedRunElement[T]] struct {
+	sorted, unmerged []T
 }
 
-func (c *cursor[T]) peek() (x T, ok bool) {
+func (c *sortedRunCursor[T]) peek() (x T, ok bool) {
 	switch {
-	case len(c.young) == 0 && len(c.old) == 0:
+	case len(c.unmerged) == 0 && len(c.sorted) == 0:
 		return x, false
-	case c.isOld():
-		return c.old[0], true
+	case c.isSortedNext():
+		return c.sorted[0], true
 	}
-	return c.young[0], true
+	return c.unmerged[0], true
 }
 
-func (c *cursor[T]) next() {
-	if c.isOld() {
-		c.old = c.old[1:]
+func (c *sortedRunCursor[T]) next() {
+	if c.isSortedNext() {
+		c.sorted = c.sorted[1:]
 	} else {
-		c.young = c.young[1:]
+		c.unmerged = c.unmerged[1:]
 	}
 }
 
-func (c *cursor[T]) isOld() bool {
-	return len(c.young) == 0 || len(c.old) > 0 && c.old[0].compare(c.young[0]) < 0
+func (c *sortedRunCursor[T]) isSortedNext() bool {
+	return len(c.unmerged) == 0 || len(c.sorted) > 0 && c.sorted[0].compare(c.unmerged[0]) < 0
 }

@@ -17,68 +17,68 @@ import (
 type Store struct {
 	opts Options
 	path string
-	// unclean is what WasUnclean returns. Open sets it.
-	unclean bool
-	db      *bbolt.DB
-	file    *os.File // of db
+	// outputMayBeTorn is what OutputMayBeTorn returns. Open sets it.
+	outputMayBeTorn bool
+	db              *bbolt.DB
+	file            *os.File // of db
 	// update is db.Update, which fails when the disk is full.
 	update func(func(*bbolt.Tx) error) error
 
-	kick  chan struct{} // asks the committer to write now
-	quit  chan struct{} // closed to end it
-	leave func()        // the Share
-	ended chan struct{} // closed by it
-	broke chan struct{} // closed when the store has failed for good
+	commitRequests    chan struct{} // asks the committer to write now
+	quit              chan struct{} // closed to end it
+	leaveMemoryBudget func()        // the MemoryBudget
+	committerDone     chan struct{} // closed by it
+	failedForGood     chan struct{} // closed when the store has failed for good
 
 	mu     sync.Mutex // of all below
 	closed bool
-	state
+	memoryState
 	backlog
 }
 
-// state is what the crawl holds, as far as it is in memory.
-type state struct {
-	turns   schedule.Schedule[*origin]
-	floor   time.Time // no host is due before
-	crashed time.Time // when the file was last opened after an unclean stop
-	hosts   map[string]*host
-	origins map[decorum.Origin]*origin
-	numbers map[uint32]*origin // the same, by number
-	last    uint32             // number given to an origin
-	leases  map[uint64]*lease
-	token   uint64 // the last one given
-	seen    int
-	parked  int
-	counted hostCounts
+// memoryState is what the crawl holds, as far as it is in memory.
+type memoryState struct {
+	schedule           schedule.Schedule[*loadedOrigin]
+	minDue             time.Time // no host is due before
+	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
+	hosts              map[string]*loadedHost
+	origins            map[decorum.Origin]*loadedOrigin
+	originsByNumber    map[uint32]*loadedOrigin // the same, by number
+	lastOriginNumber   uint32                   // number given to an origin
+	leases             map[uint64]*lease
+	lastToken          uint64 // the last one given
+	seenCount          int
+	parkedCount        int
+	hostCounterState   hostCounterState
 
-	cached int             // weight of the heads of lanes
-	heads  []*origin       // that have some, or had: the first are forgotten first
-	stale  int             // of heads, that were made idle since heads was cleared of them
-	guests []*origin       // looked at, and kept for a while though they may hold nothing
-	key    [urlKeyLen]byte // room for a key
-	entry  []byte          // room for an entry
+	cachedWeight     int             // weight of the heads of lanes
+	cachedOrigins    []*loadedOrigin // that have some, or had: the first are forgotten first
+	staleCachedCount int             // of heads, that were made idle since heads was cleared of them
+	recentOrigins    []*loadedOrigin // looked at, and kept for a while though they may hold nothing
+	keyBuf           [urlKeyLen]byte // room for a key
+	entryBuf         []byte          // room for an entry
 
-	reported map[string]bool // damaged places that were reported to Options.Damaged
-	files    map[string]File // as the file holds them, by path
+	reportedDamage map[string]bool       // damaged places that were reported to Options.OnDamaged
+	outputFiles    map[string]OutputFile // as the file holds them, by path
 }
 
 // backlog is what is not in its place in the file.
 type backlog struct {
-	redo          redo // changes since the last write
-	unlogged      []*origin
-	hostsUnlogged []*host
-	writes        uint64 // number of the last write that was begun
-	writing       *write // being written, or to be written again; nil if none is
-	written       uint64 // number of the last write in the file
-	failed        error  // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
-	faulted       bool   // bbolt faulted during a read: the store calls it no more
-	attempt       chan struct{}
-	logging
+	redo              redoLog // changes since the last write
+	unloggedOrigins   []*loadedOrigin
+	unloggedHosts     []*loadedHost
+	lastBatchNumber   uint64      // number of the last write that was begun
+	batchToWrite      *writeBatch // being written, or to be written again; nil if none is
+	lastWrittenNumber uint64      // number of the last write in the file
+	writeErr          error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
+	bboltFaulted      bool        // bbolt faulted during a read: the store calls it no more
+	writeAttemptDone  chan struct{}
+	logState
 
-	held  int       // changes in memory, until they are folded
-	dirty []*origin // with changes, to be folded in the next pass
-	pass  []*origin // to be folded in this one, in the order of their numbers
-	calm  bool      // nothing has changed since the last write
+	bufferedChanges     int             // changes in memory, until they are folded
+	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass
+	sweepQueue          []*loadedOrigin // to be folded in this one, in the order of their numbers
+	unchangedSinceWrite bool            // nothing has changed since the last write
 }
 
 var (
@@ -89,13 +89,13 @@ var (
 )
 
 type lease struct {
-	*schedule.Lease[*origin]
+	*schedule.Lease[*loadedOrigin]
 	entry storage.Entry
 	slot  slot
 }
 
-// lock locks s for a call that changes nothing on disk.
-func (s *Store) lock(ctx context.Context) error {
+// lockForRead locks s for a call that changes nothing on disk.
+func (s *Store) lockForRead(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -107,57 +107,57 @@ func (s *Store) lock(ctx context.Context) error {
 	return nil
 }
 
-// begin locks s for a call that changes something. It waits while too much is
+// lockForChange locks s for a call that changes something. It waits while too much is
 // held. A store that has failed for good changes no more.
-func (s *Store) begin(ctx context.Context) error {
+func (s *Store) lockForChange(ctx context.Context) error {
 	for {
-		if err := s.lock(ctx); err != nil {
+		if err := s.lockForRead(ctx); err != nil {
 			return err
 		}
 		if s.hasFailed() {
 			defer s.mu.Unlock()
-			return s.failed
+			return s.writeErr
 		}
-		if maxChanges := s.maxBufferedChanges(); s.held < maxChanges && s.logged < maxLogFactor*maxChanges {
+		if maxChanges := s.maxBufferedChanges(); s.bufferedChanges < maxChanges && s.loggedChanges < maxLogFactor*maxChanges {
 			return nil
 		}
-		attempt, stalled := s.attempt, s.failed != nil
+		attemptDone, stalled := s.writeAttemptDone, s.writeErr != nil
 		s.mu.Unlock()
 		if !stalled { // else the committer tries again in its own time
-			s.wake()
+			s.requestCommit()
 		}
 		select {
-		case <-attempt:
+		case <-attemptDone:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// end unlocks s after a call.
-func (s *Store) end() {
-	full := s.writing == nil && s.failed == nil && (s.redo.n >= s.opts.FlushSize || s.presses())
-	s.trim()
+// trimAndUnlock unlocks s after a call.
+func (s *Store) trimAndUnlock() {
+	commitNow := s.batchToWrite == nil && s.writeErr == nil && (s.redo.changeCount >= s.opts.FlushAfterChanges || s.isBacklogHigh())
+	s.trimHeads()
 	s.mu.Unlock()
-	if full {
-		s.wake()
+	if commitNow {
+		s.requestCommit()
 	}
 }
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockForRead(ctx); err != nil {
 		return storage.Counts{}, err
 	}
 	defer s.mu.Unlock()
 	return storage.Counts{
-		Hosts:   s.turns.Hosts,
-		Due:     s.turns.Due(),
-		Queued:  s.turns.Queued,
-		Leased:  s.turns.Leased(),
-		Parked:  s.parked,
-		Seen:    s.seen,
-		Dormant: s.turns.Dormant,
-		Resting: s.turns.Resting,
+		Hosts:   s.schedule.Hosts,
+		Due:     s.schedule.Due(),
+		Queued:  s.schedule.Queued,
+		Leased:  s.schedule.Leased(),
+		Parked:  s.parkedCount,
+		Seen:    s.seenCount,
+		Dormant: s.schedule.Dormant,
+		Resting: s.schedule.Resting,
 	}, nil
 }

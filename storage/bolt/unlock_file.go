@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// unlock gives up the lock that bbolt took before it panicked. Closing the
+// unlockFile gives up the lock that bbolt took before it panicked. Closing the
 // file is not enough while it is mapped into memory.
-func unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+func unlockFile(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -4,5 +4,5 @@ package bolt
 
 import "os"
 
-// unlock does nothing: the lock is held until the process ends.
-func unlock(*os.File) {}
+// unlockFile does nothing: the lock is held until the process ends.
+func unlockFile(*os.File) {}

@@ -11,14 +11,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// maxPause is how long the committer waits at most before it tries again to
+// maxRetryDelay is how long the committer waits at most before it tries again to
 // write what could not be written.
-const maxPause = 5 * time.Second
+const maxRetryDelay = 5 * time.Second
 
-// isFinal reports whether err, of a write, ends the store. Only lack of room passes.
+// isFatal reports whether err, of a write, ends the store. Only lack of room passes.
 // After any other failure, of an fsync above all, the system may have dropped the
 // written data, and a later successful fsync would not show the loss.
-func isFinal(err error) bool {
+func isFatal(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, storage.ErrStalled): // the error of another store, which Before flushes
 		return false
@@ -29,23 +29,23 @@ func isFinal(err error) bool {
 }
 
 // hasFailed reports whether the store has failed for good. It requires the lock.
-func (s *Store) hasFailed() bool { return errors.Is(s.failed, storage.ErrFailed) }
+func (s *Store) hasFailed() bool { return errors.Is(s.writeErr, storage.ErrFailed) }
 
-// fault ends the store for good because bbolt faulted during a read. From then on the
+// failOnFault ends the store for good because bbolt faulted during a read. From then on the
 // committer may wait forever for a lock of bbolt, so no call may wait for the
 // committer. It requires the lock.
-func (s *Store) fault(err error) {
-	s.faulted = true
+func (s *Store) failOnFault(err error) {
+	s.bboltFaulted = true
 	if !s.hasFailed() {
-		s.failed = s.failure(err)
-		close(s.broke)
-		s.opts.Stalled(s.failed)
+		s.writeErr = s.wrapWriteError(err)
+		close(s.failedForGood)
+		s.opts.OnStalled(s.writeErr)
 	}
-	s.endAttempt()
+	s.signalWriteAttemptDone()
 }
 
-// failure says what err means for the store; nil if err is.
-func (s *Store) failure(err error) error {
+// wrapWriteError says what err means for the store; nil if err is.
+func (s *Store) wrapWriteError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -54,10 +54,10 @@ func (s *Store) failure(err error) error {
 		err = path.Err // the path is said once
 	}
 	kind := storage.ErrStalled
-	if isFinal(err) {
+	if isFatal(err) {
 		kind = storage.ErrFailed
 	}
-	var before *beforeError
+	var before *beforeWriteError
 	switch {
 	case errors.Is(err, kind): // another store, which Before flushes, gives the reason and remedy
 		return err
@@ -70,28 +70,28 @@ func (s *Store) failure(err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", kind, s.path, err, remedy(err))
 }
 
-// isCause reports whether err has that cause. bbolt keeps only the text of some errors.
-func isCause(err, cause error) bool {
+// hasCause reports whether err has that cause. bbolt keeps only the text of some errors.
+func hasCause(err, cause error) bool {
 	return errors.Is(err, cause) || strings.HasSuffix(err.Error(), cause.Error())
 }
 
 // isDiskFull reports whether a write failed for lack of room.
 func isDiskFull(err error) bool {
-	return isCause(err, syscall.ENOSPC) || isCause(err, syscall.EDQUOT) || isCause(err, syscall.EFBIG)
+	return hasCause(err, syscall.ENOSPC) || hasCause(err, syscall.EDQUOT) || hasCause(err, syscall.EFBIG)
 }
 
-// A beforeError is an error of Options.Before: the store's file is not at fault.
-type beforeError struct{ error }
+// A beforeWriteError is an error of Options.BeforeWrite: the store's file is not at fault.
+type beforeWriteError struct{ error }
 
 // Unwrap returns the error as Before returned it.
-func (e *beforeError) Unwrap() error { return e.error }
+func (e *beforeWriteError) Unwrap() error { return e.error }
 
 // remedy returns the remedy for a failed write.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, errFault):
 		return "stop the crawl, and restore the file from a backup"
-	case isCause(err, syscall.ENOSPC):
+	case hasCause(err, syscall.ENOSPC):
 		return "make room on the disk, and the crawl goes on"
 	case isDiskFull(err):
 		return "raise the quota or the limit on file sizes, and the crawl goes on"
@@ -99,10 +99,10 @@ func remedy(err error) string {
 	return "look after the disk, then start the crawl again: it goes on from what is on the disk"
 }
 
-// rewriteMeta writes the two meta pages again as they are. After an fsync that
+// rewriteMetaPages writes the two meta pages again as they are. After an fsync that
 // failed, the system may take pages for written that are not; another fsync
 // would not say so. bbolt writes all other pages of a transaction anew.
-func (s *Store) rewriteMeta() error {
+func (s *Store) rewriteMetaPages() error {
 	pages := make([]byte, 2*s.db.Info().PageSize)
 	if _, err := s.file.ReadAt(pages, 0); err != nil {
 		return err
@@ -116,28 +116,28 @@ func (s *Store) rewriteMeta() error {
 // maxReports is how many damaged places are remembered, so that each is reported once.
 const maxReports = 1000
 
-// reportOnce reports damage in a place of the file the first time. It requires the
+// reportDamageOnce reports damage in a place of the file the first time. It requires the
 // lock.
-func (s *Store) reportOnce(place, format string, args ...any) {
-	if s.reported[place] {
+func (s *Store) reportDamageOnce(place, format string, args ...any) {
+	if s.reportedDamage[place] {
 		return
 	}
-	if s.reported == nil || len(s.reported) >= maxReports {
-		s.reported = make(map[string]bool)
+	if s.reportedDamage == nil || len(s.reportedDamage) >= maxReports {
+		s.reportedDamage = make(map[string]bool)
 	}
-	s.reported[place] = true
-	s.opts.Damaged(fmt.Errorf("%s is damaged: %s", s.path, fmt.Sprintf(format, args...)))
+	s.reportedDamage[place] = true
+	s.opts.OnDamaged(fmt.Errorf("%s is damaged: %s", s.path, fmt.Sprintf(format, args...)))
 }
 
-// reportDamaged is reportOnce for callers that do not hold the lock.
-func (s *Store) reportDamaged(place, format string, args ...any) {
+// lockAndReportDamage is reportDamageOnce for callers that do not hold the lock.
+func (s *Store) lockAndReportDamage(place, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reportOnce(place, format, args...)
+	s.reportDamageOnce(place, format, args...)
 }
 
-// damaged returns an error that says what is wrong in the file.
-func (s *Store) damaged(format string, args ...any) error {
+// damageError returns an error that says what is wrong in the file.
+func (s *Store) damageError(format string, args ...any) error {
 	return fmt.Errorf("%s is damaged: %s: restore it from a backup, or move it away to begin anew",
 		s.path, fmt.Sprintf(format, args...))
 }

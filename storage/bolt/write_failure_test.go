@@ -32,13 +32,13 @@ func TestFailedForGood(t *testing.T) {
 
 func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	dir := t.TempDir()
-	var why error // of Before
+	var beforeErr error // of Before
 	var reported []error
-	s := openStill(t, dir, Options{noSync: true, Before: func() error { return why },
-		Stalled: func(err error) { reported = append(reported, err) }})
-	add(t, s, entry(t, "https://a.example/1"))
+	s := openWithoutCommitter(t, dir, Options{noSync: true, BeforeWrite: func() error { return beforeErr },
+		OnStalled: func(err error) { reported = append(reported, err) }})
+	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	s.commit()
-	add(t, s, entry(t, "https://a.example/2"))
+	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	writes := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		if writes++; ofFile && writes == 1 {
@@ -47,18 +47,18 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 		return s.db.Update(write)
 	})
 	if !ofFile {
-		why = cause
+		beforeErr = cause
 	}
 	s.commit()
-	why = nil // the next fsync goes well
+	beforeErr = nil // the next fsync goes well
 	written := writes
 	s.commit()
 	if writes != written {
 		t.Errorf("%d writes after the failure, want none", writes-written)
 	}
-	ctx, o := t.Context(), entry(t, "https://a.example/").URL.Origin()
+	ctx, o := t.Context(), newEntry(t, "https://a.example/").URL.Origin()
 	_, _, lease := s.Lease(ctx, time.Now(), time.Minute, 1)
-	_, adding := s.Add(ctx, []storage.Entry{entry(t, "https://a.example/3")}, 0)
+	_, adding := s.Add(ctx, []storage.Entry{newEntry(t, "https://a.example/3")}, 0)
 	for call, err := range map[string]error{
 		"Lease": lease, "Add": adding, "Ack": s.Ack(ctx, nil), "SetNote": s.SetNote(ctx, o, "key", nil), "Flush": s.Flush(ctx),
 		"Hold": s.Hold(ctx, o, time.Now(), false),
@@ -82,29 +82,29 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
 		t.Errorf("Close: %v, after %d more writes", err, writes-written)
 	}
-	s = open(t, dir, Options{noSync: true, RestartDelay: time.Hour})
+	s = openStore(t, dir, Options{noSync: true, InterruptedDelay: time.Hour})
 	defer s.Close()
 	if c := must1(s.Counts(ctx)); c.Queued != 1 {
 		t.Errorf("counts %+v, want what was durable", c)
 	}
-	if leases := leaseAll(t, s, time.Now(), 1); len(leases) > 0 {
+	if leases := mustLease(t, s, time.Now(), 1); len(leases) > 0 {
 		t.Error("the host does not rest as after a crash")
 	}
 }
 
-// TestLackOfRoomPasses: these errors leave the store as it is, in bbolt's words too.
-func TestLackOfRoomPasses(t *testing.T) {
+// TestDiskFullIsTemporary: these errors leave the store as it is, in bbolt's words too.
+func TestDiskFullIsTemporary(t *testing.T) {
 	for _, err := range []error{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
 		fmt.Errorf("robots.db: %w", storage.ErrStalled),
 	} {
 		s := &Store{path: "frontier.db"}
-		if got := s.failure(err); isFinal(err) || !errors.Is(got, storage.ErrStalled) || errors.Is(got, storage.ErrFailed) {
+		if got := s.wrapWriteError(err); isFatal(err) || !errors.Is(got, storage.ErrStalled) || errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v ends the store: %v", err, got)
 		}
 	}
 	s := &Store{path: "frontier.db"}
-	if got := s.failure(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
+	if got := s.wrapWriteError(fmt.Errorf("sync: %w", syscall.EIO)).Error(); !strings.Contains(got, "start the crawl again") {
 		t.Errorf("%q does not say what to do", got)
 	}
 }
@@ -113,17 +113,17 @@ func TestLackOfRoomPasses(t *testing.T) {
 // changes to be durable, return when the store fails.
 func TestFailureEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openStill(t, t.TempDir(), Options{Held: 10, noSync: true})
+		s := openWithoutCommitter(t, t.TempDir(), Options{MaxBufferedChanges: 10, noSync: true})
 		defer s.db.Close()
 		for i := range 10 {
-			add(t, s, entry(t, "https://a.example/%d", i))
-			if s.held >= 10 {
+			addEntries(t, s, newEntry(t, "https://a.example/%d", i))
+			if s.bufferedChanges >= 10 {
 				break
 			}
 		}
 		ends := make(chan error)
 		go func() {
-			_, err := s.Add(t.Context(), []storage.Entry{entry(t, "https://a.example/more")}, 0)
+			_, err := s.Add(t.Context(), []storage.Entry{newEntry(t, "https://a.example/more")}, 0)
 			ends <- err
 		}()
 		go func() { ends <- s.Flush(t.Context()) }()
@@ -143,12 +143,12 @@ func TestFailureEndsWaiting(t *testing.T) {
 // failed for good: nothing waits for that lock, and Close returns.
 func TestFaultWhileReading(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, Options{FlushEvery: time.Hour})
-	e := entry(t, "https://a.example/1")
-	add(t, s, e)
+	s := openStore(t, dir, Options{FlushEvery: time.Hour})
+	e := newEntry(t, "https://a.example/1")
+	addEntries(t, s, e)
 	must(t, s.Flush(t.Context()))
-	add(t, s, entry(t, "https://a.example/2")) // something to write at the end
-	must(t, os.Truncate(path(dir), 0))
+	addEntries(t, s, newEntry(t, "https://a.example/2")) // something to write at the end
+	must(t, os.Truncate(storePath(dir), 0))
 	for range 2 {
 		if _, err := s.Note(t.Context(), e.URL.Origin(), "key"); !errors.Is(err, errFault) {
 			t.Errorf("a note is read with error %v, want a fault", err)

@@ -29,7 +29,7 @@ type Store struct {
 	calls      atomic.Uint64 // answers that were kept
 	loose      atomic.Uint64 // calls that changed something, and did not wait until it is safe
 	flushed    atomic.Uint64 // so many of them have been waited for since
-	stalled    atomic.Bool   // as Options.Stalled was told
+	stalled    atomic.Bool   // as Options.OnStalled was told
 	losses     atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
 	life   context.Context // done with ErrClosed

@@ -196,5 +196,5 @@ func (m *Metrics) learnt(l robots.Lesson) {
 	}
 }
 
-// Committed notes how long it took to make changes durable: bolt.Options.Committed.
+// Committed notes how long it took to make changes durable: bolt.Options.OnCommitted.
 func (m *Metrics) Committed(took time.Duration) { m.commits.Observe(took.Seconds()) }

@@ -57,7 +57,7 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{Committed: m.Committed})
+	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{OnCommitted: m.Committed})
 	if err != nil {
 		t.Fatal(err)
 	}
