@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
 )
 
-const directory = "https://bot.example.com"
+const directoryOrigin = "https://bot.example.com"
 
 func newKey(t testing.TB) *botauth.Key {
 	t.Helper()
@@ -24,17 +24,17 @@ func newKey(t testing.TB) *botauth.Key {
 	return k
 }
 
-func newSigner(t testing.TB, k *botauth.Key, valid time.Duration) *botauth.Signer {
+func newSigner(t testing.TB, k *botauth.Key, lifetime time.Duration) *botauth.Signer {
 	t.Helper()
-	s, err := botauth.NewSigner(k, directory, valid)
+	s, err := botauth.NewSigner(k, directoryOrigin, lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// x returns the public half of a key.
-func x(t testing.TB, k *botauth.Key) string {
+// publicKeyOf returns the public half of a key.
+func publicKeyOf(t testing.TB, k *botauth.Key) string {
 	t.Helper()
 	var set botauth.KeySet
 	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil || len(set.Keys) != 1 {
@@ -52,31 +52,31 @@ func TestSign(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "https://site.test:8443/a?b=c", nil)
 		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"}, "Signature-Agent": {`a="https://other.test"`}}
 		s.Sign(r.Header, "site.test:8443")
-		got, err := authtest.Verify(r, x(t, k), time.Now())
+		got, err := authtest.Verify(r, publicKeyOf(t, k), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Agent != directory || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
+		if got.Agent != directoryOrigin || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
 			t.Errorf("%+v", got)
 		}
 		s.Sign(r.Header, "site.test:8443")
-		if again, err := authtest.Verify(r, x(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
+		if again, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
 			t.Errorf("the next one: %+v, %v", again, err)
 		}
 		for name, spoil := range map[string]func(r *http.Request){
 			"another authority": func(r *http.Request) { r.Host = "other.test" },
 			"another directory": func(r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://other.test"`) },
-			"another time":      func(r *http.Request) { edit(r, "Signature-Input", ";expires=", ";expires=9") },
-			"another key":       func(r *http.Request) { edit(r, "Signature-Input", `keyid="`, `keyid="A`) },
+			"another time":      func(r *http.Request) { editHeader(r, "Signature-Input", ";expires=", ";expires=9") },
+			"another key":       func(r *http.Request) { editHeader(r, "Signature-Input", `keyid="`, `keyid="A`) },
 		} {
 			bad := r.Clone(t.Context())
 			spoil(bad)
-			if _, err := authtest.Verify(bad, x(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
+			if _, err := authtest.Verify(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		time.Sleep(6 * time.Minute)
-		if _, err := authtest.Verify(r, x(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
+		if _, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
 			t.Errorf("after its time: %v", err)
 		}
 	})
@@ -86,8 +86,8 @@ func TestSign(t *testing.T) {
 // covers; the form is not a matter of chance.
 func TestSignForm(t *testing.T) {
 	k := newKey(t)
-	for form, want := range map[botauth.AgentForm]string{botauth.Dictionary: `sig1="` + directory + `"`, botauth.String: `"` + directory + `"`} {
-		s, err := newSigner(t, k, 0).WithForm(form)
+	for form, want := range map[botauth.SignatureAgentForm]string{botauth.DictionaryForm: `sig1="` + directoryOrigin + `"`, botauth.StringForm: `"` + directoryOrigin + `"`} {
+		s, err := newSigner(t, k, 0).WithSignatureAgentForm(form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,20 +96,20 @@ func TestSignForm(t *testing.T) {
 		if got := r.Header.Get("Signature-Agent"); got != want {
 			t.Errorf("%s: Signature-Agent is %s, want %s", form, got, want)
 		}
-		if got, err := authtest.Verify(r, x(t, k), time.Now()); err != nil || got.Agent != directory {
+		if got, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err != nil || got.Agent != directoryOrigin {
 			t.Errorf("%s: %+v, %v", form, got, err)
 		}
 		r.Header.Set("Signature-Agent", strings.Replace(want, "bot.", "evil.", 1))
-		if _, err := authtest.Verify(r, x(t, k), time.Now()); err == nil {
+		if _, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err == nil {
 			t.Errorf("%s: the signature does not cover the directory", form)
 		}
 	}
-	if _, err := newSigner(t, k, 0).WithForm("token"); err == nil {
+	if _, err := newSigner(t, k, 0).WithSignatureAgentForm("token"); err == nil {
 		t.Error("a form that is not there is taken")
 	}
 }
 
-func edit(r *http.Request, header, from, to string) {
+func editHeader(r *http.Request, header, from, to string) {
 	r.Header.Set(header, strings.Replace(r.Header.Get(header), from, to, 1))
 }
 
@@ -123,25 +123,25 @@ func TestNewSignerRefuses(t *testing.T) {
 			t.Errorf("%q: %v", directory, err)
 		}
 	}
-	for _, valid := range []time.Duration{-1, time.Second, 25 * time.Hour} {
-		if _, err := botauth.NewSigner(k, directory, valid); err == nil || !strings.Contains(err.Error(), "expected 10s to 24h") {
-			t.Errorf("%v: %v", valid, err)
+	for _, lifetime := range []time.Duration{-1, time.Second, 25 * time.Hour} {
+		if _, err := botauth.NewSigner(k, directoryOrigin, lifetime); err == nil || !strings.Contains(err.Error(), "expected 10s to 24h") {
+			t.Errorf("%v: %v", lifetime, err)
 		}
 	}
-	if got, err := botauth.ParseOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
+	if got, err := botauth.ParseDirectoryOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// TestReadKey: a key comes back as it was written. What is none is refused, with
+// TestParseKey: a key comes back as it was written. What is none is refused, with
 // nothing of it in the error.
-func TestReadKey(t *testing.T) {
+func TestParseKey(t *testing.T) {
 	k := newKey(t)
 	text, err := k.PEM()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := botauth.ReadKey(text); err != nil || again.ID() != k.ID() {
+	if again, err := botauth.ParseKey(text); err != nil || again.ID() != k.ID() {
 		t.Errorf("%v, %v, want %s", again, err, k.ID())
 	}
 	for says, text := range map[string]string{
@@ -149,7 +149,7 @@ func TestReadKey(t *testing.T) {
 		"make one of your own": "-----BEGIN PRIVATE KEY-----\n" + // the example of RFC 9421
 			"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n",
 	} {
-		if _, err := botauth.ReadKey([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+		if _, err := botauth.ParseKey([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -159,7 +159,7 @@ func TestReadKey(t *testing.T) {
 // own authority, whatever the request says.
 func TestDirectory(t *testing.T) {
 	now, next := newKey(t), newKey(t)
-	d, err := botauth.NewDirectory(directory, now, next)
+	d, err := botauth.NewDirectory(directoryOrigin, now, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range []*botauth.Key{now, next} {
-		if want := (authtest.Key{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: x(t, k), Use: "sig"}); keys[i] != want {
+		if want := (authtest.Key{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: publicKeyOf(t, k), Use: "sig"}); keys[i] != want {
 			t.Errorf("key %d: %+v, want %+v", i, keys[i], want)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// DirectoryPath is where an origin serves its key directory, and DirectoryType is
+// DirectoryPath is where an origin serves its key directory, and DirectoryMediaType is
 // its media type.
 const (
-	DirectoryPath = "/.well-known/http-message-signatures-directory"
-	DirectoryType = "application/http-message-signatures-directory+json"
+	DirectoryPath      = "/.well-known/http-message-signatures-directory"
+	DirectoryMediaType = "application/http-message-signatures-directory+json"
 )
 
 // How long verifiers may keep a directory, which is how soon a new key is known to
 // them and an old one is not, and how long its own signatures hold.
 const (
-	directoryAge   = time.Hour
-	directoryValid = 7 * 24 * time.Hour
+	directoryMaxAge            = time.Hour
+	directorySignatureLifetime = 7 * 24 * time.Hour
 )
 
 // A KeySet is what is in a key directory (RFC 7517, section 5).
@@ -51,9 +51,9 @@ type Directory struct {
 	keys      []*Key
 }
 
-// NewDirectory returns the directory of keys at an origin: see ParseOrigin.
+// NewDirectory returns the directory of keys at an origin: see ParseDirectoryOrigin.
 func NewDirectory(origin string, keys ...*Key) (*Directory, error) {
-	origin, err := ParseOrigin(origin)
+	origin, err := ParseDirectoryOrigin(origin)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func NewDirectory(origin string, keys ...*Key) (*Directory, error) {
 func (d *Directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	text := MarshalDirectory(d.keys...)
 	sum := sha256.Sum256(text)
-	digest := "sha-256=" + bytesOf(sum[:]) // RFC 9530, section 2
+	digest := "sha-256=" + encodeStructuredBytes(sum[:]) // RFC 9530, section 2
 	inputs, signatures := d.sign(digest, time.Now())
 	h := w.Header()
-	h.Set("Content-Type", DirectoryType)
-	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(directoryAge.Seconds())))
+	h.Set("Content-Type", DirectoryMediaType)
+	h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(directoryMaxAge.Seconds())))
 	h.Set("Content-Digest", digest)
-	h.Set(InputHeader, inputs)
+	h.Set(SignatureInputHeader, inputs)
 	h.Set(SignatureHeader, signatures)
 	_, _ = w.Write(text) // who has gone away needs no answer
 }
@@ -82,8 +82,8 @@ func (d *Directory) sign(digest string, now time.Time) (inputs, signatures strin
 		input, signature := k.sign([]component{
 			{`"@authority";req`, d.authority},
 			{`"content-digest"`, digest},
-		}, params("").moment("created", now).moment("expires", now.Add(directoryValid)).
-			text("keyid", k.ID()).text("tag", "http-message-signatures-directory"))
+		}, signatureParams("").addTime("created", now).addTime("expires", now.Add(directorySignatureLifetime)).
+			addString("keyid", k.ID()).addString("tag", "http-message-signatures-directory"))
 		name := fmt.Sprintf("binding%d=", i)
 		in, out = append(in, name+input), append(out, name+signature)
 	}

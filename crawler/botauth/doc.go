@@ -3,7 +3,7 @@
 // (draft-ietf-webbotauth-httpsig-protocol), and serves the directory of public keys
 // that a site finds by them. It never decides what is sent, and fetches nothing.
 //
-// ReadKey or GenerateKey gives a Key, and NewSigner a Signer with it, whose Sign is
+// ParseKey or GenerateKey gives a Key, and NewSigner a Signer with it, whose Sign is
 // called for each request right before it is sent: collyfetch does, where its
 // Config.Signer is set. NewDirectory serves the public halves of keys, and
 // MarshalDirectory writes them for a server that serves files.

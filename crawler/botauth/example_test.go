@@ -14,7 +14,7 @@ import (
 // A request is signed with a key whose public half is in the directory that the
 // signature names. There a site finds it.
 func Example() {
-	key, err := botauth.GenerateKey() // or ReadKey, of a file that decorum identity key has made
+	key, err := botauth.GenerateKey() // or ParseKey, of a file that decorum identity key has made
 	if err != nil {
 		log.Fatal(err)
 	}

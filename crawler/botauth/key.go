@@ -25,8 +25,8 @@ type JWK struct {
 	Use   string `json:"use"` // sig
 }
 
-// exampleKey is the ID of the key that RFC 9421 prints in Appendix B.1.4.
-const exampleKey = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
+// exampleKeyID is the ID of the key that RFC 9421 prints in Appendix B.1.4.
+const exampleKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
 // GenerateKey returns a new key.
 func GenerateKey() (*Key, error) {
@@ -37,16 +37,16 @@ func GenerateKey() (*Key, error) {
 	return newKey(private), nil
 }
 
-// ReadKey reads a private key in PEM (PKCS #8, RFC 8410), as openssl genpkey
+// ParseKey reads a private key in PEM (PKCS #8, RFC 8410), as openssl genpkey
 // -algorithm ed25519 writes it. Its errors repeat nothing of the text. The example
 // key of RFC 9421, which everybody has, is refused.
-func ReadKey(text []byte) (*Key, error) {
+func ParseKey(text []byte) (*Key, error) {
 	private, err := ed25519pem.ParsePrivate(text)
 	if err != nil {
 		return nil, err
 	}
 	k := newKey(private)
-	if k.ID() == exampleKey {
+	if k.ID() == exampleKeyID {
 		return nil, errors.New("the key in it is the example of RFC 9421, which everybody has: make one of your own")
 	}
 	return k, nil
@@ -67,5 +67,5 @@ func thumbprint(x string) string {
 // ID returns what signatures call the key (keyid): its JWK thumbprint.
 func (k *Key) ID() string { return k.public.ID }
 
-// PEM returns the private key as ReadKey reads it. It is a secret.
+// PEM returns the private key as ParseKey reads it. It is a secret.
 func (k *Key) PEM() ([]byte, error) { return ed25519pem.MarshalPrivate(k.private) }

@@ -16,7 +16,7 @@ MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
 -----END PRIVATE KEY-----
 `
 
-func example(t *testing.T) *Key {
+func parseExampleKey(t *testing.T) *Key {
 	t.Helper()
 	found, _ := pem.Decode([]byte(examplePEM))
 	private, err := x509.ParsePKCS8PrivateKey(found.Bytes)
@@ -26,29 +26,29 @@ func example(t *testing.T) *Key {
 	return newKey(private.(ed25519.PrivateKey))
 }
 
-// TestVectors: what others have computed of the example key. Ed25519 gives each
+// TestSignatureVectors: what others have computed of the example key. Ed25519 gives each
 // message one signature, so ours must be theirs.
-func TestVectors(t *testing.T) {
-	k := example(t)
-	if k.public.X != "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" || k.ID() != exampleKey {
+func TestSignatureVectors(t *testing.T) {
+	k := parseExampleKey(t)
+	if k.public.X != "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" || k.ID() != exampleKeyID {
 		t.Errorf("the key is %+v", k.public)
 	}
 	for _, tt := range []struct {
 		name    string
 		covered []component
-		params  params
+		params  signatureParams
 		want    string
 	}{
 		{"RFC 9421, Appendix B.2.6", []component{
 			{`"date"`, "Tue, 20 Apr 2021 02:07:55 GMT"}, {`"@method"`, "POST"}, {`"@path"`, "/foo"}, {`"@authority"`, "example.com"},
 			{`"content-type"`, "application/json"}, {`"content-length"`, "18"},
-		}, params("").moment("created", time.Unix(1618884473, 0)).text("keyid", "test-key-ed25519"),
+		}, signatureParams("").addTime("created", time.Unix(1618884473, 0)).addString("keyid", "test-key-ed25519"),
 			":wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:"},
 		{"Web Bot Auth, a request", []component{
 			{`"@authority"`, "example.com"}, {`"signature-agent";key="agent2"`, `"https://signature-agent.test"`},
-		}, params("").moment("created", time.Unix(1735689600, 0)).text("keyid", exampleKey).text("alg", "ed25519").
-			moment("expires", time.Unix(4889289600, 0)).
-			text("nonce", "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").text("tag", "web-bot-auth"),
+		}, signatureParams("").addTime("created", time.Unix(1735689600, 0)).addString("keyid", exampleKeyID).addString("alg", "ed25519").
+			addTime("expires", time.Unix(4889289600, 0)).
+			addString("nonce", "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==").addString("tag", "web-bot-auth"),
 			":RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg==:"},
 	} {
 		if _, got := k.sign(tt.covered, tt.params); got != tt.want {
@@ -60,15 +60,15 @@ func TestVectors(t *testing.T) {
 // TestDirectoryVector: the signed directory that the profile prints, from its bytes
 // to its digest and its signature. Only the times are not ours.
 func TestDirectoryVector(t *testing.T) {
-	k := example(t)
+	k := parseExampleKey(t)
 	sum := sha256.Sum256(MarshalDirectory(k))
-	digest := "sha-256=" + bytesOf(sum[:])
+	digest := "sha-256=" + encodeStructuredBytes(sum[:])
 	if want := "sha-256=:CADMT2aBdV/rqQr/NIru64ERQkCobVvllA4V0fLFDu0=:"; digest != want {
 		t.Errorf("%s, want %s: %s", digest, want, MarshalDirectory(k))
 	}
 	_, got := k.sign([]component{{`"@authority";req`, "signature-agent.test"}, {`"content-digest"`, digest}},
-		params("").moment("created", time.Unix(1735689600, 0)).moment("expires", time.Unix(4889289600, 0)).
-			text("keyid", k.ID()).text("tag", "http-message-signatures-directory"))
+		signatureParams("").addTime("created", time.Unix(1735689600, 0)).addTime("expires", time.Unix(4889289600, 0)).
+			addString("keyid", k.ID()).addString("tag", "http-message-signatures-directory"))
 	if want := ":l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -81,10 +81,10 @@ func TestThumbprint(t *testing.T) {
 	}
 }
 
-// TestNonces have the length that verifiers of early drafts ask for, and none comes
+// TestNewNonce have the length that verifiers of early drafts ask for, and none comes
 // twice.
-func TestNonces(t *testing.T) {
-	a, b := nonce(), nonce()
+func TestNewNonce(t *testing.T) {
+	a, b := newNonce(), newNonce()
 	if bytes, err := base64.StdEncoding.DecodeString(a); err != nil || len(bytes) != 64 || a == b {
 		t.Errorf("%q, %q: %v", a, b, err)
 	}

@@ -105,7 +105,7 @@ func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := village()
 		crawl := wrap(t, colly.NewCollector(), quiet(transport(func(r *http.Request) (*http.Response, error) {
-			for _, name := range []string{botauth.AgentHeader, botauth.InputHeader, botauth.SignatureHeader} {
+			for _, name := range []string{botauth.SignatureAgentHeader, botauth.SignatureInputHeader, botauth.SignatureHeader} {
 				if r.Header[name] != nil {
 					t.Errorf("%s has %s", r.URL, name)
 				}

@@ -206,7 +206,7 @@ func (p *Project) judgesAs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultValid), AgentForm: string(botauth.Dictionary)}},
+		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultLifetime), AgentForm: string(botauth.DictionaryForm)}},
 		Scope: Scope{
 			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,

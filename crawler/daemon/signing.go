@@ -25,7 +25,7 @@ func (s *Signing) isUsed() bool { return len(s.Keys) > 0 }
 
 // origin returns the origin of the key directory, of a project that has been checked.
 func (s *Signing) origin() string {
-	origin, _ := botauth.ParseOrigin(s.Directory)
+	origin, _ := botauth.ParseDirectoryOrigin(s.Directory)
 	return origin
 }
 
@@ -47,8 +47,8 @@ func checkSigning(p *Project) *fault {
 	if d := time.Duration(s.Valid); d < botauth.MinLifetime || d > botauth.MaxLifetime {
 		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
-	if f := botauth.AgentForm(s.AgentForm); f != botauth.Dictionary && f != botauth.String {
-		return faulty("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.AgentForm, botauth.Dictionary, botauth.String)
+	if f := botauth.SignatureAgentForm(s.AgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
+		return faulty("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.AgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	switch {
 	case s.Directory == "" && !s.isUsed():
@@ -58,7 +58,7 @@ func checkSigning(p *Project) *fault {
 	case !s.isUsed():
 		return faulty("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
-	if _, err := botauth.ParseOrigin(s.Directory); err != nil {
+	if _, err := botauth.ParseDirectoryOrigin(s.Directory); err != nil {
 		return faulty("agent.signature.directory", "%q: %v", s.Directory, err)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (s *Signing) keys(c *confinement) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.Keys))
 	known := map[string]string{}
 	for i, name := range s.Keys {
-		k, err := readKey(c, name, botauth.ReadKey)
+		k, err := readKey(c, name, botauth.ParseKey)
 		if err != nil {
 			return nil, usage("%s: %w", item("agent.signature.keys", i), err)
 		}
@@ -94,7 +94,7 @@ func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return signer.WithForm(botauth.AgentForm(s.AgentForm))
+	return signer.WithSignatureAgentForm(botauth.SignatureAgentForm(s.AgentForm))
 }
 
 // maxKeyFileBytes bounds the file of a key. One of Ed25519 has some 120 bytes.

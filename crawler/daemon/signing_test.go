@@ -296,8 +296,8 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if got := f.reload("gone").Change; got != "gone" {
 		t.Fatalf("change %s", got)
 	}
-	published(botauth.DefaultValid/2, "deleted", "gone", "stays")
-	published(botauth.DefaultValid+time.Minute, "stays")
+	published(botauth.DefaultLifetime/2, "deleted", "gone", "stays")
+	published(botauth.DefaultLifetime+time.Minute, "stays")
 	r, err := f.find("gone")
 	if err != nil {
 		t.Fatal(err)

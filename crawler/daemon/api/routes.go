@@ -124,7 +124,7 @@ var routes = []route{
 		params: []queryParam{{name: "before", jsonType: "integer", description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
 	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: About{}, handle: (*Server).getAbout},
 	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
-		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryType, handle: (*Server).getSigningKeyDirectory},
+		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryMediaType, handle: (*Server).getSigningKeyDirectory},
 	{method: "POST", path: loginPath, operationID: "login", role: RolePublic, summary: "Trade a token for a session, as browsers do",
 		maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).login},
 	{method: "POST", path: "/logout", operationID: "logout", role: RolePublic, summary: "End the session", maxBodyBytes: maxEmptyBodyBytes, requestMediaTypes: formTypes, handle: (*Server).logout},
