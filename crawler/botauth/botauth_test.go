@@ -52,15 +52,15 @@ func TestSign(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "https://site.test:8443/a?b=c", nil)
 		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"}, "Signature-Agent": {`a="https://other.test"`}}
 		s.Sign(r.Header, "site.test:8443")
-		got, err := authtest.Verify(r, publicKeyOf(t, k), time.Now())
+		got, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Agent != directoryOrigin || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
+		if got.DirectoryOrigin != directoryOrigin || got.KeyID != k.ID() || got.Expires.Sub(got.Created) != 5*time.Minute {
 			t.Errorf("%+v", got)
 		}
 		s.Sign(r.Header, "site.test:8443")
-		if again, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
+		if again, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil || again.Nonce == got.Nonce {
 			t.Errorf("the next one: %+v, %v", again, err)
 		}
 		for name, spoil := range map[string]func(r *http.Request){
@@ -71,12 +71,12 @@ func TestSign(t *testing.T) {
 		} {
 			bad := r.Clone(t.Context())
 			spoil(bad)
-			if _, err := authtest.Verify(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
+			if _, err := authtest.VerifyRequest(bad, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "is false") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		time.Sleep(6 * time.Minute)
-		if _, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
+		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil || !strings.Contains(err.Error(), "holds from") {
 			t.Errorf("after its time: %v", err)
 		}
 	})
@@ -96,11 +96,11 @@ func TestSignForm(t *testing.T) {
 		if got := r.Header.Get("Signature-Agent"); got != want {
 			t.Errorf("%s: Signature-Agent is %s, want %s", form, got, want)
 		}
-		if got, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err != nil || got.Agent != directoryOrigin {
+		if got, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err != nil || got.DirectoryOrigin != directoryOrigin {
 			t.Errorf("%s: %+v, %v", form, got, err)
 		}
 		r.Header.Set("Signature-Agent", strings.Replace(want, "bot.", "evil.", 1))
-		if _, err := authtest.Verify(r, publicKeyOf(t, k), time.Now()); err == nil {
+		if _, err := authtest.VerifyRequest(r, publicKeyOf(t, k), time.Now()); err == nil {
 			t.Errorf("%s: the signature does not cover the directory", form)
 		}
 	}
@@ -170,7 +170,7 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range []*botauth.Key{now, next} {
-		if want := (authtest.Key{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: publicKeyOf(t, k), Use: "sig"}); keys[i] != want {
+		if want := (authtest.DirectoryKey{Kty: "OKP", Crv: "Ed25519", Kid: k.ID(), X: publicKeyOf(t, k), Use: "sig"}); keys[i] != want {
 			t.Errorf("key %d: %+v, want %+v", i, keys[i], want)
 		}
 	}

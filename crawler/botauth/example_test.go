@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	signature, err := authtest.Verify(request, keys[0].X, time.Now())
-	fmt.Println(signature.Agent, signature.KeyID == key.ID(), err)
+	signature, err := authtest.VerifyRequest(request, keys[0].X, time.Now())
+	fmt.Println(signature.DirectoryOrigin, signature.KeyID == key.ID(), err)
 	// Output: https://bot.example.org true <nil>
 }

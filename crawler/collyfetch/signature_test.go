@@ -45,7 +45,7 @@ func sworn(t *testing.T) (*botauth.Signer, *notary) {
 
 // check fails the test unless a request is signed, now, and by itself.
 func (n *notary) check(r *http.Request) {
-	s, err := authtest.Verify(r, n.x, time.Now())
+	s, err := authtest.VerifyRequest(r, n.x, time.Now())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -53,7 +53,7 @@ func (n *notary) check(r *http.Request) {
 		n.t.Errorf("%s: %v", r.URL, err)
 	case n.nonces[s.Nonce]:
 		n.t.Errorf("%s: the signature of an earlier request", r.URL)
-	case s.Agent != "https://bot.test" || s.Expires.Sub(s.Created) != time.Minute:
+	case s.DirectoryOrigin != "https://bot.test" || s.Expires.Sub(s.Created) != time.Minute:
 		n.t.Errorf("%s: %+v", r.URL, s)
 	}
 	n.nonces[s.Nonce] = true

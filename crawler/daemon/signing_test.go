@@ -78,7 +78,7 @@ func (g *gatekeeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, x := range g.x {
-		if s, err := authtest.Verify(r, x, time.Now()); err == nil && s.KeyID == id && s.Agent == "https://bot.example.com" {
+		if s, err := authtest.VerifyRequest(r, x, time.Now()); err == nil && s.KeyID == id && s.DirectoryOrigin == "https://bot.example.com" {
 			g.by = append(g.by, id+" "+r.URL.Path)
 			io.WriteString(w, "User-agent: *\nAllow: /\n")
 			return
@@ -88,7 +88,7 @@ func (g *gatekeeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // learn takes the keys of a directory.
-func (g *gatekeeper) learn(keys []authtest.Key) {
+func (g *gatekeeper) learn(keys []authtest.DirectoryKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.x = map[string]string{}
@@ -98,7 +98,7 @@ func (g *gatekeeper) learn(keys []authtest.Key) {
 }
 
 // directoryAt asks for a key directory, and checks it.
-func directoryAt(t *testing.T, l net.Listener, method string) []authtest.Key {
+func directoryAt(t *testing.T, l net.Listener, method string) []authtest.DirectoryKey {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+botauth.DirectoryPath, nil)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// A Key is what a key directory says of one.
-type Key struct{ Kty, Crv, Kid, X, Use string }
+// A DirectoryKey is what a key directory says of one.
+type DirectoryKey struct{ Kty, Crv, Kid, X, Use string }
 
-var oneBinding = regexp.MustCompile(`^binding\d+=(\("@authority";req "content-digest"\);created=(\d+);expires=(\d+);keyid="([^"]+)";tag="http-message-signatures-directory")$`)
+var directorySignatureRegexp = regexp.MustCompile(`^binding\d+=(\("@authority";req "content-digest"\);created=(\d+);expires=(\d+);keyid="([^"]+)";tag="http-message-signatures-directory")$`)
 
 // VerifyDirectory returns the keys of a directory, which the body is, after it has
 // checked that the answer has its digest, and a signature of each key for the
 // authority that holds now.
-func VerifyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]Key, error) {
+func VerifyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]DirectoryKey, error) {
 	if got := h.Get("Content-Type"); got != "application/http-message-signatures-directory+json" {
 		return nil, fmt.Errorf("it is a %s", got)
 	}
-	var set struct{ Keys []Key }
+	var set struct{ Keys []DirectoryKey }
 	if err := json.Unmarshal(body, &set); err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func VerifyDirectory(h http.Header, body []byte, authority string, now time.Time
 		return nil, fmt.Errorf("%d keys, signatures %q %q", len(set.Keys), inputs, signatures)
 	}
 	for i, k := range set.Keys {
-		input, signature := oneBinding.FindStringSubmatch(inputs[i]), oneSignature.FindStringSubmatch(signatures[i])
+		input, signature := directorySignatureRegexp.FindStringSubmatch(inputs[i]), signatureRegexp.FindStringSubmatch(signatures[i])
 		if input == nil || signature == nil || input[4] != k.Kid {
 			return nil, fmt.Errorf("the signature of %s: %q %q", k.Kid, inputs[i], signatures[i])
 		}
 		base := `"@authority";req: ` + authority + "\n" + `"content-digest": ` + digest + "\n" + `"@signature-params": ` + input[1]
-		if err := verify(k.X, base, signature[2]); err != nil {
+		if err := verifySignature(k.X, base, signature[2]); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Kid, err)
 		}
 		if at := fmt.Sprint(now.Unix()); at < input[2] || at >= input[3] { // of as many digits

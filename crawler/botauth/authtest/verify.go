@@ -16,32 +16,32 @@ import (
 
 // A Signature is what a signed message says of its signature.
 type Signature struct {
-	Agent            string // the origin of the key directory
-	Covered          string // the components, as they are listed
-	KeyID, Nonce     string
-	Created, Expires time.Time
+	DirectoryOrigin   string // the origin of the key directory
+	CoveredComponents string // the components, as they are listed
+	KeyID, Nonce      string
+	Created, Expires  time.Time
 }
 
 var (
-	oneAgent     = regexp.MustCompile(`^(?:([a-z0-9]+)=)?("[^"\\]*")$`) // a string alone in early drafts
-	oneInput     = regexp.MustCompile(`^([a-z0-9]+)=(\(([^()]*)\)(.*))$`)
-	oneSignature = regexp.MustCompile(`^([a-z0-9]+)=:([A-Za-z0-9+/]+=*):$`)
+	agentRegexp     = regexp.MustCompile(`^(?:([a-z0-9]+)=)?("[^"\\]*")$`) // a string alone in early drafts
+	inputRegexp     = regexp.MustCompile(`^([a-z0-9]+)=(\(([^()]*)\)(.*))$`)
+	signatureRegexp = regexp.MustCompile(`^([a-z0-9]+)=:([A-Za-z0-9+/]+=*):$`)
 )
 
-// Verify checks the one signature that a request has, as its server got it, with a
+// VerifyRequest checks the one signature that a request has, as its server got it, with a
 // public key (base64url, as x of a JWK) and at a time.
-func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
-	agent, input, value := oneAgent.FindStringSubmatch(single(r.Header, "Signature-Agent")),
-		oneInput.FindStringSubmatch(single(r.Header, "Signature-Input")), oneSignature.FindStringSubmatch(single(r.Header, "Signature"))
+func VerifyRequest(r *http.Request, x string, now time.Time) (s Signature, err error) {
+	agent, input, value := agentRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Agent")),
+		inputRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Input")), signatureRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature"))
 	if agent == nil || input == nil || value == nil || agent[1] != "" && agent[1] != input[1] || value[1] != input[1] {
 		return s, fmt.Errorf("no signature of one label: %q", r.Header)
 	}
-	if s, err = read(input[4]); err != nil {
+	if s, err = parseParams(input[4]); err != nil {
 		return s, err
 	}
-	s.Agent, s.Covered = strings.Trim(agent[2], `"`), input[3]
+	s.DirectoryOrigin, s.CoveredComponents = strings.Trim(agent[2], `"`), input[3]
 	base := ""
-	for id := range strings.SplitSeq(s.Covered, " ") {
+	for id := range strings.SplitSeq(s.CoveredComponents, " ") {
 		if agent[1] == "" && id == `"signature-agent"` {
 			base += id + ": " + agent[2] + "\n"
 			continue
@@ -56,7 +56,7 @@ func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
 		}
 	}
 	base += `"@signature-params": ` + input[2]
-	if err := verify(x, base, value[2]); err != nil {
+	if err := verifySignature(x, base, value[2]); err != nil {
 		return s, err
 	}
 	if now.Before(s.Created) || now.After(s.Expires) {
@@ -65,8 +65,8 @@ func Verify(r *http.Request, x string, now time.Time) (s Signature, err error) {
 	return s, nil
 }
 
-// verify checks a signature of a base, both of them and the key as they are written.
-func verify(x, base, signature string) error {
+// verifySignature checks a signature of a base, both of them and the key as they are written.
+func verifySignature(x, base, signature string) error {
 	key, err := base64.RawURLEncoding.DecodeString(x)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("%q is no public key", x)
@@ -81,16 +81,16 @@ func verify(x, base, signature string) error {
 	return nil
 }
 
-// single returns the value of a header that is there once, else nothing.
-func single(h http.Header, name string) string {
+// singleHeader returns the value of a header that is there once, else nothing.
+func singleHeader(h http.Header, name string) string {
 	if values := h.Values(name); len(values) == 1 {
 		return values[0]
 	}
 	return ""
 }
 
-// read reads the parameters that the profile asks for.
-func read(params string) (s Signature, err error) {
+// parseParams reads the parameters that the profile asks for.
+func parseParams(params string) (s Signature, err error) {
 	for param := range strings.SplitSeq(strings.TrimPrefix(params, ";"), ";") {
 		name, value, _ := strings.Cut(param, "=")
 		switch text := strings.Trim(value, `"`); name {
