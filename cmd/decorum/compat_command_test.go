@@ -14,44 +14,44 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-// pastRun is for how long the program goes on with a crawl in these tests: each host
+// resumeMaxTime is for how long the program goes on with a crawl in these tests: each host
 // has its first visits, and those with a long Crawl-delay have no second one.
-const pastRun = "4s"
+const resumeMaxTime = "4s"
 
-// goOnArgs are the arguments with which the program goes on with a crawl.
-func (s *pastServer) goOnArgs(p past) []string {
+// resumeArgs are the arguments with which the program goes on with a crawl.
+func (s *webServer) resumeArgs(p oldState) []string {
 	args := []string{"crawl", "--resume", "--data", p.path("data"), "--warc", p.path("warc"),
-		"--max-time=" + pastRun, "--progress=none", "--log-level=error"}
-	for _, to := range s.connectTo() {
+		"--max-time=" + resumeMaxTime, "--progress=none", "--log-level=error"}
+	for _, to := range s.connectToRules() {
 		args = append(args, "--connect-to="+to)
 	}
 	return args
 }
 
-// TestPastProgram: today's program goes on with what a killed one left, now: whatever
+// TestCompatCommand: today's program goes on with what a killed one left, now: whatever
 // was due then is due. Of a host that rests for 57 years no page is visited.
-func TestPastProgram(t *testing.T) {
+func TestCompatCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
 	}
 	t.Parallel()
-	for name, damage := range map[string]func(*testing.T, past){
-		"as it was left":          func(*testing.T, past) {},
-		"with half written lines": tearPast,
+	for name, damage := range map[string]func(*testing.T, oldState){
+		"as it was left":          func(*testing.T, oldState) {},
+		"with half written lines": appendTornLines,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := unpackPast(t, "crawl")
+			p := unpackOldState(t, "crawl")
 			damage(t, p)
-			goOnWithPast(t, p, readExport(t, readPast(t, "export.jsonl.zst")))
-			checkWholeLines(t, p)
+			checkResume(t, p, readExport(t, readCompressed(t, "export.jsonl.zst")))
+			checkOutputLines(t, p)
 		})
 	}
 }
 
-// tearPast writes half a line to the output and to the ledger, as a process does that
+// appendTornLines writes half a line to the output and to the ledger, as a process does that
 // is killed while it writes.
-func tearPast(t *testing.T, p past) {
+func appendTornLines(t *testing.T, p oldState) {
 	t.Helper()
 	segments, err := filepath.Glob(p.path("data", "ledger", "ledger-*.jsonl"))
 	if err != nil || len(segments) != 1 {
@@ -73,27 +73,27 @@ func tearPast(t *testing.T, p past) {
 	}
 }
 
-// goOnWithPast goes on with a crawl for a while, and checks what it makes of the past.
-func goOnWithPast(t *testing.T, p past, before pastExport) {
+// checkResume goes on with a crawl for a while, and checks what it makes of the past.
+func checkResume(t *testing.T, p oldState, before frontierExport) {
 	t.Helper()
-	web := pastWebAt(t, p.killed)
-	s := servePast(t, web)
+	web := readWeb(t, p.killedAt)
+	s := startWebServers(t, web)
 	restart := time.Now()
-	call(t, s, daemon.ExitStopped, s.goOnArgs(p)...)
+	runCommand(t, s, daemon.ExitStopped, s.resumeArgs(p)...)
 	log := web.Log()
-	judgeRequests(t, web, p.log, log, restart)
-	checkFrozen(t, log)
-	if n := requests(log); n["POST http://form.example/waiting"] != 1 {
+	judgeRequests(t, web, p.requestLog, log, restart)
+	checkFrozenHost(t, log)
+	if n := countRequests(log); n["POST http://form.example/waiting"] != 1 {
 		t.Errorf("a form that waited was sent %d times, want once", n["POST http://form.example/waiting"])
 	}
-	after := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
-	checkNothingLost(t, before, after, requests(log))
-	call(t, nil, daemon.ExitDone, "report", "--data", p.path("data"))
-	call(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
+	after := readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
+	checkNothingLost(t, before, after, countRequests(log))
+	runCommand(t, nil, daemon.ExitDone, "report", "--data", p.path("data"))
+	runCommand(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
 }
 
-// checkFrozen checks that no page was visited that is due in 57 years.
-func checkFrozen(t *testing.T, log []crawltest.Exchange) {
+// checkFrozenHost checks that no page was visited that is due in 57 years.
+func checkFrozenHost(t *testing.T, log []crawltest.Exchange) {
 	t.Helper()
 	if len(log) < 5 {
 		t.Errorf("the crawl went on with %d requests", len(log))
@@ -105,9 +105,9 @@ func checkFrozen(t *testing.T, log []crawltest.Exchange) {
 	}
 }
 
-// checkWholeLines checks that each line of the output is JSON, and that every page that
+// checkOutputLines checks that each line of the output is JSON, and that every page that
 // was answered is in it.
-func checkWholeLines(t *testing.T, p past) {
+func checkOutputLines(t *testing.T, p oldState) {
 	t.Helper()
 	files, err := filepath.Glob(p.path("data", "pages*.jsonl"))
 	if err != nil {
@@ -124,7 +124,7 @@ func checkWholeLines(t *testing.T, p past) {
 			lines[r.URL] = true
 		}
 	}
-	for _, x := range p.log {
+	for _, x := range p.requestLog {
 		own := strings.HasSuffix(x.URL, ".txt") || strings.HasSuffix(x.URL, ".xml") || strings.HasSuffix(x.URL, "/tdmrep.json")
 		page := x.Method == "GET" && x.Status == 200 && !x.Broken && !own
 		if page && !lines[x.URL] {
@@ -133,41 +133,41 @@ func checkWholeLines(t *testing.T, p past) {
 	}
 }
 
-// TestPastImport: an export of then is imported now, an import that was broken off is
+// TestCompatImport: an export of then is imported now, an import that was broken off is
 // refused and can be repeated, and both crawls go on.
-func TestPastImport(t *testing.T) {
+func TestCompatImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is a process of its own, and waits for hosts")
 	}
 	t.Parallel()
-	export := readPast(t, "export.jsonl.zst")
+	export := readCompressed(t, "export.jsonl.zst")
 	before := readExport(t, export)
 	for _, name := range []string{"new", "broken off"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crawl := unpackPast(t, "crawl")
-			p := past{dir: t.TempDir(), killed: crawl.killed, log: crawl.log}
+			crawl := unpackOldState(t, "crawl")
+			p := oldState{dir: t.TempDir(), killedAt: crawl.killedAt, requestLog: crawl.requestLog}
 			if name == "broken off" {
-				p.dir = unpackPast(t, "import").dir
-				call(t, nil, daemon.ExitUsage, "crawl", "--resume", "--data", p.path("data"))
+				p.dir = unpackOldState(t, "import").dir
+				runCommand(t, nil, daemon.ExitUsage, "crawl", "--resume", "--data", p.path("data"))
 			}
-			importPast(t, p, export)
-			goOnWithPast(t, p, before)
+			importExport(t, p, export)
+			checkResume(t, p, before)
 		})
 	}
 }
 
-func importPast(t *testing.T, p past, export []byte, args ...string) {
+func importExport(t *testing.T, p oldState, export []byte, args ...string) {
 	t.Helper()
-	c := decorum(t, nil, append([]string{"frontier", "import", "--data", p.path("data")}, args...)...)
+	c := newCommand(t, nil, append([]string{"frontier", "import", "--data", p.path("data")}, args...)...)
 	c.Stdin = bytes.NewReader(export)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("import: %v\n%s", err, out)
 	}
 }
 
-// stop ends a process by a signal, and returns what it ends with.
-func stop(t *testing.T, c *exec.Cmd) int {
+// interrupt ends a process by a signal, and returns what it ends with.
+func interrupt(t *testing.T, c *exec.Cmd) int {
 	t.Helper()
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -20,15 +20,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A pastCrawl is a crawl of the project in testdata/past, put together of the public
+// A resumedCrawl is a crawl of the project in testdata/past, put together of the public
 // packages: so its clock is that of a bubble, and its web is in memory.
-type pastCrawl struct {
+type resumedCrawl struct {
 	*crawler.Crawler
-	frontier, robots *bolt.Store
+	frontierStore, robotsStore *bolt.Store
 }
 
-// resumePast opens the state that a killed crawl left.
-func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
+// resumeCrawl opens the state that a killed crawl left.
+func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -37,32 +37,32 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 		}
 	}
 	var (
-		c    pastCrawl
+		c    resumedCrawl
 		err  error
 		opts = bolt.Options{InterruptedDelay: 200 * time.Millisecond,
 			OnDamaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
 	)
-	c.robots, err = bolt.Open(p.path("data", "robots.db"), opts)
+	c.robotsStore, err = bolt.Open(p.path("data", "robots.db"), opts)
 	must(err)
-	c.frontier, err = bolt.Open(p.path("data", "frontier.db"), opts)
+	c.frontierStore, err = bolt.Open(p.path("data", "frontier.db"), opts)
 	must(err)
 	agent, err := robots.Configured(robots.Google, "decorum")
 	must(err)
 	gate := robots.NewGate(robots.GateConfig{
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
 		Purposes: []string{"ai-train"},
-	}, c.robots)
+	}, c.robotsStore)
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, Restarted: time.Now()})
 	fetcher, err := collyfetch.New(collyfetch.Config{
-		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: schemeMarker{web},
-		Cookies: collyfetch.NewCookies(c.frontier),
+		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
+		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
-	f := frontier.New(c.frontier, frontier.Config{Scope: pastScope(t), Clean: gate.Clean, Budget: limits, MaxWait: 24 * time.Hour})
+	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), Clean: gate.Clean, Budget: limits, MaxWait: 24 * time.Hour})
 	collector := collyfetch.NewCollector(f, fetcher)
-	pastCallbacks(collector)
+	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
-		Frontier: f, Gate: gate, Policy: pastPolicy(), Limits: limits, Fetcher: collector, Handler: collector.Handle,
+		Frontier: f, Gate: gate, Policy: projectPolicy(), Limits: limits, Fetcher: collector, Handler: collector.Handle,
 		Settings: crawler.Settings{MaxPagesPerHost: 13, Token: "decorum",
 			Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -71,8 +71,8 @@ func resumePast(t *testing.T, p past, web *crawltest.Web) *pastCrawl {
 	return &c
 }
 
-// pastPolicy is the pace of the project.
-func pastPolicy() politeness.Policy {
+// projectPolicy is the pace of the project.
+func projectPolicy() politeness.Policy {
 	delay := func(d time.Duration) politeness.Override {
 		return politeness.Override{Delay: &d, Reason: "as in project.yaml"}
 	}
@@ -83,19 +83,19 @@ func pastPolicy() politeness.Policy {
 	}}
 }
 
-// pastScope is the scope of the project: the hosts of its seeds.
-func pastScope(t *testing.T) *frontier.Scope {
+// projectScope is the scope of the project: the hosts of its seeds.
+func projectScope(t *testing.T) *frontier.Scope {
 	t.Helper()
-	var roots []core.URL
+	var seeds []core.URL
 	const names = `news ports chain slow frozen hop hopping down failing busy tomorrow sloth many cookie tdm clean form hang`
 	for name := range strings.FieldsSeq(names) {
-		roots = append(roots, parse(t, "http://"+name+".example/"))
+		seeds = append(seeds, parseURL(t, "http://"+name+".example/"))
 	}
-	roots = append(roots, parse(t, "http://secure.example.com/"))
-	return frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, roots)
+	seeds = append(seeds, parseURL(t, "http://secure.example.com/"))
+	return frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, seeds)
 }
 
-func parse(t *testing.T, url string) core.URL {
+func parseURL(t *testing.T, url string) core.URL {
 	t.Helper()
 	u, err := core.ParseURL(url)
 	if err != nil {
@@ -105,7 +105,7 @@ func parse(t *testing.T, url string) core.URL {
 }
 
 // run crawls for ten minutes, or until nothing is left to wait for.
-func (c *pastCrawl) run(t *testing.T) {
+func (c *resumedCrawl) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -117,62 +117,62 @@ func (c *pastCrawl) run(t *testing.T) {
 	}
 }
 
-func (c *pastCrawl) close(t *testing.T) {
+func (c *resumedCrawl) close(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(c.frontier.Close(), c.robots.Close()); err != nil {
+	if err := errors.Join(c.frontierStore.Close(), c.robotsStore.Close()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPastCrawl: the state that a crawl left when it was killed is gone on with two
+// TestCompatCrawl: the state that a crawl left when it was killed is gone on with two
 // seconds after the kill, by the clock of a bubble. Nothing is lost, nothing comes
 // early, twice or though it is closed, and what was noted is known.
-func TestPastCrawl(t *testing.T) {
-	p := unpackPast(t, "crawl")
-	before := readExport(t, readPast(t, "export.jsonl.zst"))
-	var soon, later []crawltest.Exchange
+func TestCompatCrawl(t *testing.T) {
+	p := unpackOldState(t, "crawl")
+	before := readExport(t, readCompressed(t, "export.jsonl.zst"))
+	var firstLog, laterLog []crawltest.Exchange
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(p.killed.Add(2 * time.Second)))
-		restart, web := time.Now(), pastWebAt(t, p.killed)
-		c := resumePast(t, p, web)
+		time.Sleep(time.Until(p.killedAt.Add(2 * time.Second)))
+		restart, web := time.Now(), readWeb(t, p.killedAt)
+		c := resumeCrawl(t, p, web)
 		c.run(t)
-		soon = web.Log()
+		firstLog = web.Log()
 		// An hour after the last visit pages are due again, and two days after a
 		// Retry-After so is its host.
 		for _, d := range []time.Duration{70 * time.Minute, 49 * time.Hour} {
 			time.Sleep(time.Until(restart.Add(d)))
 			c.run(t)
 		}
-		later = web.Log()[len(soon):]
+		laterLog = web.Log()[len(firstLog):]
 		c.close(t)
-		judgeRequests(t, web, p.log, web.Log(), restart)
+		judgeRequests(t, web, p.requestLog, web.Log(), restart)
 	})
-	checkSoon(t, p, before, soon)
-	checkLater(t, before, soon, later)
-	after := readExport(t, call(t, nil, 0, "frontier", "export", "--data", p.path("data")))
-	checkNothingLost(t, before, after, requests(append(soon, later...)))
+	checkFirstRun(t, p, before, firstLog)
+	checkLaterRuns(t, before, firstLog, laterLog)
+	after := readExport(t, runCommand(t, nil, 0, "frontier", "export", "--data", p.path("data")))
+	checkNothingLost(t, before, after, countRequests(append(firstLog, laterLog...)))
 }
 
-// checkSoon checks what was requested in the first run.
-func checkSoon(t *testing.T, p past, before pastExport, log []crawltest.Exchange) {
+// checkFirstRun checks what was requested in the first run.
+func checkFirstRun(t *testing.T, p oldState, before frontierExport, log []crawltest.Exchange) {
 	t.Helper()
-	if r := repeatedPages(p, log); len(r) > 0 {
+	if r := refetchedPages(p, log); len(r) > 0 {
 		t.Errorf("requested again, though it had been answered: %q", r)
 	}
-	n := requests(log)
+	n := countRequests(log)
 	for name, u := range before.urls {
-		host := parse(t, u.URL).Origin().Host()
-		left := host == "frozen.example" || host == "sloth.example" || host == "tomorrow.example" || host == "many.example"
+		host := parseURL(t, u.URL).Origin().Host()
+		notDue := host == "frozen.example" || host == "sloth.example" || host == "tomorrow.example" || host == "many.example"
 		closed := strings.Contains(u.URL, "/closed/") || strings.HasSuffix(u.URL, "/robots.txt")
-		if u.State == "queued" && !u.Sent && !left && !closed && n[name] != 1 {
+		if u.State == "queued" && !u.Sent && !notDue && !closed && n[name] != 1 {
 			t.Errorf("%s was queued, and was requested %d times", name, n[name])
 		}
 	}
 	for _, x := range log {
 		u := before.urls[x.Method+" "+x.URL]
-		hold := before.origins[u.Origin].Hold
-		if x.Start.Before(u.At) || x.Start.Before(hold) && u.For == "" && !strings.HasSuffix(x.URL, "/robots.txt") {
-			t.Errorf("%s was requested at %v; it was put off until %v, its origin was held until %v", x.URL, x.Start, u.At, hold)
+		hold := before.origins[u.Origin].HeldUntil
+		if x.Start.Before(u.NotBefore) || x.Start.Before(hold) && u.RobotsFor == "" && !strings.HasSuffix(x.URL, "/robots.txt") {
+			t.Errorf("%s was requested at %v; it was put off until %v, its origin was held until %v", x.URL, x.Start, u.NotBefore, hold)
 		}
 		if strings.HasPrefix(x.URL, "http://cookie.example/") && x.Status != 200 {
 			t.Errorf("%s was answered with %d: the cookie was forgotten", x.URL, x.Status)
@@ -191,16 +191,16 @@ func checkSoon(t *testing.T, p past, before pastExport, log []crawltest.Exchange
 	}
 }
 
-// checkLater checks what was requested after pages had become due again.
-func checkLater(t *testing.T, before pastExport, soon, later []crawltest.Exchange) {
+// checkLaterRuns checks what was requested after pages had become due again.
+func checkLaterRuns(t *testing.T, before frontierExport, firstLog, laterLog []crawltest.Exchange) {
 	t.Helper()
-	n := requests(later)
+	n := countRequests(laterLog)
 	for name, u := range before.urls {
 		if u.State == "resting" && n[name] == 0 {
 			t.Errorf("%s was to be visited again, and was not", name)
 		}
 	}
-	for _, x := range later {
+	for _, x := range laterLog {
 		if x.URL == "http://chain.example/dated" && !x.Conditional {
 			t.Error("the ETag of a page was forgotten")
 		}

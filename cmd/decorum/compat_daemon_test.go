@@ -16,32 +16,32 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// TestPastDaemon: a daemon is started over what a killed one left. The project that ran
+// TestCompatDaemon: a daemon is started over what a killed one left. The project that ran
 // goes on, the one that was paused and the one that was stopped stay so, brakes are on,
 // and tokens are the same.
-func TestPastDaemon(t *testing.T) {
+func TestCompatDaemon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the daemon is a process of its own, and leaves hosts alone at first")
 	}
 	t.Parallel()
-	p := unpackPast(t, "daemon")
-	web := pastWebAt(t, p.killed)
-	s := servePast(t, web)
+	p := unpackOldState(t, "daemon")
+	web := readWeb(t, p.killedAt)
+	s := startWebServers(t, web)
 	writeProjects(t, p, s)
 	restart := time.Now()
 	client, c, stderr := startDaemon(t, p, s)
 	checkDaemonState(t, client)
 
 	// A daemon visits no host in its first ten seconds: it cannot know which visits a kill hid.
-	awaitPast(t, "the project goes on", func() bool { return len(web.Log()) >= 4 })
+	waitUntil(t, "the project goes on", func() bool { return len(web.Log()) >= 4 })
 	checkDaemonState(t, client)
-	if code := stop(t, c); code != daemon.ExitStopped {
+	if code := interrupt(t, c); code != daemon.ExitStopped {
 		t.Errorf("the daemon ended with exit code %d:\n%s", code, stderr)
 	}
 	log := web.Log()
-	judgeRequests(t, web, p.log, log, restart)
+	judgeRequests(t, web, p.requestLog, log, restart)
 	for _, x := range log {
-		host := parse(t, x.URL).Origin().Host()
+		host := parseURL(t, x.URL).Origin().Host()
 		switch {
 		case host == "many.example", host == "clean.example", host == "cookie.example", host == "frozen.example":
 			t.Errorf("%s was requested: it has a brake on, is of a project that does not run, or is not due until 2083", x.URL)
@@ -49,36 +49,36 @@ func TestPastDaemon(t *testing.T) {
 			t.Errorf("%s was requested %v after the start", x.URL, x.Start.Sub(restart))
 		}
 	}
-	if r := pagesAgain(p.log, log); len(r) > 0 {
+	if r := repeatedPageURLs(p.requestLog, log); len(r) > 0 {
 		t.Errorf("requested again: %q", r)
 	}
 	for _, name := range []string{"going", "paused", "stopped"} {
 		dir := p.path("data", "projects", name)
-		readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", dir))
+		readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", dir))
 	}
 }
 
-// pagesAgain returns the pages that were requested again, though they had been answered
+// repeatedPageURLs returns the pages that were requested again, though they had been answered
 // long before the kill. The project of the daemon revisits none.
-func pagesAgain(before, after []crawltest.Exchange) (again []string) {
+func repeatedPageURLs(before, after []crawltest.Exchange) (repeated []string) {
 	answered := map[string]bool{}
 	for _, x := range before[:len(before)*2/3] {
 		answered[x.URL] = x.Status == 200 && !strings.HasSuffix(x.URL, "/robots.txt")
 	}
 	for _, x := range after {
 		if answered[x.URL] {
-			again = append(again, x.URL)
+			repeated = append(repeated, x.URL)
 		}
 	}
-	return again
+	return repeated
 }
 
 // writeProjects writes the project files with the addresses of today's servers.
-func writeProjects(t *testing.T, p past, s *pastServer) {
+func writeProjects(t *testing.T, p oldState, s *webServer) {
 	t.Helper()
 	for _, name := range []string{"going", "paused", "stopped"} {
 		text := string(readFile(t, filepath.Join("testdata", "past", "projects", name+".yaml")))
-		text = strings.ReplaceAll(text, "$CONNECT_TO", "'"+strings.Join(s.connectTo(), "', '")+"'")
+		text = strings.ReplaceAll(text, "$CONNECT_TO", "'"+strings.Join(s.connectToRules(), "', '")+"'")
 		if err := os.WriteFile(p.path("projects", name+".yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func writeProjects(t *testing.T, p past, s *pastServer) {
 }
 
 // startDaemon starts a daemon, and returns when it answers who has the token of before.
-func startDaemon(t *testing.T, p past, s *pastServer) (*api.Client, *exec.Cmd, *bytes.Buffer) {
+func startDaemon(t *testing.T, p oldState, s *webServer) (*api.Client, *exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,7 +97,7 @@ func startDaemon(t *testing.T, p past, s *pastServer) (*api.Client, *exec.Cmd, *
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(string(readFile(t, p.path("data", "token"))))
-	c := decorum(t, s, "serve", "--listen", listen, "--data", p.path("data"), "--projects", p.path("projects"),
+	c := newCommand(t, s, "serve", "--listen", listen, "--data", p.path("data"), "--projects", p.path("projects"),
 		"--log-level=error")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
@@ -105,7 +105,7 @@ func startDaemon(t *testing.T, p past, s *pastServer) (*api.Client, *exec.Cmd, *
 		t.Fatal(err)
 	}
 	client := &api.Client{Server: "http://" + listen, Token: token}
-	awaitPast(t, "the daemon answers", func() bool {
+	waitUntil(t, "the daemon answers", func() bool {
 		_, err := client.Projects(context.Background())
 		return err == nil
 	})
@@ -139,12 +139,12 @@ func checkDaemonState(t *testing.T, client *api.Client) {
 	}
 }
 
-// awaitPast waits until something is so; that it never is ends the test.
-func awaitPast(t *testing.T, what string, so func() bool) {
+// waitUntil waits until something is so; that it never is ends the test.
+func waitUntil(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waiting in vain until %s", what)
+			t.Fatalf("waiting in vain until %s", description)
 		}
 	}
 }

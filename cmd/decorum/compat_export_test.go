@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// A pastExport is what decorum frontier export says of a crawl.
-type pastExport struct {
-	urls    map[string]exportedURL // by method and URL
-	seen    map[string]bool        // origin and fingerprint
-	notes   map[string]bool        // store, origin and key
-	origins map[string]exportedOrigin
+// A frontierExport is what decorum frontier export says of a crawl.
+type frontierExport struct {
+	urls             map[string]exportedURL // by method and URL
+	seenFingerprints map[string]bool        // origin and fingerprint
+	notes            map[string]bool        // store, origin and key
+	origins          map[string]exportedOrigin
 }
 
 type exportedURL struct {
-	Origin  string    // that has it
-	URL     string    `json:"url"`
-	State   string    `json:"state"`
-	At      time.Time `json:"at"`
-	For     string    `json:"for"`
-	Method  string    `json:"method"`
-	Sent    bool      `json:"sent"`
-	Attempt int       `json:"attempt"`
+	Origin         string    // that has it
+	URL            string    `json:"url"`
+	State          string    `json:"state"`
+	NotBefore      time.Time `json:"at"`
+	RobotsFor      string    `json:"for"`
+	Method         string    `json:"method"`
+	Sent           bool      `json:"sent"`
+	FailedAttempts int       `json:"attempt"`
 }
 
 type exportedOrigin struct {
-	Origin  string    `json:"origin"`
-	Hold    time.Time `json:"hold"`
-	Dormant bool      `json:"dormant"`
+	Origin    string    `json:"origin"`
+	HeldUntil time.Time `json:"hold"`
+	Suspended bool      `json:"dormant"`
 }
 
 // readExport reads an export.
-func readExport(t *testing.T, text []byte) pastExport {
+func readExport(t *testing.T, text []byte) frontierExport {
 	t.Helper()
-	x := pastExport{urls: map[string]exportedURL{}, seen: map[string]bool{}, notes: map[string]bool{},
+	x := frontierExport{urls: map[string]exportedURL{}, seenFingerprints: map[string]bool{}, notes: map[string]bool{},
 		origins: map[string]exportedOrigin{}}
 	origin := ""
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -66,12 +66,12 @@ func readExport(t *testing.T, text []byte) pastExport {
 			l.exportedURL.Origin = origin
 			x.urls[l.Method+" "+l.URL] = l.exportedURL
 		case "seen":
-			prints, err := base64.StdEncoding.DecodeString(l.Fingerprints)
+			fingerprints, err := base64.StdEncoding.DecodeString(l.Fingerprints)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for print := range slices.Chunk(prints, 8) {
-				x.seen[origin+" "+string(print)] = true
+			for fingerprint := range slices.Chunk(fingerprints, 8) {
+				x.seenFingerprints[origin+" "+string(fingerprint)] = true
 			}
 		case "note":
 			x.notes[l.Store+" "+l.Origin+" "+l.Key] = true
@@ -85,24 +85,24 @@ func readExport(t *testing.T, text []byte) pastExport {
 
 // checkNothingLost checks what a crawl holds after it has gone on against what it held
 // before: each URL is there, or was requested; what was parked, or seen, or noted, still is.
-func checkNothingLost(t *testing.T, before, after pastExport, requested map[string]int) {
+func checkNothingLost(t *testing.T, before, after frontierExport, requested map[string]int) {
 	t.Helper()
 	for name, u := range before.urls {
-		now, there := after.urls[name]
+		now, exists := after.urls[name]
 		switch {
 		case u.State == "parked" && now.State != "parked":
 			t.Errorf("%s was parked, and is %q now", name, now.State)
 		case u.Sent && requested[name] > 0:
 			t.Errorf("%s may have been sent before, and was sent again", name)
-		case u.Sent && there:
+		case u.Sent && exists:
 			t.Errorf("%s may have been sent before, and is %s", name, now.State)
-		case !there && !u.Sent && requested[name] == 0:
+		case !exists && !u.Sent && requested[name] == 0:
 			t.Errorf("%s was %s, and is lost", name, u.State)
 		}
 	}
-	for print := range before.seen {
-		if !after.seen[print] {
-			t.Errorf("a URL was forgotten: %q", print)
+	for fingerprint := range before.seenFingerprints {
+		if !after.seenFingerprints[fingerprint] {
+			t.Errorf("a URL was forgotten: %q", fingerprint)
 		}
 	}
 	for note := range before.notes {

@@ -11,38 +11,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// TestPastRedis: what a killed crawl left in Redis is restored into a server of today,
+// TestCompatRedis: what a killed crawl left in Redis is restored into a server of today,
 // and the program goes on with it. Leases of the dead process run out first.
-func TestPastRedis(t *testing.T) {
+func TestCompatRedis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program and Redis are processes of their own")
 	}
 	t.Parallel()
 	cluster := redistest.Start(t, 1, 0)
-	p := unpackPast(t, "redis")
-	restorePast(t, p, cluster.Nodes()[0])
-	project := p.pointToRedis(t, cluster.Addrs()[0])
-	web := pastWebAt(t, p.killed)
-	s := servePast(t, web)
+	p := unpackOldState(t, "redis")
+	restoreRedisKeys(t, p, cluster.Nodes()[0])
+	project := p.writeRedisProject(t, cluster.Addrs()[0])
+	web := readWeb(t, p.killedAt)
+	s := startWebServers(t, web)
 	restart := time.Now()
 	// Until the leases of the dead process have run out nothing is visited, and the
 	// state cannot be exported.
-	args := append(s.goOnArgs(p), "-c", project)
-	call(t, s, daemon.ExitStopped, append(args, "--max-time=3s")...) // the last one counts
-	before := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
-	checkRedisPast(t, before)
-	call(t, s, daemon.ExitStopped, append(args, "--max-time=15s")...)
+	args := append(s.resumeArgs(p), "-c", project)
+	runCommand(t, s, daemon.ExitStopped, append(args, "--max-time=3s")...) // the last one counts
+	before := readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
+	checkAllStates(t, before)
+	runCommand(t, s, daemon.ExitStopped, append(args, "--max-time=15s")...)
 	log := web.Log()
-	judgeRequests(t, web, p.log, log, restart)
-	checkFrozen(t, log)
-	after := readExport(t, call(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
-	checkNothingLost(t, before, after, requests(log))
-	checkWholeLines(t, p)
-	call(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
+	judgeRequests(t, web, p.requestLog, log, restart)
+	checkFrozenHost(t, log)
+	after := readExport(t, runCommand(t, nil, daemon.ExitDone, "frontier", "export", "--data", p.path("data")))
+	checkNothingLost(t, before, after, countRequests(log))
+	checkOutputLines(t, p)
+	runCommand(t, nil, daemon.ExitDone, "ledger", "verify", "--data", p.path("data"))
 }
 
-// restorePast restores the keys that the crawl had.
-func restorePast(t *testing.T, p past, n *redistest.Node) {
+// restoreRedisKeys restores the keys that the crawl had.
+func restoreRedisKeys(t *testing.T, p oldState, n *redistest.Node) {
 	t.Helper()
 	var keys map[string][]byte
 	if err := json.Unmarshal(readFile(t, p.path("dump.json")), &keys); err != nil || len(keys) == 0 {
@@ -55,9 +55,9 @@ func restorePast(t *testing.T, p past, n *redistest.Node) {
 	}
 }
 
-// pointToRedis writes the project with the address of today's server, both as the file
+// writeRedisProject writes the project with the address of today's server, both as the file
 // that is returned and into the data directory, as an operator does who has moved it.
-func (p past) pointToRedis(t *testing.T, addr string) string {
+func (p oldState) writeRedisProject(t *testing.T, addr string) string {
 	t.Helper()
 	text := string(readFile(t, "testdata/past/project.yaml")) +
 		fmt.Sprintf("store: {redis: {addresses: ['%s'], partitions: 4, durability: none, lease: 2s}}\n", addr)
@@ -70,8 +70,8 @@ func (p past) pointToRedis(t *testing.T, addr string) string {
 	return file
 }
 
-// checkRedisPast checks that what is restored holds what it is to prove.
-func checkRedisPast(t *testing.T, x pastExport) {
+// checkAllStates checks that what is restored holds what it is to prove.
+func checkAllStates(t *testing.T, x frontierExport) {
 	t.Helper()
 	states := map[string]int{}
 	for _, u := range x.urls {

@@ -22,42 +22,42 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
-// asCommand in the environment makes the test binary the decorum command.
-const asCommand = "DECORUM_TEST_AS_COMMAND"
+// commandEnv in the environment makes the test binary the decorum command.
+const commandEnv = "DECORUM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		daemon.Main(daemon.Handlers{"past": pastCallbacks})
+	if os.Getenv(commandEnv) != "" {
+		daemon.Main(daemon.Handlers{"past": registerCallbacks})
 	}
 	testwait.Together(8)
 	m.Run()
 }
 
-// pastCallbacks follow links, and post forms.
-func pastCallbacks(c *collyfetch.Collector) {
+// registerCallbacks follow links, and post forms.
+func registerCallbacks(c *collyfetch.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) })
 	c.OnHTML("form[action]", func(e *colly.HTMLElement) {
 		_ = e.Request.Post(e.Attr("action"), map[string]string{"form": e.Attr("action")})
 	})
 }
 
-// A past is a copy of what a process left behind when it was killed.
-type past struct {
-	dir    string
-	killed time.Time
-	log    []crawltest.Exchange // what its servers had seen
+// An oldState is a copy of what a process left behind when it was killed.
+type oldState struct {
+	dir        string
+	killedAt   time.Time
+	requestLog []crawltest.Exchange // what its servers had seen
 }
 
 // path returns the path of a file of the past.
-func (p past) path(names ...string) string {
+func (p oldState) path(names ...string) string {
 	return filepath.Join(append([]string{p.dir}, names...)...)
 }
 
-// unpackPast returns a copy of testdata/past/NAME.tar.zst.
-func unpackPast(t *testing.T, name string) past {
+// unpackOldState returns a copy of testdata/past/NAME.tar.zst.
+func unpackOldState(t *testing.T, name string) oldState {
 	t.Helper()
-	p := past{dir: t.TempDir()}
-	archive := tar.NewReader(bytes.NewReader(readPast(t, name+".tar.zst")))
+	p := oldState{dir: t.TempDir()}
+	archive := tar.NewReader(bytes.NewReader(readCompressed(t, name+".tar.zst")))
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -66,23 +66,23 @@ func unpackPast(t *testing.T, name string) past {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.unpack(t, h, archive)
+		p.unpackFile(t, h, archive)
 	}
 	var err error
-	if p.killed, err = time.Parse(time.RFC3339Nano, string(readFile(t, p.path("killed")))); err != nil {
+	if p.killedAt, err = time.Parse(time.RFC3339Nano, string(readFile(t, p.path("killed")))); err != nil {
 		t.Fatal(err)
 	}
 	if log, err := os.ReadFile(p.path("log.jsonl")); err == nil {
-		if p.log, err = crawltest.ReadLog(bytes.NewReader(log)); err != nil {
+		if p.requestLog, err = crawltest.ReadLog(bytes.NewReader(log)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return p
 }
 
-// unpack writes one file of the archive. What is empty of a database is not written,
+// unpackFile writes one file of the archive. What is empty of a database is not written,
 // so that a copy costs little.
-func (p past) unpack(t *testing.T, h *tar.Header, content io.Reader) {
+func (p oldState) unpackFile(t *testing.T, h *tar.Header, content io.Reader) {
 	t.Helper()
 	file := p.path(filepath.FromSlash(h.Name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -92,8 +92,8 @@ func (p past) unpack(t *testing.T, h *tar.Header, content io.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := bytes.TrimRight(text, "\x00")
-	if err := os.WriteFile(file, full, 0o600); err != nil {
+	withoutZeros := bytes.TrimRight(text, "\x00")
+	if err := os.WriteFile(file, withoutZeros, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(file, int64(len(text))); err != nil {
@@ -101,8 +101,8 @@ func (p past) unpack(t *testing.T, h *tar.Header, content io.Reader) {
 	}
 }
 
-// readPast returns the content of a compressed file in testdata/past.
-func readPast(t *testing.T, name string) []byte {
+// readCompressed returns the content of a compressed file in testdata/past.
+func readCompressed(t *testing.T, name string) []byte {
 	t.Helper()
 	z, err := zstd.NewReader(bytes.NewReader(readFile(t, filepath.Join("testdata", "past", name))))
 	if err != nil {
@@ -125,26 +125,26 @@ func readFile(t *testing.T, name string) []byte {
 	return text
 }
 
-// decorum returns the decorum command as a process of its own, which ends with the
+// newCommand returns the decorum command as a process of its own, which ends with the
 // test at the latest.
-func decorum(t *testing.T, s *pastServer, args ...string) *exec.Cmd {
+func newCommand(t *testing.T, s *webServer, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), self, args...)
-	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Env = append(os.Environ(), commandEnv+"=1")
 	if s != nil {
-		c.Env = append(c.Env, "SSL_CERT_FILE="+s.ca)
+		c.Env = append(c.Env, "SSL_CERT_FILE="+s.caFile)
 	}
 	return c
 }
 
-// call runs the decorum command, and returns its standard output and its exit code.
-func call(t *testing.T, s *pastServer, wantCode int, args ...string) []byte {
+// runCommand runs the decorum command, and returns its standard output and its exit code.
+func runCommand(t *testing.T, s *webServer, wantCode int, args ...string) []byte {
 	t.Helper()
-	c := decorum(t, s, args...)
+	c := newCommand(t, s, args...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != wantCode {
@@ -167,12 +167,12 @@ func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.E
 	}
 }
 
-// repeatedPages returns the requests of after for which there had been a whole answer
+// refetchedPages returns the requests of after for which there had been a whole answer
 // more than a second before the kill: the store writes every 200 ms.
-func repeatedPages(p past, after []crawltest.Exchange) (repeated []string) {
+func refetchedPages(p oldState, after []crawltest.Exchange) (repeated []string) {
 	answered := map[string]bool{}
-	for _, x := range p.log {
-		if x.Status != 0 && x.Status < 429 && !x.Broken && x.End.Before(p.killed.Add(-time.Second)) {
+	for _, x := range p.requestLog {
+		if x.Status != 0 && x.Status < 429 && !x.Broken && x.End.Before(p.killedAt.Add(-time.Second)) {
 			answered[x.Method+" "+x.URL] = true
 		}
 	}
@@ -184,8 +184,8 @@ func repeatedPages(p past, after []crawltest.Exchange) (repeated []string) {
 	return repeated
 }
 
-// requests returns how often each URL was requested, by method and URL.
-func requests(log []crawltest.Exchange) map[string]int {
+// countRequests returns how often each URL was requested, by method and URL.
+func countRequests(log []crawltest.Exchange) map[string]int {
 	n := map[string]int{}
 	for _, x := range log {
 		n[x.Method+" "+x.URL]++

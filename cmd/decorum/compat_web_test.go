@@ -15,32 +15,32 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A pastWeb is the web that the crawls in testdata/past were of, as web.json
+// A webDescription is the web that the crawls in testdata/past were of, as web.json
 // describes it. testdata/past/generate serves it as it was before the kill.
-type pastWeb struct {
-	Hosts map[string]pastHost `json:"hosts"`
+type webDescription struct {
+	Hosts map[string]hostDescription `json:"hosts"`
 }
 
-// A pastHost is one host of the web.
-type pastHost struct {
-	Robots   *pastRobots         `json:"robots"`
-	Pages    map[string]pastPage `json:"pages"`
-	Forms    map[string]pastPage `json:"forms"`    // answers to POST
-	Numbered int                 `json:"numbered"` // pages /1 to /Numbered
-	Cookie   string              `json:"cookie"`   // without which numbered pages are forbidden
-	HTTPS    bool                `json:"https"`    // http redirects to https
+// A hostDescription is one host of the web.
+type hostDescription struct {
+	Robots   *robotsDescription         `json:"robots"`
+	Pages    map[string]pageDescription `json:"pages"`
+	Forms    map[string]pageDescription `json:"forms"`    // answers to POST
+	Numbered int                        `json:"numbered"` // pages /1 to /Numbered
+	Cookie   string                     `json:"cookie"`   // without which numbered pages are forbidden
+	HTTPS    bool                       `json:"https"`    // http redirects to https
 }
 
-// A pastRobots is a robots.txt, and what it asks for in the words of the judge.
-type pastRobots struct {
-	pastPage
+// A robotsDescription is a robots.txt, and what it asks for in the words of the judge.
+type robotsDescription struct {
+	pageDescription
 	Disallow []string `json:"disallow"`
 	DelayS   int      `json:"delay_s"`
 	Clean    []string `json:"clean"`
 }
 
-// A pastPage is the answer to requests for one path.
-type pastPage struct {
+// A pageDescription is the answer to requests for one path.
+type pageDescription struct {
 	Status     int               `json:"status"`
 	Type       string            `json:"type"`
 	Body       string            `json:"body"`
@@ -51,51 +51,51 @@ type pastPage struct {
 	Forms      []string          `json:"forms"`
 	Numbered   int               `json:"numbered"` // links to /1 to /Numbered
 	Hang       bool              `json:"hang"`
-	BeforeKill *pastPage         `json:"before_kill"` // the answer until the kill; null: the same
+	BeforeKill *pageDescription  `json:"before_kill"` // the answer until the kill; null: the same
 }
 
-// pastWebAt returns the web whose crawl was killed at a moment.
-func pastWebAt(t *testing.T, killed time.Time) *crawltest.Web {
+// readWeb returns the web whose crawl was killed at a moment.
+func readWeb(t *testing.T, killed time.Time) *crawltest.Web {
 	t.Helper()
 	text, err := os.ReadFile("testdata/past/web.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w pastWeb
+	var w webDescription
 	if err := json.Unmarshal(text, &w); err != nil {
 		t.Fatal(err)
 	}
 	var sites []crawltest.Site
 	for name, h := range w.Hosts {
-		sites = append(sites, h.site(name, killed))
+		sites = append(sites, h.newSite(name, killed))
 	}
 	return crawltest.New(sites...)
 }
 
-func (h pastHost) site(name string, killed time.Time) crawltest.Site {
+func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 	s := crawltest.Site{Host: name, Pages: map[string]crawltest.Page{}, Forms: map[string]crawltest.Page{}}
 	if h.Robots != nil {
-		s.Robots = func(at time.Time) crawltest.Robots { return h.Robots.at(name, at.Before(killed)) }
+		s.Robots = func(at time.Time) crawltest.Robots { return h.Robots.crawltestRobots(name, at.Before(killed)) }
 	}
 	for path, p := range h.Pages {
-		s.Pages[path] = h.page(name, path, p, killed)
+		s.Pages[path] = h.newPage(name, path, p, killed)
 	}
 	for n := range h.Numbered {
 		path := fmt.Sprintf("/%d", n+1)
-		s.Pages[path] = h.page(name, path, pastPage{}, killed)
+		s.Pages[path] = h.newPage(name, path, pageDescription{}, killed)
 	}
 	for path, p := range h.Forms {
-		s.Forms[path] = func(r crawltest.Request) crawltest.Answer { return p.answer(name, r.At.Before(killed)) }
+		s.Forms[path] = func(r crawltest.Request) crawltest.Answer { return p.response(name, r.At.Before(killed)) }
 	}
 	return s
 }
 
-// at returns what the robots.txt is at a moment.
-func (r *pastRobots) at(host string, before bool) crawltest.Robots {
-	answer := r.pastPage
+// crawltestRobots returns what the robots.txt is at a moment.
+func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawltest.Robots {
+	answer := r.pageDescription
 	answer.Type = "text/plain"
 	return crawltest.Robots{
-		Answer: answer.answer(host, before),
+		Answer: answer.response(host, beforeKill),
 		Delay:  time.Duration(r.DelayS) * time.Second,
 		Disallow: func(path string) bool {
 			for _, prefix := range r.Disallow {
@@ -108,29 +108,29 @@ func (r *pastRobots) at(host string, before bool) crawltest.Robots {
 	}
 }
 
-func (h pastHost) page(name, path string, p pastPage, killed time.Time) crawltest.Page {
+func (h hostDescription) newPage(name, path string, p pageDescription, killed time.Time) crawltest.Page {
 	return func(r crawltest.Request) crawltest.Answer {
 		switch {
-		case h.HTTPS && r.Header.Get(overTLS) == "":
+		case h.HTTPS && r.Header.Get(overTLSHeader) == "":
 			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
 		case h.Cookie != "" && path != "/" && !strings.HasPrefix(path, "/.") &&
 			!strings.Contains(r.Header.Get("Cookie"), h.Cookie):
 			return crawltest.Status(http.StatusForbidden)
 		}
-		return p.answer(name, r.At.Before(killed))
+		return p.response(name, r.At.Before(killed))
 	}
 }
 
-// answer returns what is answered before the kill, or after it.
-func (p pastPage) answer(host string, before bool) crawltest.Answer {
-	if before && p.BeforeKill != nil {
-		return p.BeforeKill.answer(host, before)
+// response returns what is answered before the kill, or after it.
+func (p pageDescription) response(host string, beforeKill bool) crawltest.Answer {
+	if beforeKill && p.BeforeKill != nil {
+		return p.BeforeKill.response(host, beforeKill)
 	}
 	a := crawltest.Answer{Status: p.Status, Header: http.Header{}, Body: p.Body}
 	a.Header.Set("Content-Type", p.Type)
 	if p.Type == "" {
 		a.Header.Set("Content-Type", "text/html; charset=utf-8")
-		a.Body = p.html(host)
+		a.Body = p.renderHTML(host)
 	}
 	for key, value := range p.Header {
 		a.Header.Set(key, value)
@@ -147,7 +147,7 @@ func (p pastPage) answer(host string, before bool) crawltest.Answer {
 	return a
 }
 
-func (p pastPage) html(host string) string {
+func (p pageDescription) renderHTML(host string) string {
 	var b strings.Builder
 	b.WriteString("<title>A page of " + host + "</title>")
 	for _, l := range p.Links {
@@ -162,46 +162,46 @@ func (p pastPage) html(host string) string {
 	return b.String()
 }
 
-// overTLS is a header of requests that came over TLS: the sites of crawltest are
+// overTLSHeader is a header of requests that came over TLS: the sites of crawltest are
 // not given the scheme.
-const overTLS = "X-Over-TLS"
+const overTLSHeader = "X-Over-TLS"
 
-// schemeMarker is a transport to a web in memory that sets overTLS.
-type schemeMarker struct{ web *crawltest.Web }
+// tlsMarkingTransport is a transport to a web in memory that sets overTLSHeader.
+type tlsMarkingTransport struct{ web *crawltest.Web }
 
-func (m schemeMarker) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m tlsMarkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == "https" {
 		r = r.Clone(r.Context())
-		r.Header.Set(overTLS, "yes")
+		r.Header.Set(overTLSHeader, "yes")
 	}
 	return m.web.RoundTrip(r)
 }
 
-// A pastServer serves the web on loopback, by HTTP and by HTTPS.
-type pastServer struct {
-	plain, tls *httptest.Server
-	ca         string // file of the certificate, for SSL_CERT_FILE
+// A webServer serves the web on loopback, by HTTP and by HTTPS.
+type webServer struct {
+	httpServer, httpsServer *httptest.Server
+	caFile                  string // file of the certificate, for SSL_CERT_FILE
 }
 
-func servePast(t *testing.T, web http.Handler) *pastServer {
+func startWebServers(t *testing.T, web http.Handler) *webServer {
 	t.Helper()
-	s := &pastServer{ca: filepath.Join(t.TempDir(), "ca.pem")}
-	s.plain = httptest.NewServer(web)
-	t.Cleanup(s.plain.Close)
-	s.tls = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Set(overTLS, "yes")
+	s := &webServer{caFile: filepath.Join(t.TempDir(), "ca.pem")}
+	s.httpServer = httptest.NewServer(web)
+	t.Cleanup(s.httpServer.Close)
+	s.httpsServer = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set(overTLSHeader, "yes")
 		web.ServeHTTP(w, r)
 	}))
-	t.Cleanup(s.tls.Close)
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.tls.Certificate().Raw})
-	if err := os.WriteFile(s.ca, cert, 0o600); err != nil {
+	t.Cleanup(s.httpsServer.Close)
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.httpsServer.Certificate().Raw})
+	if err := os.WriteFile(s.caFile, cert, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// connectTo returns the rules of fetch.connect_to that lead all requests here.
-func (s *pastServer) connectTo() []string {
-	plain, tls := s.plain.Listener.Addr().String(), s.tls.Listener.Addr().String()
+// connectToRules returns the rules of fetch.connect_to that lead all requests here.
+func (s *webServer) connectToRules() []string {
+	plain, tls := s.httpServer.Listener.Addr().String(), s.httpsServer.Listener.Addr().String()
 	return []string{":80:" + plain, ":8080:" + plain, ":443:" + tls}
 }
