@@ -49,7 +49,7 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 // fetcherOver returns a fetcher that sends its requests over transport.
 func fetcherOver(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher {
 	t.Helper()
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

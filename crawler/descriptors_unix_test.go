@@ -89,7 +89,7 @@ func starve(t *testing.T, server string, hosts, pages int) (got starved) {
 	}
 	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

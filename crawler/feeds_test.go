@@ -116,7 +116,7 @@ func TestFeeds(t *testing.T) {
 // choosy returns a fetcher that wants bodies of HTML only.
 func choosy(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
 	t.Helper()
-	f, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
+	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
 	if err != nil {
 		t.Fatal(err)
 	}

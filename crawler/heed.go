@@ -58,7 +58,7 @@ func (c *Crawler) heed(ctx context.Context, o decorum.Origin, file robots.Snapsh
 	if c.heeded.is(o, id) {
 		return nil
 	}
-	note, err := c.Frontier.Note(ctx, o, heededNote)
+	note, err := c.Frontier.ReadNote(ctx, o, heededNote)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (c *Crawler) ports(ctx context.Context, host string) (origins []decorum.Ori
 	if !ok {
 		return nil, nil
 	}
-	note, err := c.Frontier.Note(ctx, home, portsNote)
+	note, err := c.Frontier.ReadNote(ctx, home, portsNote)
 	for line := range strings.Lines(string(note)) {
 		if o, ok := originOf(strings.TrimSpace(line)); ok {
 			origins = append(origins, o)

@@ -72,7 +72,7 @@ type claims struct{ mu sync.Mutex }
 func (c *Crawler) recordLastmodClaim(ctx context.Context, o decorum.Origin, changed bool) error {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
-	note, err := c.Frontier.Note(ctx, o, lastmodNote)
+	note, err := c.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *lastmodReschedule) allowance(ctx context.Context, o decorum.Origin) (in
 	if left, known := r.left[o]; known {
 		return left, nil
 	}
-	note, err := r.crawler.Frontier.Note(ctx, o, lastmodNote)
+	note, err := r.crawler.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return 0, err
 	}

@@ -41,13 +41,13 @@ const reservationNote = "tdmrep"
 
 // Notes keep what is known of origins: a storage.Store, or a frontier.Frontier.
 type Notes interface {
-	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 }
 
 // ReadReservation returns what is known of an origin's tdmrep.json. A note that
 // cannot be read is of nothing known: the file is asked for again.
 func ReadReservation(ctx context.Context, notes Notes, o decorum.Origin) (*Reservation, error) {
-	note, err := notes.Note(ctx, o, reservationNote)
+	note, err := notes.ReadNote(ctx, o, reservationNote)
 	r := &Reservation{}
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
 		return &Reservation{}, err

@@ -39,7 +39,7 @@ func (r *Rests) meet(ctx context.Context, limits *politeness.Limits, host string
 		due = r.Restarted.Add(longRest)
 	}
 	if home, ok := originOf("http://" + host); ok {
-		note, err := r.Store.Note(ctx, home, restNote)
+		note, err := r.Store.ReadNote(ctx, home, restNote)
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ const hopNote = "hop"
 // the frontier has lost.
 func (c *Crawler) queueHop(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
 	id := []byte(postponed.Since.UTC().Format(time.RFC3339Nano) + " " + postponed.Hop.String())
-	if done, err := c.Frontier.Note(ctx, o, hopNote); err != nil || bytes.Equal(done, id) {
+	if done, err := c.Frontier.ReadNote(ctx, o, hopNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
 	hop := storage.Entry{URL: postponed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}

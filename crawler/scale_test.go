@@ -213,7 +213,7 @@ func TestCrowdOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	crawl := newCrawl(t, crowd.web, memory(), crowd.seeds...)
-	crawl.Fetcher, err = collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	crawl.Fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -206,9 +206,9 @@ func (f *Frontier) Reopen(ctx context.Context, stands func(storage.OriginInfo) b
 	return nil
 }
 
-// Note returns what SetNote kept for the origin under key, nil if nothing.
-func (f *Frontier) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	return f.store.Note(ctx, o, key)
+// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
+func (f *Frontier) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+	return f.store.ReadNote(ctx, o, key)
 }
 
 // SetNote keeps a value for the origin, in order with all other calls.

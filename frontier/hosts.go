@@ -164,7 +164,7 @@ func (f *Frontier) CountHosts(ctx context.Context) error {
 	if !ok || f.cfg.Scope == nil {
 		return nil
 	}
-	if done, err := f.store.Note(ctx, decorum.Origin{}, countedNote); err != nil || len(done) > 0 {
+	if done, err := f.store.ReadNote(ctx, decorum.Origin{}, countedNote); err != nil || len(done) > 0 {
 		return err
 	}
 	// The store must not be called while it is inspected.

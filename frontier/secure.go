@@ -120,7 +120,7 @@ func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
 	if n, known := f.secured.rows[o]; known {
 		return n, nil
 	}
-	note, err := f.store.Note(ctx, o, secureNote)
+	note, err := f.store.ReadNote(ctx, o, secureNote)
 	if err != nil {
 		return 0, err
 	}

@@ -166,7 +166,7 @@ func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]Sighted, e
 }
 
 func loadCounts(ctx context.Context, store storage.Store, name string) (list []Sighted, err error) {
-	note, err := store.Note(ctx, decorum.Origin{}, name)
+	note, err := store.ReadNote(ctx, decorum.Origin{}, name)
 	if err != nil {
 		return nil, err
 	}

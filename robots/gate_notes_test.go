@@ -28,7 +28,7 @@ func newNotebook() *notebook { return &notebook{notes: make(map[noteAt][]byte)} 
 
 var errBroken = errors.New("disk is gone")
 
-func (n *notebook) Note(_ context.Context, o decorum.Origin, key string) ([]byte, error) {
+func (n *notebook) ReadNote(_ context.Context, o decorum.Origin, key string) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reads++

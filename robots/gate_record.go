@@ -17,8 +17,8 @@ import (
 // Notes is where a Gate keeps what it learns, by origin and key. Every
 // storage.Store is one. Gates that share Notes share what they learn.
 type Notes interface {
-	// Note returns what SetNote kept, nil if nothing.
-	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	// ReadNote returns what SetNote kept, nil if nothing.
+	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote keeps value; nil deletes. Calls take effect in their order.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
@@ -218,7 +218,7 @@ func (g *Gate) save(ctx context.Context, o decorum.Origin, r *originRecord) erro
 
 // note reads a note.
 func (g *Gate) note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	note, err := g.notes.Note(ctx, o, key)
+	note, err := g.notes.ReadNote(ctx, o, key)
 	if err != nil {
 		return nil, fmt.Errorf("robots: read note of %s: %w", o, err)
 	}

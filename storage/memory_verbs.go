@@ -148,8 +148,8 @@ func (m *Memory) Parked(ctx context.Context) (origins []decorum.Origin, err erro
 	return origins, nil
 }
 
-// Note implements Store.
-func (m *Memory) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+// ReadNote implements Store.
+func (m *Memory) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	if err := m.lock(ctx); err != nil {
 		return nil, err
 	}

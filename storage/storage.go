@@ -115,8 +115,8 @@ type Store interface {
 	// Parked returns the origins that have parked URLs.
 	Parked(ctx context.Context) ([]decorum.Origin, error)
 
-	// Note returns what SetNote kept for the origin under key, nil if nothing.
-	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
+	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote keeps value, of at most MaxNote bytes; nil deletes.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 

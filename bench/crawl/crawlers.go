@@ -98,7 +98,7 @@ func crawlByColly(p processTask) error {
 func visitLinkCallback(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }
 
 // followLinkCallback is the same in decorum's words.
-func followLinkCallback(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) }
+func followLinkCallback(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) }
 
 // handlers are decorum's callbacks by name; without one it follows links itself.
 var handlers = daemon.Handlers{

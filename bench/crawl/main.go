@@ -14,7 +14,7 @@
 //   - the command decorum crawl, with all that it does: it follows links itself, keeps
 //     its state in files and writes a line for each page, and what permitted it into a
 //     ledger; the same without that ledger;
-//   - the same with colly's callback, OnHTML and Visit, and with collyfetch.Follow in
+//   - the same with colly's callback, OnHTML and Visit, and with collyfetch.FollowLink in
 //     the place of Visit;
 //   - spider-rs, if -spider names a directory where npm install @spider-rs/spider-rs
 //     was run, and wget2, if it is installed: both keep nothing, and have the server

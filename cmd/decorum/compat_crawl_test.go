@@ -53,7 +53,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, Restarted: time.Now()})
-	fetcher, err := collyfetch.New(collyfetch.Config{
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{
 		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
 		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})

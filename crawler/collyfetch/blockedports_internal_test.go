@@ -11,7 +11,7 @@ import (
 )
 
 // Ports of other services are refused, unless a rule of ConnectTo names the port.
-func TestRefusePort(t *testing.T) {
+func TestCheckPort(t *testing.T) {
 	for _, tt := range []struct {
 		url, rule string
 		refused   bool
@@ -43,7 +43,7 @@ func TestRefusePort(t *testing.T) {
 			}
 			rules = append(rules, rule)
 		}
-		if err := RefusePort(u.Origin(), rules); errors.Is(err, decorum.Forbidden) != tt.refused {
+		if err := CheckPort(u.Origin(), rules); errors.Is(err, decorum.Forbidden) != tt.refused {
 			t.Errorf("%s with the rule %q: %v", tt.url, tt.rule, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestRefusePort(t *testing.T) {
 // again from time to time, and kept if that fails.
 func TestOwnAddresses(t *testing.T) {
 	now, fails := []string{"1.1.1.1/24", "2606:4700::1111/64"}, false
-	own := &ownAddrs{list: func() (all []net.Addr, err error) {
+	own := &ownAddrs{listAddrs: func() (all []net.Addr, err error) {
 		if fails {
 			return nil, errors.New("no interfaces")
 		}
@@ -68,7 +68,7 @@ func TestOwnAddresses(t *testing.T) {
 	}}
 	want := func(addr, why string) {
 		t.Helper()
-		if got := own.unfit(netip.MustParseAddr(addr)); got != why {
+		if got := own.blockedAddrKind(netip.MustParseAddr(addr)); got != why {
 			t.Errorf("%s is %q, want %q", addr, got, why)
 		}
 	}
@@ -78,12 +78,12 @@ func TestOwnAddresses(t *testing.T) {
 	want("127.0.0.1", "a loopback")
 	now = []string{"1.1.1.2/24"}
 	want("1.1.1.2", "")
-	own.listed = own.listed.Add(-ownTTL)
+	own.listedAt = own.listedAt.Add(-ownAddrsTTL)
 	want("1.1.1.2", "this machine's own")
 	want("1.1.1.1", "")
-	fails, own.listed = true, time.Time{}
+	fails, own.listedAt = true, time.Time{}
 	want("1.1.1.2", "this machine's own")
-	if own := newNetwork(Config{}); own.unfit(netip.MustParseAddr("1.1.1.1")) != "" || own.unfit(netip.MustParseAddr("10.0.0.1")) == "" {
+	if own := newCrawlDialer(Config{}); own.blockedAddrKind(netip.MustParseAddr("1.1.1.1")) != "" || own.blockedAddrKind(netip.MustParseAddr("10.0.0.1")) == "" {
 		t.Error("a network without allow_private does not look at the kind of an address")
 	}
 }

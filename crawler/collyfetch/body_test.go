@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// unsized answers with bodies of the letter that the path names, as long as the query
+// writeUnsizedBody answers with bodies of the letter that the path names, as long as the query
 // says, in chunks.
-func unsized(w http.ResponseWriter, r *http.Request) {
+func writeUnsizedBody(w http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.URL.RawQuery)
 	io.WriteString(w, "<")
 	w.(http.Flusher).Flush()
@@ -25,8 +25,8 @@ func unsized(w http.ResponseWriter, r *http.Request) {
 // TestBodiesOfUnknownLength: each visit has a body of its own, whatever the buffer it
 // came through is used for later, and whatever it outgrows.
 func TestBodiesOfUnknownLength(t *testing.T) {
-	site := answering(t, unsized)
-	f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	site := startServer(t, writeUnsizedBody)
+	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
 	must(t, err)
 	sizes := []int{20_000, 100, 1 << 20, 30_000, 1, 300_000}
 	bodies := make([][]byte, len(sizes))
@@ -48,7 +48,7 @@ func BenchmarkFetch(b *testing.B) {
 	page := strings.Repeat("<p>All happy families are alike.</p>", 569)
 	for name, length := range map[string]int64{"sized": int64(len(page)), "chunked": -1} {
 		b.Run(name, func(b *testing.B) {
-			answer := transport(func(r *http.Request) (*http.Response, error) {
+			answer := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 				res := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/html"}}, Request: r,
 					Body: io.NopCloser(strings.NewReader(page)), ContentLength: length}
 				if length > 0 {
@@ -56,7 +56,7 @@ func BenchmarkFetch(b *testing.B) {
 				}
 				return res, nil
 			})
-			f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: answer})
+			f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: answer})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,103 +11,103 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// largest returns the length of the longest body in memory: Bodies must hold it alone,
+// maxBodyInMemory returns the length of the longest body in memory: Bodies must hold it alone,
 // and also its raw bytes if these are kept.
-func (cfg Config) largest() int64 {
-	if cfg.Capture {
-		return cfg.Bodies.MaxBodyLen(2) - around
+func (cfg Config) maxBodyInMemory() int64 {
+	if cfg.CaptureExchanges {
+		return cfg.BodyMemory.MaxBodyLen(2) - maxWireOverhead
 	}
-	return cfg.Bodies.MaxBodyLen(1)
+	return cfg.BodyMemory.MaxBodyLen(1)
 }
 
-// bodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
-func (t *turnstile) bodyLimit(ticket crawler.Ticket) int64 {
-	return min(ticket.Limit(t.cfg.MaxBody), t.cfg.largest())
+// inMemoryBodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
+func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
+	return min(ticket.Limit(t.cfg.MaxBody), t.cfg.maxBodyInMemory())
 }
 
-// reserveAhead opens the share of a visit. It reserves memory before the visit sends
+// reserveMemory opens the share of a visit. It reserves memory before the visit sends
 // its request, if the request is not safe, and so must not be ended for want of memory,
 // or if an earlier visit was ended.
-func (t *turnstile) reserveAhead(ctx context.Context, p *passage) error {
-	t.cfg.Bodies.OpenShare(&p.share, p.ticket.URL().String())
-	whole := 2 * t.bodyLimit(p.ticket) // a growing body has two buffers
+func (t *ticketTransport) reserveMemory(ctx context.Context, p *roundTrip) error {
+	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
+	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.Streams() {
-		whole = bodymem.MaxSpoolBytes(t.bodyLimit(p.ticket))
+		total = bodymem.MaxSpoolBytes(t.inMemoryBodyLimit(p.ticket))
 	}
-	if t.cfg.Capture {
-		whole += 2 * (t.bodyLimit(p.ticket) + around)
+	if t.cfg.CaptureExchanges {
+		total += 2 * (t.inMemoryBodyLimit(p.ticket) + maxWireOverhead)
 	}
-	return p.share.ReserveAhead(ctx, whole, !p.ticket.Request().IsSafe())
+	return p.memoryShare.ReserveAhead(ctx, total, !p.ticket.Request().IsSafe())
 }
 
-// holdBody keeps the body of the response, and the captured bytes, reserved until the
+// retainBodyMemory keeps the body of the response, and the captured bytes, reserved until the
 // visit is over. It gives back the memory that decoding took.
-func (p *passage) holdBody() {
+func (p *roundTrip) retainBodyMemory() {
 	var n int64
 	if p.response != nil {
 		n = int64(cap(p.response.Body))
 	}
-	if p.response != nil && p.spool != nil {
-		n += p.spool.ReservedBytes()
-		p.ticket.KeepBody(p.spool)
+	if p.response != nil && p.bodySpool != nil {
+		n += p.bodySpool.ReservedBytes()
+		p.ticket.KeepBody(p.bodySpool)
 	}
-	if p.tape != nil {
-		n += p.tape.held
+	if p.recorder != nil {
+		n += p.recorder.reservedBytes
 	}
-	p.held = true
-	p.share.ShrinkTo(n)
-	p.ticket.HoldBody(&p.share)
+	p.shareHeldByTicket = true
+	p.memoryShare.ShrinkTo(n)
+	p.ticket.HoldBody(&p.memoryShare)
 }
 
-// readSpool reads the body of a sitemap, n bytes, into a spool.
-func (t *turnstile) readSpool(ctx context.Context, r io.Reader, p *passage) (n int64, truncated bool, err error) {
-	stored := t.cfg.Bodies.MaxBodyLen(1)
-	if t.cfg.Capture {
-		stored = t.cfg.Bodies.MaxBodyLen(2)
+// readIntoSpool reads the body of a sitemap, n bytes, into a spool.
+func (t *ticketTransport) readIntoSpool(ctx context.Context, r io.Reader, p *roundTrip) (n int64, truncated bool, err error) {
+	stored := t.cfg.BodyMemory.MaxBodyLen(1)
+	if t.cfg.CaptureExchanges {
+		stored = t.cfg.BodyMemory.MaxBodyLen(2)
 	}
-	if p.spool, err = p.share.NewSpool(ctx, stored); err != nil {
+	if p.bodySpool, err = p.memoryShare.NewSpool(ctx, stored); err != nil {
 		return 0, false, err
 	}
-	truncated, err = p.spool.Fill(r, p.ticket.Limit(t.cfg.MaxBody))
-	return p.spool.Len(), truncated, err
+	truncated, err = p.bodySpool.Fill(r, p.ticket.Limit(t.cfg.MaxBody))
+	return p.bodySpool.Len(), truncated, err
 }
 
-// promised returns the length of an unencoded body by its header; 0 if the header does
+// declaredBodyLength returns the length of an unencoded body by its header; 0 if the header does
 // not say.
-func promised(res *http.Response, limit int64) int64 {
+func declaredBodyLength(res *http.Response, limit int64) int64 {
 	if res.ContentLength <= 0 || res.Header["Content-Length"] == nil {
 		return 0
 	}
 	return min(res.ContentLength, limit)
 }
 
-// windowOf returns how many decoded bytes a decoder keeps, by the first of the coded
+// peekWindowSize returns how many decoded bytes a decoder keeps, by the first of the coded
 // bytes. It returns 0 for codings that keep few bytes.
-func windowOf(coding string, src *layer) int64 {
+func peekWindowSize(coding string, src *decodeStageReader) int64 {
 	switch coding {
 	case "br":
 		b, err := src.Peek(1)
 		if err != nil {
 			return 0
 		}
-		return 1 << brotliBits(b[0])
+		return 1 << brotliWindowBits(b[0])
 	case "zstd":
 		b, _ := src.Peek(zstd.HeaderMaxSize)
 		var h zstd.Header
 		if h.Decode(b) != nil || h.Skippable {
-			return zstdWindow
+			return maxZstdWindow
 		}
-		return int64(min(h.WindowSize, zstdWindow)) + 2*zstdBlock
+		return int64(min(h.WindowSize, maxZstdWindow)) + 2*maxZstdBlock
 	}
 	return 0
 }
 
-// zstdBlock is the largest size of a zstd block.
-const zstdBlock = 128 << 10
+// maxZstdBlock is the largest size of a zstd block.
+const maxZstdBlock = 128 << 10
 
-// brotliBits returns the logarithm of the window of a brotli stream that begins with b
+// brotliWindowBits returns the logarithm of the window of a brotli stream that begins with b
 // (RFC 7932, section 9.1).
-func brotliBits(b byte) int {
+func brotliWindowBits(b byte) int {
 	if b&1 == 0 {
 		return 16
 	}

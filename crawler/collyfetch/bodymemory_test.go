@@ -25,16 +25,16 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// serveHosts serves on loopback until the test ends, and returns the address.
-func serveHosts(t *testing.T, h http.HandlerFunc) string {
+// serveAddr serves on loopback until the test ends, and returns the address.
+func serveAddr(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// zipped returns text in gzip.
-func zipped(t *testing.T, text []byte) []byte {
+// gzipped returns text in gzip.
+func gzipped(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -49,12 +49,12 @@ func zipped(t *testing.T, text []byte) []byte {
 // no memory is neither a failure of its page nor of its host, and the log has one line.
 func TestBodiesShareMemory(t *testing.T) {
 	const hosts = 80
-	page := zipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
-	rules := zipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
+	page := gzipped(t, bytes.Repeat([]byte("<p>All happy families are alike.</p>\n"), 2<<20/37))
+	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
 	for _, capture := range []bool{false, true} {
 		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
 			// All answers begin at once and go on together, so that they hold memory together.
-			address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+			address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 				body := page
 				if r.URL.Path == "/robots.txt" {
 					body = rules
@@ -71,9 +71,9 @@ func TestBodiesShareMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg := hostileConfig
-			cfg.MaxBody, cfg.Bodies, cfg.Capture = 3<<20, memory, capture
-			cfg.Timeout, cfg.FirstByte = time.Minute, time.Minute
-			crawl := crawlOf(t, hosts, address, cfg)
+			cfg.MaxBody, cfg.BodyMemory, cfg.CaptureExchanges = 3<<20, memory, capture
+			cfg.Timeout, cfg.FirstByteTimeout = time.Minute, time.Minute
+			crawl := newCrawlOfHosts(t, hosts, address, cfg)
 			var log bytes.Buffer
 			crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
 			var mu sync.Mutex
@@ -122,8 +122,8 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	}
 	list = append(list, bytes.Repeat([]byte("<!-- nothing -->\n"), (50<<20-1000)/17)...)
 	list = append(list, "<url><loc>/last</loc></url></urlset>"...)
-	bomb := zipped(t, list)
-	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+	bomb := gzipped(t, list)
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/robots.txt":
 			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
@@ -140,8 +140,8 @@ func TestSitemapsAreStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := hostileConfig
-	cfg.MaxBody, cfg.Bodies, cfg.Timeout, cfg.FirstByte = 10<<20, memory, time.Minute, time.Minute
-	crawl := crawlOf(t, hosts, address, cfg)
+	cfg.MaxBody, cfg.BodyMemory, cfg.Timeout, cfg.FirstByteTimeout = 10<<20, memory, time.Minute, time.Minute
+	crawl := newCrawlOfHosts(t, hosts, address, cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var before, after runtime.MemStats
@@ -175,14 +175,14 @@ func TestTooLongForMemory(t *testing.T) {
 	for i := range random {
 		noise.WriteByte("0123456789abcdef"[(i*i*7919+i>>3*31+i>>11)&15])
 	}
-	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(noise.Bytes()) })
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(noise.Bytes()) })
 	memory, err := bodymem.New(bodymem.MinSize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := hostileConfig
-	cfg.MaxBody, cfg.Bodies = 100<<20, memory
-	res, err := get(t, cfg, "http://"+address+"/page")
+	cfg.MaxBody, cfg.BodyMemory = 100<<20, memory
+	res, err := fetchPage(t, cfg, "http://"+address+"/page")
 	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
 		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.MaxBodyLen(1))
 	}
@@ -195,7 +195,7 @@ func TestTooLongForMemory(t *testing.T) {
 // the beginning counts, and the log says so.
 func TestSitemapTooLongForMemory(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
-	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/robots.txt":
 			fmt.Fprintf(w, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
@@ -210,8 +210,8 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := hostileConfig
-	cfg.Bodies, cfg.Timeout, cfg.FirstByte = memory, time.Minute, time.Minute
-	crawl := crawlOf(t, 1, address, cfg)
+	cfg.BodyMemory, cfg.Timeout, cfg.FirstByteTimeout = memory, time.Minute, time.Minute
+	crawl := newCrawlOfHosts(t, 1, address, cfg)
 	var log bytes.Buffer
 	crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -240,13 +240,13 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := make(chan time.Time, 10)
-	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			sent <- time.Now()
 		}
 		_, _ = w.Write(make([]byte, 1<<20))
 	})
-	crawl, collector := begin(t, collyfetch.Config{AllowPrivate: true, Bodies: memory, MaxBody: 2 << 20})
+	crawl, collector := newCrawl(t, collyfetch.Config{AllowPrivate: true, BodyMemory: memory, MaxBody: 2 << 20})
 	must(t, collector.Post("http://"+address+"/form", map[string]string{"a": "b"}))
 	given := make(chan time.Time, 1)
 	go func() {
@@ -273,11 +273,11 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 func TestPanicGivesMemoryBack(t *testing.T) {
 	memory, err := bodymem.New(bodymem.MinSize)
 	must(t, err)
-	answer := transport(func(r *http.Request) (*http.Response, error) {
-		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panicking{})
+	answer := roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		body := io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), panickingReader{})
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r, Body: io.NopCloser(body), ContentLength: -1}, nil
 	})
-	f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: answer, Bodies: memory})
+	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: answer, BodyMemory: memory})
 	must(t, err)
 	ticket := pageTicket(t, "http://a.test/page")
 	func() {
@@ -293,15 +293,15 @@ func TestPanicGivesMemoryBack(t *testing.T) {
 	}
 }
 
-type panicking struct{}
+type panickingReader struct{}
 
-func (panicking) Read([]byte) (int, error) { panic("cannot be decoded") }
+func (panickingReader) Read([]byte) (int, error) { panic("cannot be decoded") }
 
 // TestCapturedCounts: what was captured of an answer counts until it is archived, though
 // the answer did not come whole, and says that a sitemap was cut for its length.
 func TestCapturedCounts(t *testing.T) {
 	const part = 300 << 10
-	address := serveHosts(t, func(w http.ResponseWriter, r *http.Request) {
+	address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/robots.txt":
 			fmt.Fprint(w, "User-agent: *\nAllow: /\n")
@@ -323,8 +323,8 @@ func TestCapturedCounts(t *testing.T) {
 	memory, err := bodymem.New(bodymem.MinSize)
 	must(t, err)
 	cfg := hostileConfig
-	cfg.Bodies, cfg.Capture, cfg.Timeout = memory, true, 300*time.Millisecond
-	crawl := crawlOf(t, 2, address, cfg)
+	cfg.BodyMemory, cfg.CaptureExchanges, cfg.Timeout = memory, true, 300*time.Millisecond
+	crawl := newCrawlOfHosts(t, 2, address, cfg)
 	crawl.Settings.MaxSitemapBody = 1000
 	var mu sync.Mutex // guards cuts
 	cuts := map[string]decorum.Cut{}

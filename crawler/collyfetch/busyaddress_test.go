@@ -25,12 +25,12 @@ import (
 // they must be made or were kept open.
 func TestConnectionsToABusyAddress(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: serve(t, web), AllowPrivate: true})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: serveWeb(t, web), AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reusedURL, fresh = "http://kept.test/robots.txt", "http://new.test/robots.txt"
-	if _, err := fetcher.Fetch(t.Context(), ticketFor(t, reusedURL)); err != nil {
+	const reusedURL, newURL = "http://kept.test/robots.txt", "http://new.test/robots.txt"
+	if _, err := fetcher.Fetch(t.Context(), robotsTicket(t, reusedURL)); err != nil {
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
@@ -41,9 +41,9 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if err := other.Bind(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	for _, url := range []string{reusedURL, fresh} {
+	for _, url := range []string{reusedURL, newURL} {
 		var busy *politeness.Busy
-		if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
+		if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: %v, want Busy", url, err)
 		}
 	}
@@ -52,21 +52,21 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	}
 	limits.Leave(other, time.Now())
 	limits = politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
-	ticket := ticketOf(t, limits, fresh)
+	ticket := ticketWithLimits(t, limits, newURL)
 	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
 		t.Errorf("an address that is free: %v", err)
 	}
 	var busy *politeness.Busy
-	if _, err := fetcher.Fetch(t.Context(), ticketOf(t, limits, reusedURL)); !errors.As(err, &busy) {
+	if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL)); !errors.As(err, &busy) {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}
 }
 
-// A shared wire is a web whose hosts are all at one address.
-type shared struct{ web *crawltest.Web }
+// A oneAddressWeb wire is a web whose hosts are all at one address.
+type oneAddressWeb struct{ web *crawltest.Web }
 
-func (s shared) RoundTrip(r *http.Request) (*http.Response, error) {
-	conn := &connected{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80"))}
+func (s oneAddressWeb) RoundTrip(r *http.Request) (*http.Response, error) {
+	conn := &fakeConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80"))}
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
 	if conn.closed {
 		return nil, net.ErrClosed
@@ -74,15 +74,15 @@ func (s shared) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.web.RoundTrip(r)
 }
 
-// A connected is a connection that is closed, or not.
-type connected struct {
+// A fakeConn is a connection that is closed, or not.
+type fakeConn struct {
 	net.Conn
 	addr   net.Addr
 	closed bool
 }
 
-func (c *connected) RemoteAddr() net.Addr { return c.addr }
-func (c *connected) Close() error         { c.closed = true; return nil }
+func (c *fakeConn) RemoteAddr() net.Addr { return c.addr }
+func (c *fakeConn) Close() error         { c.closed = true; return nil }
 
 // TestOnRequestOnce: of a page that is turned away because the address of its host
 // is busy OnRequest is told once, and what it made of the request is what is sent
@@ -98,8 +98,8 @@ func TestOnRequestOnce(t *testing.T) {
 					return crawltest.Typed("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
 				}})
 		}
-		o := quiet(shared{crawltest.New(sites...)})
-		o.Limits.IPConcurrency, o.Settings.Workers = 1, hosts
+		o := quietOptions(oneAddressWeb{crawltest.New(sites...)})
+		o.Limiter.IPConcurrency, o.Settings.Workers = 1, hosts
 		o.Dir = filepath.Join(t.TempDir(), "state")
 		visit := func(c *collyfetch.Crawl, path string) {
 			for i := range hosts {
@@ -113,14 +113,14 @@ func TestOnRequestOnce(t *testing.T) {
 		must(t, earlier.Close())
 
 		var mu sync.Mutex
-		c := wrap(t, colly.NewCollector(colly.Async(true)), o)
-		asked, answered := map[string]int{}, map[string]string{}
+		c := wrapCollector(t, colly.NewCollector(colly.Async(true)), o)
+		calls, answered := map[string]int{}, map[string]string{}
 		c.OnRequest(func(r *colly.Request) {
 			mu.Lock()
 			defer mu.Unlock()
-			asked[r.URL.Host]++
-			r.Headers.Set("X-Turn", fmt.Sprint(r.URL.Host, asked[r.URL.Host]))
-			r.Ctx.Put("turn", fmt.Sprint(asked[r.URL.Host]))
+			calls[r.URL.Host]++
+			r.Headers.Set("X-Turn", fmt.Sprint(r.URL.Host, calls[r.URL.Host]))
+			r.Ctx.Put("turn", fmt.Sprint(calls[r.URL.Host]))
 			r.ResponseCharacterEncoding = "iso-8859-1"
 		})
 		c.OnResponse(func(r *colly.Response) {
@@ -131,8 +131,8 @@ func TestOnRequestOnce(t *testing.T) {
 		visit(c, "")
 		for i := range hosts {
 			h := fmt.Sprintf("h%d.test", i)
-			if want := "1<h1>" + h + "1</h1>é"; asked[h] != 1 || answered[h] != want {
-				t.Errorf("%s: OnRequest was called %d times, answered %q, want once and %q", h, asked[h], answered[h], want)
+			if want := "1<h1>" + h + "1</h1>é"; calls[h] != 1 || answered[h] != want {
+				t.Errorf("%s: OnRequest was called %d times, answered %q, want once and %q", h, calls[h], answered[h], want)
 			}
 		}
 	})

@@ -23,122 +23,122 @@ import (
 // A callbackRun is one page on its way through colly and its callbacks. It runs as
 // a coroutine, so that colly can wait between request and response.
 type callbackRun struct {
-	collector *Collector
-	member    *member
-	ticket    crawler.Ticket
-	request   *colly.Request // as colly is asked for it
-	page      *colly.Request // as the callbacks see it
-	before    *colly.Request // the same when it was turned away the last time; nil: it was not
-	pause     func(struct{}) bool
-	next      func() (struct{}, bool)
-	stop      func()
-	arrived   bool // at the door
-	response  *decorum.Response
-	err       error // of the fetch; then of colly's reading
+	collector         *Collector
+	joinedCollector   *joinedCollector
+	ticket            crawler.Ticket
+	collyRequest      *colly.Request // as colly is asked for it
+	callbackRequest   *colly.Request // as the callbacks see it
+	lastUnsentRequest *colly.Request // the same when it was turned away the last time; nil: it was not
+	pauseCoroutine    func(struct{}) bool
+	resumeCoroutine   func() (struct{}, bool)
+	stopCoroutine     func()
+	reachedTransport  bool // at the door
+	response          *decorum.Response
+	err               error // of the fetch; then of colly's reading
 
-	mu    sync.Mutex
-	ctx   context.Context // of the fetch; then of Handle
-	visit *crawler.Visit  // nil: Handle has not been called
-	takes bool            // links, which Handle will return
-	again bool            // a callback called Retry
-	links []crawler.Link
-	held  int   // bytes of links
-	lost  error // why a link could not be queued
+	mu             sync.Mutex
+	ctx            context.Context // of the fetch; then of Handle
+	visit          *crawler.Visit  // nil: Handle has not been called
+	acceptsLinks   bool            // links, which Handle will return
+	retryRequested bool            // a callback called Retry
+	links          []crawler.Link
+	linkBytes      int   // bytes of links
+	linkErr        error // why a link could not be queued
 }
 
-// maxHeld is how many bytes of links wait until their page has been read. Further
+// maxLinkBytes is how many bytes of links wait until their page has been read. Further
 // ones are queued at once.
-const maxHeld = 4 << 20
+const maxLinkBytes = 4 << 20
 
 // Headers that lead from a request of colly to what it is for. Their names are
 // no HTTP: nobody meets them by chance, and net/http sends no request with them.
 const (
-	tokenHeader   = "decorum token"
-	refusalHeader = "decorum refusal"
+	leaseTokenHeader = "decorum token"
+	refusalHeader    = "decorum refusal"
 )
 
-// asked returns the page in hand that a request is for, nil if for none. A Clone
+// runByHeader returns the page in hand that a request is for, nil if for none. A Clone
 // has its transport from the collector that it was made of, so that requests of
 // another crawl, with tokens of its own, may come here as well.
-func (c *Collector) asked(h http.Header) *callbackRun {
-	says := h[tokenHeader]
-	if len(says) != 2 || says[0] != c.id {
+func (c *Collector) runByHeader(h http.Header) *callbackRun {
+	values := h[leaseTokenHeader]
+	if len(values) != 2 || values[0] != c.instanceID {
 		return nil
 	}
-	token, _ := strconv.ParseUint(says[1], 10, 64)
+	token, _ := strconv.ParseUint(values[1], 10, 64)
 	return c.findCallbackRun(token)
 }
 
-// begin returns the reading of the page that t is for.
-func (c *Collector) begin(ctx context.Context, t crawler.Ticket) (*callbackRun, error) {
+// newCallbackRun returns the reading of the page that t is for.
+func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*callbackRun, error) {
 	lease := t.Lease()
-	b, err := unpack(lease.Context)
+	b, err := decodeRequestMetadata(lease.Context)
 	if err != nil {
 		c.Log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
 	}
-	member := c.members[b.Collector]
-	if member == nil {
+	joined := c.joinedCollectors[b.Collector]
+	if joined == nil {
 		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
 	}
-	r := &callbackRun{collector: c, member: member, ctx: ctx, ticket: t}
-	if r.request, err = member.requestFor(t, lease.Depth+1); err != nil {
+	r := &callbackRun{collector: c, joinedCollector: joined, ctx: ctx, ticket: t}
+	if r.collyRequest, err = joined.requestFor(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
-	h := headerOf(member.Collector)
+	h := collectorDefaultHeaders(joined.Collector)
 	maps.Copy(h, b.headerFor(t))
-	r.request.Ctx, r.request.Headers = b.context(), &h
-	if before := c.awaiting.take(t); before != nil {
-		r.goOn(before)
+	r.collyRequest.Ctx, r.collyRequest.Headers = b.collyContext(), &h
+	if unsent := c.unsentRequests.take(t); unsent != nil {
+		r.restoreUnsent(unsent)
 	}
-	r.request.Ctx.Put(tokenHeader, r)
-	h[tokenHeader] = []string{c.id, strconv.FormatUint(lease.Token, 10)}
-	r.next, r.stop = iter.Pull(r.run)
+	r.collyRequest.Ctx.Put(leaseTokenHeader, r)
+	h[leaseTokenHeader] = []string{c.instanceID, strconv.FormatUint(lease.Token, 10)}
+	r.resumeCoroutine, r.stopCoroutine = iter.Pull(r.runColly)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readings[lease.Token] = r
+	c.callbackRuns[lease.Token] = r
 	return r, nil
 }
 
 // requestFor returns a request of m for what t is for, so deep.
-func (m *member) requestFor(t crawler.Ticket, depth int) (*colly.Request, error) {
-	r := *m.blank
+func (m *joinedCollector) requestFor(t crawler.Ticket, depth int) (*colly.Request, error) {
+	r := *m.blankRequest
 	var err error
 	r.URL, err = url.Parse(t.URL().String())
-	r.Method, r.Body, r.Depth = t.Request().Name(), reader(t.Request()), depth
+	r.Method, r.Body, r.Depth = t.Request().Name(), requestBodyReader(t.Request()), depth
 	return &r, err
 }
 
-// run is the coroutine: colly's whole way with a page.
-func (r *callbackRun) run(pause func(struct{}) bool) {
-	r.pause = pause
+// runColly is the coroutine: colly's whole way with a page.
+func (r *callbackRun) runColly(pause func(struct{}) bool) {
+	r.pauseCoroutine = pause
 	defer func() {
 		switch p := recover(); p {
-		case nil, errQuit:
+		case nil, errStopCoroutine:
 		default:
-			panic(&crash{p, debug.Stack()})
+			panic(&callbackPanic{p, debug.Stack()})
 		}
 	}()
-	r.err = r.request.Do()
+	r.err = r.collyRequest.Do()
 }
 
-// errQuit ends a coroutine in silence, past callbacks that it does not concern.
-var errQuit = errors.New("quit")
+// errStopCoroutine ends a coroutine in silence, past callbacks that it does not concern.
+var errStopCoroutine = errors.New("quit")
 
-// A crash is a panic of a callback, with where it was.
-type crash struct {
+// A callbackPanic is a panic of a callback, with where it was.
+type callbackPanic struct {
 	value any
 	stack []byte
 }
 
 // String returns what the callback panicked with.
-func (c *crash) String() string { return fmt.Sprint(c.value) }
+func (c *callbackPanic) String() string { return fmt.Sprint(c.value) }
 
 // Stack returns where the callback panicked.
-func (c *crash) Stack() []byte { return c.stack }
+func (c *callbackPanic) Stack() []byte { return c.stack }
 
 // resume lets colly go on, and reports whether it waits again.
 func (r *callbackRun) resume() bool {
-	_, waits := r.next()
+	_, waits := r.resumeCoroutine()
 	return waits
 }
 
@@ -147,53 +147,53 @@ func (r *callbackRun) resume() bool {
 func (c *Collector) Finish(t crawler.Ticket) {
 	token := t.Lease().Token
 	if r := c.findCallbackRun(token); r != nil {
-		r.stop()
+		r.stopCoroutine()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.readings, token)
+	delete(c.callbackRuns, token)
 }
 
 // errAborted is why a page is not visited that OnRequest aborted.
 var errAborted = errors.New("a callback aborted the request")
 
-// failure returns why colly ended before there was an answer.
-func (r *callbackRun) failure() error {
+// noResponseError returns why colly ended before there was an answer.
+func (r *callbackRun) noResponseError() error {
 	url := r.ticket.URL().String()
-	if why := r.err; why != nil && !r.arrived && r.page != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
-		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errReplaced)
-		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errReplaced}
+	if why := r.err; why != nil && !r.reachedTransport && r.callbackRequest != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
+		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errTransportReplaced)
+		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errTransportReplaced}
 	}
-	var known *decorum.Error
-	if errors.As(r.err, &known) {
-		return known
+	var decorumErr *decorum.Error
+	if errors.As(r.err, &decorumErr) {
+		return decorumErr
 	}
 	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.err, errAborted)}
 }
 
-// open makes the reading take links, for Handle to return.
-func (r *callbackRun) open(ctx context.Context, v *crawler.Visit) {
+// startAcceptingLinks makes the reading take links, for Handle to return.
+func (r *callbackRun) startAcceptingLinks(ctx context.Context, v *crawler.Visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ctx, r.visit, r.takes = ctx, v, true
+	r.ctx, r.visit, r.acceptsLinks = ctx, v, true
 }
 
-// context returns the context of what is being done for the page.
-func (r *callbackRun) context() context.Context {
+// currentContext returns the context of what is being done for the page.
+func (r *callbackRun) currentContext() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ctx
 }
 
-// lose notes that a link of the page could not be queued.
-func (r *callbackRun) lose(why error) {
+// setLinkError notes that a link of the page could not be queued.
+func (r *callbackRun) setLinkError(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost = why
+	r.linkErr = why
 }
 
-// add takes a link, if it can be returned by Handle.
-func (r *callbackRun) add(l crawler.Link) bool {
+// addLink takes a link, if it can be returned by Handle.
+func (r *callbackRun) addLink(l crawler.Link) bool {
 	if r == nil {
 		return false
 	}
@@ -203,30 +203,30 @@ func (r *callbackRun) add(l crawler.Link) bool {
 	if l.Request != nil {
 		size += len(l.Request.Body)
 	}
-	if !r.takes || r.held+size > maxHeld {
+	if !r.acceptsLinks || r.linkBytes+size > maxLinkBytes {
 		return false
 	}
-	r.links, r.held = append(r.links, l), r.held+size
+	r.links, r.linkBytes = append(r.links, l), r.linkBytes+size
 	return true
 }
 
-// close returns the links, whether the page is asked for again, and why a link could not
+// finishLinks returns the links, whether the page is asked for again, and why a link could not
 // be queued. Who visits from now on, from a goroutine that a callback has left behind, is
 // on their own.
-func (r *callbackRun) close() (links []crawler.Link, again bool, lost error) {
+func (r *callbackRun) finishLinks() (links []crawler.Link, retry bool, linkErr error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takes, r.ctx = false, context.WithoutCancel(r.ctx)
-	return r.links, r.again, r.lost
+	r.acceptsLinks, r.ctx = false, context.WithoutCancel(r.ctx)
+	return r.links, r.retryRequested, r.linkErr
 }
 
-// retries notes that a callback asks for the page itself again, by Retry: a
+// noteRetry notes that a callback asks for the page itself again, by Retry: a
 // Visit would be one deeper, and another body makes another request, as another
 // collector does. What must not be sent twice is not; who asks for that is not told
 // by an error, which would call OnError, from where it is asked for.
-func (r *callbackRun) retries(m *member, req *colly.Request, asked *storage.Request) bool {
-	if r == nil || r.page == nil || m != r.member || req.Depth != r.page.Depth || req.URL.String() != r.page.URL.String() ||
-		!isSame(asked, r.ticket.Request()) {
+func (r *callbackRun) noteRetry(m *joinedCollector, req *colly.Request, request *storage.Request) bool {
+	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth || req.URL.String() != r.callbackRequest.URL.String() ||
+		!isSameRequest(request, r.ticket.Request()) {
 		return false
 	}
 	if !r.ticket.Request().IsSafe() {
@@ -235,7 +235,7 @@ func (r *callbackRun) retries(m *member, req *colly.Request, asked *storage.Requ
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.again = true
+	r.retryRequested = true
 	return true
 }
 
@@ -243,20 +243,20 @@ func (r *callbackRun) retries(m *member, req *colly.Request, asked *storage.Requ
 func (c *Collector) findCallbackRun(token uint64) *callbackRun {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.readings[token]
+	return c.callbackRuns[token]
 }
 
-// parent returns the page whose callback made a request, nil if it is not known.
-func (c *Collector) parent(ctx *colly.Context) *callbackRun {
-	if r := inHand(ctx); r != nil && r.collector == c {
+// parentRun returns the page whose callback made a request, nil if it is not known.
+func (c *Collector) parentRun(ctx *colly.Context) *callbackRun {
+	if r := activeRunOf(ctx); r != nil && r.collector == c {
 		return r
 	}
 	return nil
 }
 
-// inHand returns the page in hand that a context is of, nil if it is of none.
-func inHand(ctx *colly.Context) *callbackRun {
-	r, _ := ctx.GetAny(tokenHeader).(*callbackRun)
+// activeRunOf returns the page in hand that a context is of, nil if it is of none.
+func activeRunOf(ctx *colly.Context) *callbackRun {
+	r, _ := ctx.GetAny(leaseTokenHeader).(*callbackRun)
 	if r == nil || r.collector.findCallbackRun(r.ticket.Lease().Token) != r {
 		return nil
 	}

@@ -30,18 +30,18 @@ type Collector struct {
 	*colly.Collector
 	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
 
-	frontier  *frontier.Frontier
-	fetcher   *Fetcher
-	members   map[string]*member // by name
-	onRequest []colly.RequestCallback
-	shut      context.Context
-	id        string // no other Collector has it
+	frontier         *frontier.Frontier
+	fetcher          *Fetcher
+	joinedCollectors map[string]*joinedCollector // by name
+	requestCallbacks []colly.RequestCallback
+	canceledCtx      context.Context
+	instanceID       string // no other Collector has it
 
-	begun atomic.Bool // a page has been asked for: what is visited now was found by a callback
+	started atomic.Bool // a page has been asked for: what is visited now was found by a callback
 
-	mu       sync.Mutex
-	readings map[uint64]*callbackRun // the pages in hand, by the token of their lease
-	awaiting awaiting
+	mu             sync.Mutex
+	callbackRuns   map[uint64]*callbackRun // the pages in hand, by the token of their lease
+	unsentRequests unsentRequests
 }
 
 var (
@@ -53,23 +53,23 @@ var (
 // requests fetcher sends. It must be made the Fetcher of the Crawler, and its
 // Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
-	c, err := newCollector(newEngine(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
+	c, err := newCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
 	}
 	return c
 }
 
-func newCollector(engine *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
-	c := &Collector{Collector: engine, frontier: f, fetcher: fetcher, Log: log, shut: shutContext(), id: rand.Text(),
-		members: map[string]*member{}, readings: map[uint64]*callbackRun{}}
-	return c, c.join("", engine)
+func newCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
+	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
+		joinedCollectors: map[string]*joinedCollector{}, callbackRuns: map[uint64]*callbackRun{}}
+	return c, c.join("", collyCollector)
 }
 
-// newEngine returns a collector with everything off that decorum decides, and that
+// newBareCollector returns a collector with everything off that decorum decides, and that
 // configure leaves alone. Fields are set after NewCollector, so that no COLLY_
 // environment variable has the last word.
-func newEngine(userAgent string) *colly.Collector {
+func newBareCollector(userAgent string) *colly.Collector {
 	c := colly.NewCollector()
 	c.UserAgent = userAgent
 	c.AllowURLRevisit = false        // join warns of it
@@ -85,44 +85,44 @@ func newEngine(userAgent string) *colly.Collector {
 // way. Its requests are queued under the name, which must be the same in the
 // next run, and answered to its callbacks. Call it before the crawl begins.
 func (c *Collector) Join(name string, other *colly.Collector) error {
-	if name == "" || c.members[name] != nil {
+	if name == "" || c.joinedCollectors[name] != nil {
 		return errors.New("collyfetch: Join: each collector needs a name of its own")
 	}
 	return c.join(name, other)
 }
 
 func (c *Collector) join(name string, m *colly.Collector) error {
-	own := m.Context == c.shut // a Clone
-	if !own && errors.Is(context.Cause(m.Context), errReplaced) {
-		return errTaken
+	isClone := m.Context == c.canceledCtx // a Clone
+	if !isClone && errors.Is(context.Cause(m.Context), errTransportReplaced) {
+		return errCollectorInUse
 	}
-	if m.AllowURLRevisit && !own {
+	if m.AllowURLRevisit && !isClone {
 		c.Log.Warn("AllowURLRevisit has no effect: a crawl visits a URL once")
 	}
-	if err := c.configure(m); err != nil {
+	if err := c.overrideSettings(m); err != nil {
 		return err
 	}
-	blank, err := newBlank(m)
+	blankRequest, err := newBlankRequest(m)
 	if err != nil {
 		return err
 	}
-	joined := &member{m, name, blank}
-	c.members[name] = joined
-	m.SetClient(&http.Client{Transport: &door{c}, CheckRedirect: stay})
-	m.OnRequest(func(r *colly.Request) { c.request(joined, r) })
-	m.OnResponse(trueStatus)
+	joined := &joinedCollector{m, name, blankRequest}
+	c.joinedCollectors[name] = joined
+	m.SetClient(&http.Client{Transport: &collyTransport{c}, CheckRedirect: stopAtRedirect})
+	m.OnRequest(func(r *colly.Request) { c.interceptRequest(joined, r) })
+	m.OnResponse(restoreStatus)
 	return nil
 }
 
-// A member is a collector that has joined.
-type member struct {
+// A joinedCollector is a collector that has joined.
+type joinedCollector struct {
 	*colly.Collector
-	name  string         // that its requests are queued under
-	blank *colly.Request // of it, for nothing yet: only colly can make one
+	name         string         // that its requests are queued under
+	blankRequest *colly.Request // of it, for nothing yet: only colly can make one
 }
 
-// newBlank returns a request of m for nothing yet.
-func newBlank(m *colly.Collector) (*colly.Request, error) {
+// newBlankRequest returns a request of m for nothing yet.
+func newBlankRequest(m *colly.Collector) (*colly.Request, error) {
 	r, err := m.UnmarshalRequest([]byte(`{"Method": "GET"}`))
 	if err == nil {
 		r.Body = nil
@@ -130,19 +130,19 @@ func newBlank(m *colly.Collector) (*colly.Request, error) {
 	return r, err
 }
 
-// stay keeps colly from following a redirect itself: those that lead on are queued.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// stopAtRedirect keeps colly from following a redirect itself: those that lead on are queued.
+func stopAtRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// errTaken refuses a collector that another crawl has.
-var errTaken = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
+// errCollectorInUse refuses a collector that another crawl has.
+var errCollectorInUse = errors.New("collyfetch: the collector, or the one that it is a Clone of, belongs to a crawl already: see Join")
 
-// settle configures the collectors anew: the program may have set their fields.
-func (c *Collector) settle() error {
-	for _, m := range c.members {
+// reapplyOverrides configures the collectors anew: the program may have set their fields.
+func (c *Collector) reapplyOverrides() error {
+	for _, m := range c.joinedCollectors {
 		if m.Async {
 			m.Wait() // colly still queues
 		}
-		if err := c.configure(m.Collector); err != nil {
+		if err := c.overrideSettings(m.Collector); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,9 @@ func (c *Collector) settle() error {
 // OnRequest registers a callback that is called right before a request is sent,
 // whose headers it may change and which it may Abort. (One that is registered
 // on the colly.Collector itself is also called when a link is queued.)
-func (c *Collector) OnRequest(f colly.RequestCallback) { c.onRequest = append(c.onRequest, f) }
+func (c *Collector) OnRequest(f colly.RequestCallback) {
+	c.requestCallbacks = append(c.requestCallbacks, f)
+}
 
 // Fetch is the crawler.Fetcher of the crawl: it lets colly make the request of a
 // page, which calls the callbacks for requests, sends it, and leaves colly
@@ -161,17 +163,17 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 	if t.IsPrerequisite() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
 	}
-	c.begun.Store(true)
-	r, err := c.begin(ctx, t)
+	c.started.Store(true)
+	r, err := c.newCallbackRun(ctx, t)
 	if err != nil {
 		c.Log.Error("a page is given up", "url", t.URL(), "why", err)
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
 	if !r.resume() {
-		if r.turnedAway() {
-			c.awaiting.put(t, r.page)
+		if r.isUnsent() {
+			c.unsentRequests.put(t, r.callbackRequest)
 		}
-		return nil, r.failure()
+		return nil, r.noResponseError()
 	}
 	if _, _, redirects := crawler.Redirection(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
 		c.Finish(t) // there is nothing to read
@@ -192,14 +194,14 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 		}
 		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}
 	}
-	r.open(ctx, v)
+	r.startAcceptingLinks(ctx, v)
 	r.resume()
-	links, again, lost := r.close()
+	links, retry, linkErr := r.finishLinks()
 	switch {
-	case lost != nil: // it is not read as long as not all of it is kept
-		return links, lost
-	case again:
-		return links, errAgain
+	case linkErr != nil: // it is not read as long as not all of it is kept
+		return links, linkErr
+	case retry:
+		return links, errRetryRequested
 	case r.err != nil && v.OK() && !errors.Is(r.err, colly.ErrAbortedAfterHeaders):
 		// A page that cannot be parsed today cannot be parsed tomorrow.
 		return links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: r.err}
@@ -207,21 +209,21 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 	return links, nil
 }
 
-// errAgain is the verdict of callbacks that called Request.Retry.
-var errAgain = errors.New("a callback asks for the page again")
+// errRetryRequested is the verdict of callbacks that called Request.Retry.
+var errRetryRequested = errors.New("a callback asks for the page again")
 
-// request is called for every request of a collector, before it is sent: that
+// interceptRequest is called for every request of a collector, before it is sent: that
 // for a page lets it pass, any other is queued. Where that cannot be, the door
 // refuses it, so that whoever asked gets the error.
-func (c *Collector) request(m *member, r *colly.Request) {
-	if own := c.asked(*r.Headers); own != nil && own.page == nil {
-		own.page = r
-		if own.before != nil {
-			r.ResponseCharacterEncoding = own.before.ResponseCharacterEncoding
+func (c *Collector) interceptRequest(m *joinedCollector, r *colly.Request) {
+	if run := c.runByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
+		run.callbackRequest = r
+		if run.lastUnsentRequest != nil {
+			r.ResponseCharacterEncoding = run.lastUnsentRequest.ResponseCharacterEncoding
 			return
 		}
 		if m.name == "" { // those who joined have callbacks of their own
-			for _, f := range c.onRequest {
+			for _, f := range c.requestCallbacks {
 				f(r)
 			}
 		}
@@ -230,46 +232,46 @@ func (c *Collector) request(m *member, r *colly.Request) {
 	if r.IsAbort() {
 		return
 	}
-	if err := c.enqueue(m, r); err != nil {
+	if err := c.enqueueRequest(m, r); err != nil {
 		r.Headers.Set(refusalHeader, err.Error())
 		return
 	}
 	r.Abort()
 }
 
-// enqueue queues the request as a link of the page that it was made for, or of
+// enqueueRequest queues the request as a link of the page that it was made for, or of
 // none.
-func (c *Collector) enqueue(m *member, r *colly.Request) error {
+func (c *Collector) enqueueRequest(m *joinedCollector, r *colly.Request) error {
 	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
 		return err
 	}
-	request, err := requestOf(r, c.fetcher.cfg.MaxRequestBody)
+	request, err := storageRequest(r, c.fetcher.cfg.MaxRequestBody)
 	if err == nil && request != nil && !u.Origin().IsHTTP() {
-		err = errScheme
+		err = errUnsupportedScheme
 	}
 	if err != nil {
 		return err
 	}
-	parent := c.parent(r.Ctx)
-	if parent.retries(m, r, request) {
+	parent := c.parentRun(r.Ctx)
+	if parent.noteRetry(m, r, request) {
 		return nil
 	}
-	baggage, err := pack(m.name, u, r.Ctx, beyond(m.Collector, *r.Headers, request))
+	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx, headerBeyondCollector(m.Collector, *r.Headers, request))
 	if err != nil {
 		return err
 	}
-	return c.queue(parent, crawler.Link{URL: u, Context: baggage, Request: request}, r.Depth)
+	return c.enqueueLink(parent, crawler.Link{URL: u, Context: metadata, Request: request}, r.Depth)
 }
 
-// queue queues a link, which colly counts as so deep, with those of the page that it
+// enqueueLink queues a link, which colly counts as so deep, with those of the page that it
 // was found on, or on its own.
-func (c *Collector) queue(parent *callbackRun, l crawler.Link, depth int) error {
-	if parent.add(l) {
+func (c *Collector) enqueueLink(parent *callbackRun, l crawler.Link, depth int) error {
+	if parent.addLink(l) {
 		return nil
 	}
 	e := storage.Entry{URL: l.URL, Source: storage.Seed, Depth: max(depth-1, 0), Context: l.Context, Request: l.Request}
-	if c.begun.Load() { // limits against made-up URLs hold, which do not for seeds
+	if c.started.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.Link
 	}
 	if parent == nil {
@@ -277,9 +279,9 @@ func (c *Collector) queue(parent *callbackRun, l crawler.Link, depth int) error 
 		return err
 	}
 	e.Referrer = parent.ticket.URL().String()
-	_, err := c.frontier.Discover(parent.context(), e)
+	_, err := c.frontier.Discover(parent.currentContext(), e)
 	if err != nil {
-		parent.lose(err)
+		parent.setLinkError(err)
 	}
 	return err
 }

@@ -27,21 +27,21 @@ import (
 
 const userAgent = "testbot/1.0 (+https://bot.test/)"
 
-// begin returns a crawl and its collector, ready for callbacks.
-func begin(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+// newCrawl returns a crawl and its collector, ready for callbacks.
+func newCrawl(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
-	return beginOn(t, storage.NewMemory(storage.Config{}), cfg)
+	return newCrawlWithStore(t, storage.NewMemory(storage.Config{}), cfg)
 }
 
-// beginOn is begin for a crawl whose state is in a store.
-func beginOn(t *testing.T, store storage.Store, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
+// newCrawlWithStore is begin for a crawl whose state is in a store.
+func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.UserAgent = userAgent
-	fetcher, err := collyfetch.New(cfg)
+	fetcher, err := collyfetch.NewFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func beginOn(t *testing.T, store storage.Store, cfg collyfetch.Config) (*crawler
 	}, c
 }
 
-// serve puts the web on a real socket, and says how to get there.
-func serve(t *testing.T, web *crawltest.Web) []collyfetch.ConnectTo {
+// serveWeb puts the web on a real socket, and says how to get there.
+func serveWeb(t *testing.T, web *crawltest.Web) []collyfetch.ConnectTo {
 	t.Helper()
 	server, err := web.Start("127.0.0.1:0")
 	if err != nil {
@@ -70,8 +70,8 @@ func serve(t *testing.T, web *crawltest.Web) []collyfetch.ConnectTo {
 	return []collyfetch.ConnectTo{to}
 }
 
-// paths returns the paths that the web was asked for, in order.
-func paths(web *crawltest.Web) []string {
+// requestedPaths returns the paths that the web was asked for, in order.
+func requestedPaths(web *crawltest.Web) []string {
 	var p []string
 	for _, x := range web.Log() {
 		p = append(p, strings.TrimPrefix(x.URL, "http://a.test"))
@@ -89,7 +89,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 			Answer: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), Delay: delay,
 			Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
 		Others: crawltest.Always(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
-	crawl, c := begin(t, collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true})
+	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
 	var errs, titles []string
 	visit := func(e *colly.HTMLElement, url string) {
 		if err := e.Request.Visit(url); err != nil {
@@ -109,7 +109,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := paths(web), []string{"/robots.txt", "/start", "/good?x=1"}; !slices.Equal(got, want) {
+	if got, want := requestedPaths(web), []string{"/robots.txt", "/start", "/good?x=1"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	if len(errs) > 0 || !slices.Equal(titles, []string{"Hello", "Hello"}) {
@@ -130,7 +130,7 @@ func TestCallbacks(t *testing.T) {
 			"/moved": crawltest.Always(crawltest.Redirect(http.StatusFound, "/two")),
 			"/two":   crawltest.Always(crawltest.Typed("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
 		}})
-		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		crawl.Settings.Workers = 1
 		var got []string
 		note := func(what string, r *colly.Request) { got = append(got, what+" "+r.URL.Path) }
@@ -165,11 +165,11 @@ func TestCallbacks(t *testing.T) {
 // TestNoTicketNoRequest: the turnstile refuses a request that nobody permitted.
 func TestNoTicketNoRequest(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket := ticketFor(t, "http://a.test/robots.txt")
+	ticket := robotsTicket(t, "http://a.test/robots.txt")
 	if _, err := fetcher.Fetch(t.Context(), crawler.Ticket{}); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("the zero ticket: %v, want Unticketed", err)
 	}
@@ -184,30 +184,30 @@ func TestNoTicketNoRequest(t *testing.T) {
 	}
 }
 
-// ticketFor returns a ticket for a robots.txt, got as the hallway gets it.
-func ticketFor(t *testing.T, url string) crawler.Ticket {
+// robotsTicket returns a ticket for a robots.txt, got as the hallway gets it.
+func robotsTicket(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
-	return ticketOf(t, politeness.NewLimits(politeness.LimitsConfig{}), url)
+	return ticketWithLimits(t, politeness.NewLimits(politeness.LimitsConfig{}), url)
 }
 
-func ticketOf(t *testing.T, limits *politeness.Limits, url string) crawler.Ticket {
+func ticketWithLimits(t *testing.T, limits *politeness.Limits, url string) crawler.Ticket {
 	t.Helper()
-	return permitted(t, limits, check(t, newGate(t), url))
+	return newTicket(t, limits, checkRobots(t, newGate(t), url))
 }
 
 // pageTicket returns a ticket for a page of an origin that has no robots.txt.
 func pageTicket(t testing.TB, url string) crawler.Ticket {
 	t.Helper()
 	gate := newGate(t)
-	clearance := check(t, gate, url)
+	clearance := checkRobots(t, gate, url)
 	if clearance.ForRobots() {
 		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound, Header: http.Header{}}
 		if _, err := gate.Learn(t.Context(), time.Now(), clearance, none, nil); err != nil {
 			t.Fatal(err)
 		}
-		clearance = check(t, gate, url)
+		clearance = checkRobots(t, gate, url)
 	}
-	return permitted(t, politeness.NewLimits(politeness.LimitsConfig{}), clearance)
+	return newTicket(t, politeness.NewLimits(politeness.LimitsConfig{}), clearance)
 }
 
 func newGate(t testing.TB) *robots.Gate {
@@ -219,7 +219,7 @@ func newGate(t testing.TB) *robots.Gate {
 	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
 }
 
-func check(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
+func checkRobots(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
 	t.Helper()
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -232,7 +232,7 @@ func check(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
 	return clearance
 }
 
-func permitted(t testing.TB, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
+func newTicket(t testing.TB, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
 	permit, err := limits.Request(now, clearance.URL().Origin().Host(), politeness.Wish{NotBefore: now})
@@ -280,7 +280,7 @@ func TestFetch(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(tt.answer)}})
-				crawl, _ := begin(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
+				crawl, _ := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
 				crawl.Settings.Attempts = 1
 				var got *crawler.Visit
 				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
@@ -316,15 +316,15 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestAddressesThatAreNotPublic: a page that leads to the machine itself is
+// TestNonPublicAddresses: a page that leads to the machine itself is
 // refused when the connection is made, whatever its name said; nothing is sent.
-func TestAddressesThatAreNotPublic(t *testing.T) {
+func TestNonPublicAddresses(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: serve(t, web)})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: serveWeb(t, web)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetcher.Fetch(t.Context(), ticketFor(t, "http://a.test/")); !errors.Is(err, decorum.Forbidden) {
+	if _, err := fetcher.Fetch(t.Context(), robotsTicket(t, "http://a.test/")); !errors.Is(err, decorum.Forbidden) {
 		t.Errorf("got %v, want Forbidden", err)
 	}
 	if n := len(web.Log()); n != 0 {
@@ -340,7 +340,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 		"/":      crawltest.Always(crawltest.HTML("<a href=/reset>x</a>")),
 		"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
 	}})
-	crawl, c := begin(t, collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true})
+	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
 	crawl.Settings.Attempts = 1
 	c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	if err := c.Visit("http://a.test/"); err != nil {
@@ -349,7 +349,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := paths(web), []string{"/robots.txt", "/", "/reset"}; !slices.Equal(got, want) {
+	if got, want := requestedPaths(web), []string{"/robots.txt", "/", "/reset"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 }
@@ -363,11 +363,11 @@ func TestRequestsHaveNoBody(t *testing.T) {
 		s.EnableHTTP2 = h2
 		s.StartTLS()
 		defer s.Close()
-		fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
+		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fetcher.Fetch(t.Context(), ticketFor(t, s.URL)); err != nil {
+		if _, err := fetcher.Fetch(t.Context(), robotsTicket(t, s.URL)); err != nil {
 			t.Fatal(err)
 		}
 		if length != 0 || (proto == "HTTP/2.0") != h2 {
@@ -382,7 +382,7 @@ func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 		answer := crawltest.HTML("<a href=/next>x</a>")
 		answer.Status = http.StatusNonAuthoritativeInfo
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(answer)})
-		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		c.OnError(func(_ *colly.Response, err error) { t.Errorf("OnError: %v", err) })
 		if err := c.Visit("http://a.test/"); err != nil {
@@ -391,7 +391,7 @@ func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 		if err := crawl.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := paths(web), []string{"/robots.txt", "/", "/next"}; !slices.Equal(got, want) {
+		if got, want := requestedPaths(web), []string{"/robots.txt", "/", "/next"}; !slices.Equal(got, want) {
 			t.Errorf("requests %q, want %q", got, want)
 		}
 	})
@@ -408,7 +408,7 @@ func TestSitemapsAreReadWhole(t *testing.T) {
 			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
 			Pages: map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Text(list.String())),
 				"/": crawltest.Always(crawltest.HTML("home")), "/last": crawltest.Always(crawltest.HTML("last"))}})
-		crawl, c := begin(t, collyfetch.Config{Transport: web, MaxBody: 1000})
+		crawl, c := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000})
 		if err := c.Visit("http://a.test/"); err != nil {
 			t.Fatal(err)
 		}

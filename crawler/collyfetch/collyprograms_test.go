@@ -21,9 +21,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A session is what a program of colly's kind is given: a collector, plain or
+// A programSession is what a program of colly's kind is given: a collector, plain or
 // wrapped, and the few places where the two differ.
-type session struct {
+type programSession struct {
 	*colly.Collector
 	join func(string, *colly.Collector) // nothing, for plain colly
 
@@ -31,123 +31,123 @@ type session struct {
 	items map[string]bool
 }
 
-// found notes what a program has scraped.
-func (s *session) found(format string, args ...any) {
+// addItem notes what a program has scraped.
+func (s *programSession) addItem(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.items[fmt.Sprintf(format, args...)] = true
 }
 
-// programs do what colly's own examples of these names do, on a web that fits in
+// collyPrograms do what colly's own examples of these names do, on a web that fits in
 // a test.
-var programs = map[string]func(*session){
-	"basic": func(s *session) {
+var collyPrograms = map[string]func(*programSession){
+	"basic": func(s *programSession) {
 		s.AllowedDomains = []string{"wiki.test"}
 		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			s.found("link %q %s", e.Text, e.Attr("href"))
+			s.addItem("link %q %s", e.Text, e.Attr("href"))
 			_ = s.Visit(e.Request.AbsoluteURL(e.Attr("href")))
 		})
 		_ = s.Visit("http://wiki.test/")
 	},
-	"max_depth": func(s *session) {
+	"max_depth": func(s *programSession) {
 		s.MaxDepth = 2
 		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			s.found("%d %s", e.Request.Depth, e.Attr("href"))
+			s.addItem("%d %s", e.Request.Depth, e.Attr("href"))
 			_ = e.Request.Visit(e.Attr("href"))
 		})
 		_ = s.Visit("http://wiki.test/tree")
 	},
-	"url_filter": func(s *session) {
+	"url_filter": func(s *programSession) {
 		s.URLFilters = []*regexp.Regexp{regexp.MustCompile(`^http://wiki\.test/(|b.+)$`), regexp.MustCompile(`^http://wiki\.test/c.+`)}
 		s.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = s.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		s.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s", e.Text) })
+		s.OnHTML("h1", func(e *colly.HTMLElement) { s.addItem("%s", e.Text) })
 		_ = s.Visit("http://wiki.test/")
 	},
-	"request_context": func(s *session) {
+	"request_context": func(s *programSession) {
 		s.OnRequest(func(r *colly.Request) { r.Ctx.Put("url", r.URL.String()) })
-		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Ctx.Get("url")) })
+		s.OnResponse(func(r *colly.Response) { s.addItem("%s", r.Ctx.Get("url")) })
 		_ = s.Visit("http://wiki.test/bees")
 	},
-	"parallel": func(s *session) {
+	"parallel": func(s *programSession) {
 		s.MaxDepth, s.Async = 2, true
 		_ = s.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2})
 		s.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			s.found("%s", e.Attr("href"))
+			s.addItem("%s", e.Attr("href"))
 			_ = e.Request.Visit(e.Attr("href"))
 		})
 		_ = s.Visit("http://wiki.test/tree")
 	},
-	"rate_limit": func(s *session) {
+	"rate_limit": func(s *programSession) {
 		s.Async = true
 		s.SetDebugger(&debug.LogDebugger{Output: io.Discard})
 		_ = s.Limit(&colly.LimitRule{DomainGlob: "*wiki.*", Parallelism: 2})
-		s.OnResponse(func(r *colly.Response) { s.found("%s %d", r.Request.URL, r.StatusCode) })
+		s.OnResponse(func(r *colly.Response) { s.addItem("%s %d", r.Request.URL, r.StatusCode) })
 		for i := range 5 {
 			_ = s.Visit(fmt.Sprintf("http://wiki.test/bees?n=%d", i))
 		}
 	},
-	"random_delay": func(s *session) {
+	"random_delay": func(s *programSession) {
 		_ = s.Limit(&colly.LimitRule{DomainGlob: "*", RandomDelay: 5 * time.Second})
-		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Request.URL) })
+		s.OnResponse(func(r *colly.Response) { s.addItem("%s", r.Request.URL) })
 		for i := range 4 {
 			_ = s.Visit(fmt.Sprintf("http://wiki.test/bees?n=%d", i))
 		}
 	},
-	"queue": func(s *session) {
+	"queue": func(s *programSession) {
 		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
 		if err != nil {
 			panic(err)
 		}
-		s.OnResponse(func(r *colly.Response) { s.found("%s", r.Request.URL) })
+		s.OnResponse(func(r *colly.Response) { s.addItem("%s", r.Request.URL) })
 		for i := range 5 {
 			_ = q.AddURL(fmt.Sprintf("http://wiki.test/bees?q=%d", i))
 		}
 		_ = q.Run(s.Collector)
 	},
-	"error_handling": func(s *session) {
-		s.OnHTML("*", func(e *colly.HTMLElement) { s.found("html of %s", e.Request.URL) })
-		s.OnError(func(r *colly.Response, err error) { s.found("%s: %d %v", r.Request.URL, r.StatusCode, err) })
+	"error_handling": func(s *programSession) {
+		s.OnHTML("*", func(e *colly.HTMLElement) { s.addItem("html of %s", e.Request.URL) })
+		s.OnError(func(r *colly.Response, err error) { s.addItem("%s: %d %v", r.Request.URL, r.StatusCode, err) })
 		_ = s.Visit("http://wiki.test/no-such-page")
 	},
-	"scraper_server": func(s *session) {
-		s.OnHTML("a[href]", func(e *colly.HTMLElement) { s.found("link %s", e.Request.AbsoluteURL(e.Attr("href"))) })
-		s.OnResponse(func(r *colly.Response) { s.found("status %d", r.StatusCode) })
-		s.OnError(func(r *colly.Response, _ error) { s.found("status %d", r.StatusCode) })
+	"scraper_server": func(s *programSession) {
+		s.OnHTML("a[href]", func(e *colly.HTMLElement) { s.addItem("link %s", e.Request.AbsoluteURL(e.Attr("href"))) })
+		s.OnResponse(func(r *colly.Response) { s.addItem("status %d", r.StatusCode) })
+		s.OnError(func(r *colly.Response, _ error) { s.addItem("status %d", r.StatusCode) })
 		_ = s.Visit("http://wiki.test/")
 	},
-	"shopify_sitemap": func(s *session) {
+	"shopify_sitemap": func(s *programSession) {
 		s.AllowedDomains = []string{"shop.test"}
-		s.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { s.found("%s", e.Text) })
+		s.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { s.addItem("%s", e.Text) })
 		_ = s.Visit("http://shop.test/sitemap.xml")
 	},
-	"xpath": func(s *session) {
+	"xpath": func(s *programSession) {
 		s.OnXML("//a[@href]", func(e *colly.XMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-		s.OnXML("//h1", func(e *colly.XMLElement) { s.found("%s", e.Text) })
+		s.OnXML("//h1", func(e *colly.XMLElement) { s.addItem("%s", e.Text) })
 		_ = s.Visit("http://wiki.test/tree")
 	},
-	"xkcd_store": func(s *session) {
+	"xkcd_store": func(s *programSession) {
 		s.AllowedDomains = []string{"shop.test"}
 		s.OnHTML(".item", func(e *colly.HTMLElement) {
-			s.found("%s %s %s", e.ChildAttr("a", "title"), e.ChildText("span"), e.Request.AbsoluteURL(e.ChildAttr("a", "href")))
+			s.addItem("%s %s %s", e.ChildAttr("a", "title"), e.ChildText("span"), e.Request.AbsoluteURL(e.ChildAttr("a", "href")))
 		})
 		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		_ = s.Visit("http://shop.test/list/1")
 	},
-	"coursera_courses": func(s *session) {
+	"coursera_courses": func(s *programSession) {
 		detail := s.Clone()
 		s.join("detail", detail)
 		s.OnHTML(".next a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		s.OnHTML(".item a[href]", func(e *colly.HTMLElement) { _ = detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		detail.OnHTML("#course", func(e *colly.HTMLElement) { s.found("%s: %s", e.ChildText("h1"), e.ChildText("p")) })
+		detail.OnHTML("#course", func(e *colly.HTMLElement) { s.addItem("%s: %s", e.ChildText("h1"), e.ChildText("p")) })
 		_ = s.Visit("http://shop.test/list/1")
 	},
-	"factba.se": func(s *session) {
+	"factba.se": func(s *programSession) {
 		detail := s.Clone()
 		s.join("detail", detail)
 		s.OnResponse(func(r *colly.Response) {
 			var listed []struct{ Slug, Date string }
 			if err := json.Unmarshal(r.Body, &listed); err != nil {
-				s.found("%v", err)
+				s.addItem("%v", err)
 			}
 			for _, l := range listed {
 				ctx := colly.NewContext()
@@ -155,25 +155,25 @@ var programs = map[string]func(*session){
 				_ = detail.Request("GET", r.Request.AbsoluteURL(l.Slug), nil, ctx, nil)
 			}
 		})
-		detail.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s of %s", e.Text, e.Request.Ctx.Get("date")) })
+		detail.OnHTML("h1", func(e *colly.HTMLElement) { s.addItem("%s of %s", e.Text, e.Request.Ctx.Get("date")) })
 		_ = s.Visit("http://shop.test/api")
 	},
-	"login": func(s *session) {
+	"login": func(s *programSession) {
 		_ = s.Post("http://shop.test/login", map[string]string{"username": "admin", "password": "admin"})
-		s.OnHTML("h1", func(e *colly.HTMLElement) { s.found("%s: %s", e.Request.URL, e.Text) })
+		s.OnHTML("h1", func(e *colly.HTMLElement) { s.addItem("%s: %s", e.Request.URL, e.Text) })
 		_ = s.Visit("http://shop.test/account")
 	},
-	"multipart": func(s *session) {
+	"multipart": func(s *programSession) {
 		s.MaxDepth, s.AllowURLRevisit = 5, true
 		form := map[string][]byte{"firstname": []byte("one"), "email": []byte("onetwo@example.com"), "file": {0xff, 0xd8, 0}}
 		s.OnHTML("html", func(e *colly.HTMLElement) {
-			s.found("%d: %s", e.Request.Depth, e.Text)
+			s.addItem("%d: %s", e.Request.Depth, e.Text)
 			time.Sleep(time.Second)
 			_ = e.Request.PostMultipart("http://shop.test/upload", form)
 		})
 		_ = s.PostMultipart("http://shop.test/upload", form)
 	},
-	"hackernews_comments": func(s *session) {
+	"hackernews_comments": func(s *programSession) {
 		type comment struct {
 			Author string `selector:".author"`
 			URL    string `selector:"a" attr:"href"`
@@ -181,9 +181,9 @@ var programs = map[string]func(*session){
 		s.OnHTML(".comment", func(e *colly.HTMLElement) {
 			var c comment
 			if err := e.Unmarshal(&c); err != nil {
-				s.found("%v", err)
+				s.addItem("%v", err)
 			}
-			s.found("%+v", c)
+			s.addItem("%+v", c)
 		})
 		_ = s.Visit("http://wiki.test/talk")
 	},
@@ -250,7 +250,7 @@ func shopForms() map[string]crawltest.Page {
 // judge, says that the judge looks.
 func TestPrograms(t *testing.T) {
 	impolite := 0
-	for name, program := range programs {
+	for name, program := range collyPrograms {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := programWeb()
@@ -263,30 +263,30 @@ func TestPrograms(t *testing.T) {
 				if len(want) == 0 || !slices.Equal(got, want) {
 					t.Errorf("wrapped it scraped\n%q\nplain\n%q", got, want)
 				}
-				judged(t, web)
+				checkPolite(t, web)
 			})
 		})
 	}
-	if impolite < len(programs) {
-		t.Errorf("plain colly was impolite in %d programs of %d: the judge looks away", impolite, len(programs))
+	if impolite < len(collyPrograms) {
+		t.Errorf("plain colly was impolite in %d programs of %d: the judge looks away", impolite, len(collyPrograms))
 	}
 }
 
-func runPlain(web http.RoundTripper, program func(*session)) []string {
+func runPlain(web http.RoundTripper, program func(*programSession)) []string {
 	c := colly.NewCollector()
 	c.WithTransport(web)
-	s := &session{Collector: c, join: func(string, *colly.Collector) {}, items: map[string]bool{}}
+	s := &programSession{Collector: c, join: func(string, *colly.Collector) {}, items: map[string]bool{}}
 	program(s)
 	c.Wait()
 	return slices.Sorted(maps.Keys(s.items))
 }
 
-func runWrapped(t *testing.T, web http.RoundTripper, program func(*session)) []string {
+func runWrapped(t *testing.T, web http.RoundTripper, program func(*programSession)) []string {
 	c := colly.NewCollector()
-	o := quiet(web)
-	o.Cookies = true // as colly's own are
-	crawl := wrap(t, c, o)
-	s := &session{Collector: c, items: map[string]bool{},
+	o := quietOptions(web)
+	o.KeepCookies = true // as colly's own are
+	crawl := wrapCollector(t, c, o)
+	s := &programSession{Collector: c, items: map[string]bool{},
 		join: func(name string, other *colly.Collector) { must(t, crawl.Join(name, other)) }}
 	program(s)
 	must(t, crawl.Run(t.Context()))

@@ -15,69 +15,69 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A door is the transport under a collector with callbacks. It lets out the
+// A collyTransport is the transport under a collector with callbacks. It lets out the
 // pages in hand, by the Fetcher and with their tickets, and nothing else.
-type door struct{ collector *Collector }
+type collyTransport struct{ collector *Collector }
 
 // Reasons to refuse a request.
 var (
-	errStranger = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
-	errIdentity = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
-	errReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
+	errNotJoined         = errors.New("the collector is a Clone that has not been joined to the crawl: see Collector.Join")
+	errUserAgentChanged  = errors.New("the crawl has one User-Agent, which callbacks must leave as it is")
+	errTransportReplaced = errors.New("the transport under the collector was replaced, and knows of no ticket")
 )
 
 // RoundTrip implements http.RoundTripper.
-func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
-	r := d.collector.asked(req.Header)
+func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := d.collector.runByHeader(req.Header)
 	if r == nil {
-		return nil, refusal(req)
+		return nil, unticketedError(req)
 	}
-	delete(req.Header, tokenHeader) // callbacks see the same map
-	r.arrived = true
+	delete(req.Header, leaseTokenHeader) // callbacks see the same map
+	r.reachedTransport = true
 	if agent := req.Header.Get("User-Agent"); agent != d.collector.fetcher.cfg.UserAgent {
-		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errIdentity}
+		return nil, &decorum.Error{Op: "visit", URL: r.ticket.URL().String(), Kind: decorum.Invalid, Err: errUserAgentChanged}
 	}
-	visit := r.context()
+	visit := r.currentContext()
 	ctx := visit
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		ctx = httptrace.WithClientTrace(ctx, trace)
 	}
-	res, err := d.collector.fetcher.fetch(ctx, r.ticket, extraHeader(req.Header, r.ticket.Request()))
+	res, err := d.collector.fetcher.fetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
 	switch {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.Local) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
 		r.err = err
-		panic(errQuit) // no news of the page: it will be asked for again
+		panic(errStopCoroutine) // no news of the page: it will be asked for again
 	case err != nil:
 		return nil, err
 	}
 	r.response = res
 	r.ticket.ChargeBody(len(res.Body)) // colly copies it
-	if !r.pause(struct{}{}) {
-		panic(errQuit)
+	if !r.pauseCoroutine(struct{}{}) {
+		panic(errStopCoroutine)
 	}
-	return replay(req, res), nil
+	return collyResponse(req, res), nil
 }
 
-// refusal says why a request is not let out that is for no page in hand.
-func refusal(req *http.Request) error {
-	err := errStranger
+// unticketedError says why a request is not let out that is for no page in hand.
+func unticketedError(req *http.Request) error {
+	err := errNotJoined
 	if why := req.Header[refusalHeader]; len(why) > 0 {
 		err = errors.New(why[0])
 	}
 	return &decorum.Error{Op: "visit", URL: req.URL.String(), Kind: decorum.Unticketed, Err: err}
 }
 
-// statusHeader keeps a status that colly would take for an error.
-const statusHeader = "decorum status"
+// originalStatusHeader keeps a status that colly would take for an error.
+const originalStatusHeader = "decorum status"
 
-// replay returns the answer for colly. It has been decoded, whatever its header
+// collyResponse returns the answer for colly. It has been decoded, whatever its header
 // says of gzip. A status of 203 to 299, which colly would take for an error, is
-// shown as 200 until trueStatus sees it.
-func replay(req *http.Request, res *decorum.Response) *http.Response {
+// shown as 200 until restoreStatus sees it.
+func collyResponse(req *http.Request, res *decorum.Response) *http.Response {
 	h, status := res.Header.Clone(), res.Status
 	if status/100 == 2 && status >= http.StatusNonAuthoritativeInfo {
-		h[statusHeader] = []string{strconv.Itoa(status)}
+		h[originalStatusHeader] = []string{strconv.Itoa(status)}
 		status = http.StatusOK
 	}
 	return &http.Response{
@@ -87,52 +87,52 @@ func replay(req *http.Request, res *decorum.Response) *http.Response {
 	}
 }
 
-// trueStatus is the first callback for a response: it gives the status back
+// restoreStatus is the first callback for a response: it gives the status back
 // that replay took.
-func trueStatus(r *colly.Response) {
-	if original := (*r.Headers)[statusHeader]; len(original) > 0 {
+func restoreStatus(r *colly.Response) {
+	if original := (*r.Headers)[originalStatusHeader]; len(original) > 0 {
 		r.StatusCode, _ = strconv.Atoi(original[0])
-		delete(*r.Headers, statusHeader)
+		delete(*r.Headers, originalStatusHeader)
 	}
 }
 
-// shutContext returns the context of every request of a collector with
+// canceledContext returns the context of every request of a collector with
 // callbacks, and of its Clones. It is done: whatever transport a program puts in
 // the place of the door, it sends nothing. The door knows the context of the visit.
-func shutContext() context.Context {
+func canceledContext() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errReplaced})
+	cancel(&decorum.Error{Op: "visit", Kind: decorum.Unticketed, Err: errTransportReplaced})
 	return ctx
 }
 
-// configure turns off in m what decorum decides. It returns an error if m is
+// overrideSettings turns off in m what decorum decides. It returns an error if m is
 // set to what cannot be had.
-func (c *Collector) configure(m *colly.Collector) error {
-	own := c.fetcher.cfg.UserAgent
+func (c *Collector) overrideSettings(m *colly.Collector) error {
+	userAgent := c.fetcher.cfg.UserAgent
 	switch {
 	case m.CheckHead:
 		return errors.New("collyfetch: CheckHead: a page is asked for once; OnResponseHeaders sees the headers of the answer")
 	case m.CacheDir != "":
 		return errors.New("collyfetch: CacheDir: the crawl remembers what it has visited, and asks with If-None-Match where it visits again")
-	case m.UserAgent != own && m.UserAgent != collyAgent && m.UserAgent != "":
-		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, own)
+	case m.UserAgent != userAgent && m.UserAgent != defaultCollyAgent && m.UserAgent != "":
+		return fmt.Errorf("collyfetch: UserAgent %q: the crawl is known as %q", m.UserAgent, userAgent)
 	}
-	hold(&m.UserAgent, own)
-	hold(&m.IgnoreRobotsTxt, true) // decorum's own gate is asked
-	hold(&m.AllowURLRevisit, true) // decorum's seen set is asked
-	hold(&m.Async, false)          // decorum has workers, and catches their panics
-	hold(&m.MaxRequests, 0)        // decorum counts pages
-	hold(&m.Context, c.shut)
+	setIfDifferent(&m.UserAgent, userAgent)
+	setIfDifferent(&m.IgnoreRobotsTxt, true) // decorum's own gate is asked
+	setIfDifferent(&m.AllowURLRevisit, true) // decorum's seen set is asked
+	setIfDifferent(&m.Async, false)          // decorum has workers, and catches their panics
+	setIfDifferent(&m.MaxRequests, 0)        // decorum counts pages
+	setIfDifferent(&m.Context, c.canceledCtx)
 	return nil
 }
 
-// hold sets a field, unless it is so: other goroutines of the program may be in a
+// setIfDifferent sets a field, unless it is so: other goroutines of the program may be in a
 // Visit of theirs, which reads it.
-func hold[T comparable](field *T, value T) {
+func setIfDifferent[T comparable](field *T, value T) {
 	if *field != value {
 		*field = value
 	}
 }
 
-// collyAgent is the User-Agent of a collector that was given none.
-const collyAgent = "colly - https://github.com/gocolly/colly"
+// defaultCollyAgent is the User-Agent of a collector that was given none.
+const defaultCollyAgent = "colly - https://github.com/gocolly/colly"

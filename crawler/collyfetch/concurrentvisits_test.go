@@ -11,8 +11,8 @@ import (
 // TestVisitFromSeveralGoroutines: as with colly, who visits need not be alone.
 func TestVisitFromSeveralGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
-		crawl := wrap(t, colly.NewCollector(), quiet(web))
+		web := smallWeb()
+		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		var visits sync.WaitGroup
 		for _, path := range []string{"/", "/church", "/mill"} {
 			for range 4 {
@@ -24,6 +24,6 @@ func TestVisitFromSeveralGoroutines(t *testing.T) {
 		if n := crawl.Stats().Pages; n != 3 {
 			t.Errorf("%d pages were visited, want 3", n)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }

@@ -17,15 +17,15 @@ import (
 // A cookieWeb answers in memory: each page sets what its host and path are to
 // set, and what was shown to it is noted.
 type cookieWeb struct {
-	sets  map[string][]string
-	shown map[string]string
+	setCookies      map[string][]string
+	receivedCookies map[string]string
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *cookieWeb) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.shown[r.URL.String()] = r.Header.Get("Cookie")
+	w.receivedCookies[r.URL.String()] = r.Header.Get("Cookie")
 	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody, Request: r,
-		Header: http.Header{"Set-Cookie": w.sets[r.URL.String()]}}, nil
+		Header: http.Header{"Set-Cookie": w.setCookies[r.URL.String()]}}, nil
 }
 
 // TestCookies: which cookies are shown to which pages, before and after a
@@ -33,7 +33,7 @@ func (w *cookieWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCookies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notes := storage.NewMemory(storage.Config{})
-		web := &cookieWeb{shown: map[string]string{}, sets: map[string][]string{
+		web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{
 			"http://a.example.co.uk/in": {"host=1", "site=2; Domain=example.co.uk; Path=/", "deep=3; Path=/deep",
 				"safe=4; Secure; Domain=example.co.uk", "brief=5; Max-Age=60", "day=6; Max-Age=86400",
 				"all=7; Domain=co.uk", "other=8; Domain=other.co.uk", "past=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
@@ -46,7 +46,7 @@ func TestCookies(t *testing.T) {
 		var fetcher *collyfetch.Fetcher
 		start := func() {
 			var err error
-			fetcher, err = collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
+			fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestCookies(t *testing.T) {
 			t.Helper()
 			ticket := pageTicket(t, u)
 			if strings.HasSuffix(u, "/robots.txt") {
-				ticket = ticketFor(t, u)
+				ticket = robotsTicket(t, u)
 			}
 			if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestCookies(t *testing.T) {
 				continue
 			}
 			visit(step.visit)
-			got := strings.Split(web.shown[step.visit], "; ")
+			got := strings.Split(web.receivedCookies[step.visit], "; ")
 			slices.Sort(got)
 			if strings.Join(got, " ") != step.shown {
 				t.Errorf("%s was shown %q, want %q", step.visit, got, step.shown)
@@ -108,12 +108,12 @@ func TestCookies(t *testing.T) {
 // TestCookiesOfSiblings: a host neither changes nor takes away what another host
 // of its site has set for itself.
 func TestCookiesOfSiblings(t *testing.T) {
-	web := &cookieWeb{shown: map[string]string{}, sets: map[string][]string{
+	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{
 		"http://a.example.com/in":   {"own=1; Domain=a.example.com", "session=2"},
 		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
 		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
 	}}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(storage.NewMemory(storage.Config{}))})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(storage.NewMemory(storage.Config{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestCookiesOfSiblings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := web.shown["http://a.example.com/"]; got != "own=1; session=2" {
+	if got := web.receivedCookies["http://a.example.com/"]; got != "own=1; session=2" {
 		t.Errorf("shown %q, want both cookies", got)
 	}
 }
@@ -131,14 +131,14 @@ func TestCookiesOfSiblings(t *testing.T) {
 // ones, and those of others stay.
 func TestCookiesAreBounded(t *testing.T) {
 	notes := storage.NewMemory(storage.Config{})
-	web := &cookieWeb{shown: map[string]string{}, sets: map[string][]string{"http://good.test/": {"kept=1"}}}
+	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{"http://good.test/": {"kept=1"}}}
 	for i := range 50 {
 		for j := range 100 {
 			u := fmt.Sprintf("http://n%d.flood.test/", i)
-			web.sets[u] = append(web.sets[u], fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
+			web.setCookies[u] = append(web.setCookies[u], fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
 		}
 	}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,13 +152,13 @@ func TestCookiesAreBounded(t *testing.T) {
 		visit(fmt.Sprintf("http://n%d.flood.test/", i))
 	}
 	visit("http://www.flood.test/")
-	if shown := web.shown["http://www.flood.test/"]; len(shown) > 64<<10 || !strings.Contains(shown, "c49-99=") {
+	if shown := web.receivedCookies["http://www.flood.test/"]; len(shown) > 64<<10 || !strings.Contains(shown, "c49-99=") {
 		t.Errorf("%d bytes of cookies are shown", len(shown))
 	}
-	if visit("http://good.test/"); web.shown["http://good.test/"] != "kept=1" {
-		t.Errorf("the other site is shown %q", web.shown["http://good.test/"])
+	if visit("http://good.test/"); web.receivedCookies["http://good.test/"] != "kept=1" {
+		t.Errorf("the other site is shown %q", web.receivedCookies["http://good.test/"])
 	}
-	note, err := notes.Note(t.Context(), decorum.Origin{}, "cookies flood.test")
+	note, err := notes.ReadNote(t.Context(), decorum.Origin{}, "cookies flood.test")
 	if err != nil || len(note) == 0 || len(note) > 128<<10 {
 		t.Errorf("the note has %d bytes, %v", len(note), err)
 	}
@@ -168,9 +168,9 @@ func TestCookiesAreBounded(t *testing.T) {
 // transport sets.
 func TestHeaders(t *testing.T) {
 	var got http.Header
-	u := answering(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	u := startServer(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	cfg := collyfetch.Config{Headers: http.Header{"Accept-Language": {"cs, en"}, "X-Crawl": {"1"}}, From: "you@example.com"}
-	if _, err := get(t, cfg, u); err != nil {
+	if _, err := fetchPage(t, cfg, u); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"Accept-Language": "cs, en", "X-Crawl": "1", "From": "you@example.com", "User-Agent": userAgent, "Cookie": ""} {
@@ -185,10 +185,10 @@ func TestHeaders(t *testing.T) {
 		{"Content-Length", "3"}, {"content-type", "text/html"}, {"Accept-Encoding", "br"}, {"Expect", "100-continue"},
 		{"", "x"}, {"A B", "x"}, {"A:", "x"}, {"X-A", "a\r\nHost: b"}, {"X-A", "\x00"},
 	} {
-		if collyfetch.CheckHeader(h.name, h.value) == nil {
+		if collyfetch.CheckCustomHeader(h.name, h.value) == nil {
 			t.Errorf("%q: %q is accepted", h.name, h.value)
 		}
-		if _, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
+		if _, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
 			t.Errorf("New takes %q: %q", h.name, h.value)
 		}
 	}

@@ -20,15 +20,15 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-const asProgram = "COLLYFETCH_TEST_SERVER"
+const programEnv = "COLLYFETCH_TEST_SERVER"
 
-// crashing are the programs that a test may start, and kill.
-var crashing = map[string]func(*collyfetch.Crawl) error{"chain": chain, "forms": forms}
+// crashPrograms are the programs that a test may start, and kill.
+var crashPrograms = map[string]func(*collyfetch.Crawl) error{"chain": followChain, "forms": postForms}
 
 // TestMain is, where a test asks for it, one of the programs.
 func TestMain(m *testing.M) {
-	if addr := os.Getenv(asProgram); addr != "" {
-		if err := wrapped(addr, os.Args[1], crashing[os.Args[2]]); err != nil {
+	if addr := os.Getenv(programEnv); addr != "" {
+		if err := runCrashProgram(addr, os.Args[1], crashPrograms[os.Args[2]]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -38,13 +38,13 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// wrapped runs a program for colly on a wrapped collector.
-func wrapped(addr, dir string, program func(*collyfetch.Crawl) error) error {
+// runCrashProgram runs a program for colly on a wrapped collector.
+func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	to, err := collyfetch.ParseConnectTo("::" + addr)
 	if err != nil {
 		return err
 	}
-	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{
+	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", Dir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
 		Fetch: collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
 	if err != nil {
@@ -53,8 +53,8 @@ func wrapped(addr, dir string, program func(*collyfetch.Crawl) error) error {
 	return errors.Join(program(c), c.Close())
 }
 
-// chain prints the title of each page, and what its link said.
-func chain(c *collyfetch.Crawl) error {
+// followChain prints the title of each page, and what its link said.
+func followChain(c *collyfetch.Crawl) error {
 	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Println(e.Text, e.Request.Ctx.Get("label")) })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		e.Request.Ctx.Put("label", e.Text)
@@ -89,7 +89,7 @@ func TestKilled(t *testing.T) {
 	dir, seen := filepath.Join(t.TempDir(), "state"), map[string]bool{}
 	start := func(until int) {
 		c := exec.Command(self, dir, "chain")
-		c.Env, c.Stderr = append(os.Environ(), asProgram+"="+server.Addr), os.Stderr
+		c.Env, c.Stderr = append(os.Environ(), programEnv+"="+server.Addr), os.Stderr
 		out, err := c.StdoutPipe()
 		must(t, err)
 		must(t, c.Start())

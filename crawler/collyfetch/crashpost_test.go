@@ -23,8 +23,8 @@ import (
 // formCount is how many POSTs the program forms makes.
 const formCount = 30
 
-// forms posts some forms, and prints what became of each.
-func forms(c *collyfetch.Crawl) error {
+// postForms posts some forms, and prints what became of each.
+func postForms(c *collyfetch.Crawl) error {
 	c.OnResponse(func(r *colly.Response) { fmt.Println("answered", r.Ctx.Get("n")) })
 	c.OnError(func(r *colly.Response, err error) {
 		if errors.Is(err, decorum.InDoubt) {
@@ -42,33 +42,33 @@ func forms(c *collyfetch.Crawl) error {
 	return nil
 }
 
-// A killer kills the process in hand some moments after it has made some more
+// A processKiller kills the process in hand some moments after it has made some more
 // requests.
-type killer struct {
-	mu      sync.Mutex
-	process *os.Process
-	left    int // requests to go; negative: it is spared
-	moments time.Duration
+type processKiller struct {
+	mu           sync.Mutex
+	process      *os.Process
+	requestsLeft int // requests to go; negative: it is spared
+	delay        time.Duration
 }
 
-func (k *killer) aim(p *os.Process, requests int, moments time.Duration) {
+func (k *processKiller) arm(p *os.Process, requests int, delay time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.process, k.left, k.moments = p, requests, moments
+	k.process, k.requestsLeft, k.delay = p, requests, delay
 }
 
-func (k *killer) request() {
+func (k *processKiller) countRequest() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.left--; k.left != 0 {
+	if k.requestsLeft--; k.requestsLeft != 0 {
 		return
 	}
 	process := k.process
-	if k.moments == 0 { // before there is an answer
+	if k.delay == 0 { // before there is an answer
 		_ = process.Kill()
 		return
 	}
-	time.AfterFunc(k.moments, func() { _ = process.Kill() })
+	time.AfterFunc(k.delay, func() { _ = process.Kill() })
 }
 
 // TestKilledPosts: a program that posts 30 forms is killed time and again, at
@@ -78,9 +78,9 @@ func TestKilledPosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in processes of its own")
 	}
-	kills := &killer{}
+	killer := &processKiller{}
 	web := crawltest.New(crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": func(crawltest.Request) crawltest.Answer {
-		kills.request()
+		killer.countRequest()
 		return crawltest.HTML("thanks")
 	}}})
 	server, err := web.Start("")
@@ -90,14 +90,14 @@ func TestKilledPosts(t *testing.T) {
 	must(t, err)
 	dir, outcomes := filepath.Join(t.TempDir(), "state"), map[string]bool{}
 	var restarts []time.Time
-	live := func(requests int, moments time.Duration) {
+	runUntilKilled := func(requests int, delay time.Duration) {
 		c := exec.Command(self, dir, "forms")
-		c.Env = append(os.Environ(), asProgram+"="+server.Addr)
+		c.Env = append(os.Environ(), programEnv+"="+server.Addr)
 		out, err := c.StdoutPipe()
 		must(t, err)
 		restarts = append(restarts, time.Now())
 		must(t, c.Start())
-		kills.aim(c.Process, requests, moments)
+		killer.arm(c.Process, requests, delay)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			outcomes[lines.Text()] = true
 		}
@@ -105,21 +105,21 @@ func TestKilledPosts(t *testing.T) {
 			t.Errorf("the program ended with %v", err)
 		}
 	}
-	for life := range 7 {
-		live(1+rand.IntN(2), time.Duration(life%4)*time.Duration(rand.IntN(10_000))*time.Microsecond)
+	for run := range 7 {
+		runUntilKilled(1+rand.IntN(2), time.Duration(run%4)*time.Duration(rand.IntN(10_000))*time.Microsecond)
 	}
-	live(-1, 0)
-	doubtful := 0
+	runUntilKilled(-1, 0)
+	inDoubt := 0
 	for n := range formCount {
 		answered, doubted := outcomes[fmt.Sprint("answered ", n)], outcomes[fmt.Sprint("in doubt ", n)]
 		if !answered && !doubted {
 			t.Errorf("nobody was told what became of form %d", n)
 		}
 		if doubted {
-			doubtful++
+			inDoubt++
 		}
 	}
-	if doubtful == 0 {
+	if inDoubt == 0 {
 		t.Error("none was in doubt, though two lives at least ended before an answer")
 	}
 	seen := map[string]bool{}

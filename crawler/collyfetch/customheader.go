@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ours are the headers that may not be added to requests, and why.
-var ours = map[string]string{
+// reservedHeaders are the headers that may not be added to requests, and why.
+var reservedHeaders = map[string]string{
 	"Host":       "the URL says it",
 	"User-Agent": "the agent of the crawl says it",
 	"From":       "the contact of the crawl says it",
@@ -43,25 +43,25 @@ var ours = map[string]string{
 	"Http2-Settings":    "it is for one connection, and the transport's",
 }
 
-// maxHeaderValue is how many bytes the value of a header may have: a request whose
+// maxHeaderValueBytes is how many bytes the value of a header may have: a request whose
 // headers have more than 8 KiB together is refused by many servers.
-const maxHeaderValue = 4 << 10
+const maxHeaderValueBytes = 4 << 10
 
-// CheckHeader returns why a header may not go with every request, if so: it is
+// CheckCustomHeader returns why a header may not go with every request, if so: it is
 // not well-formed (RFC 9110, section 5) or has more than 4 KiB, it is for one connection only (section
 // 7.6.1), or the crawl has something of its own to say there.
-func CheckHeader(name, value string) error {
+func CheckCustomHeader(name, value string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("not the name of a header")
 	}
 	if !httpguts.ValidHeaderFieldValue(value) {
 		return errors.New("its value holds characters that no header may hold")
 	}
-	if len(value) > maxHeaderValue {
-		return fmt.Errorf("its value has %d bytes: expected %d at most", len(value), maxHeaderValue)
+	if len(value) > maxHeaderValueBytes {
+		return fmt.Errorf("its value has %d bytes: expected %d at most", len(value), maxHeaderValueBytes)
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
-	why := ours[name]
+	why := reservedHeaders[name]
 	switch {
 	case strings.HasPrefix(name, "Proxy-"):
 		why = "it is for a proxy: see fetch.proxy"

@@ -24,37 +24,37 @@ const acceptEncoding = "gzip, br, zstd, deflate"
 const (
 	// maxCodings is how many codings a body may have, one in the other.
 	maxCodings = 4
-	// zstdWindow is the window that a zstd body may need (RFC 9659, section 3).
-	zstdWindow = 8 << 20
+	// maxZstdWindow is the window that a zstd body may need (RFC 9659, section 3).
+	maxZstdWindow = 8 << 20
 )
 
 // Reasons why a body cannot be decoded.
 var (
-	errCodings = fmt.Errorf("more than %d content codings", maxCodings)
-	errBloated = errors.New("it is longer encoded than decoded bodies may be")
+	errTooManyCodings = fmt.Errorf("more than %d content codings", maxCodings)
+	errEncodedTooLong = errors.New("it is longer encoded than decoded bodies may be")
 )
 
-// decoders undo content codings (RFC 9110, section 8.4.1). What they need is
+// decoderPools undo content codings (RFC 9110, section 8.4.1). What they need is
 // used again.
-type decoders struct{ gzip, brotli, zstd sync.Pool }
+type decoderPools struct{ gzip, brotli, zstd sync.Pool }
 
-func newDecoders() *decoders {
-	d := new(decoders)
-	d.gzip.New = func() any { return new(members) }
+func newDecoderPools() *decoderPools {
+	d := new(decoderPools)
+	d.gzip.New = func() any { return new(gzipMemberReader) }
 	d.brotli.New = func() any { return new(brotli.Reader) }
 	d.zstd.New = func() any {
 		// The options are good ones, and so there is no error. With a concurrency
 		// of 1 a decoder has no goroutine to be closed.
-		zr, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+		zr, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		return zr
 	}
 	return d
 }
 
-// codings returns the codings of a body in the order in which they were
+// contentCodings returns the codings of a body in the order in which they were
 // applied, and false if one is unknown: then the body is left as it came, as
 // browsers leave it.
-func codings(h http.Header) ([]string, bool) {
+func contentCodings(h http.Header) ([]string, bool) {
 	var names []string
 	for _, line := range h.Values("Content-Encoding") {
 		for name := range strings.SplitSeq(line, ",") {
@@ -72,41 +72,41 @@ func codings(h http.Header) ([]string, bool) {
 	return names, true
 }
 
-// open returns the body of res without its codings, and takes these from the
+// openBody returns the body of res without its codings, and takes these from the
 // header. limit is how long a body may be: neither encoded, nor with some
 // codings undone, is more read. reserve is called for what decoders keep. Close ends
 // the use of the reader; the body of res stays open.
-func (d *decoders) open(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
-	names, known := codings(res.Header)
+func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(int64) error) (io.ReadCloser, error) {
+	names, known := contentCodings(res.Header)
 	if !known || len(names) == 0 {
 		return io.NopCloser(res.Body), nil
 	}
-	body := &decoding{wire: newLayer(res.Body, limit), what: strings.Join(names, ", ")}
+	body := &decodedBody{encodedReader: newDecodeStageReader(res.Body, limit), codings: strings.Join(names, ", ")}
 	if len(names) > maxCodings {
-		return nil, body.damaged(errCodings)
+		return nil, body.malformedError(errTooManyCodings)
 	}
-	if _, err := body.wire.Peek(1); err == io.EOF {
-		return io.NopCloser(body.wire), nil // 304 and 204 have codings and no body
+	if _, err := body.encodedReader.Peek(1); err == io.EOF {
+		return io.NopCloser(body.encodedReader), nil // 304 and 204 have codings and no body
 	}
-	at := body.wire
+	input := body.encodedReader
 	for i := len(names) - 1; i >= 0; i-- {
-		if n := windowOf(names[i], at); n > 0 {
+		if n := peekWindowSize(names[i], input); n > 0 {
 			if err := reserve(n); err != nil {
 				return nil, errors.Join(err, body.Close())
 			}
 		}
-		if err := d.undo(body, names[i], at); err != nil {
-			return nil, errors.Join(body.explain(err), body.Close())
+		if err := d.addBodyDecoder(body, names[i], input); err != nil {
+			return nil, errors.Join(body.readError(err), body.Close())
 		}
-		at = newLayer(body.out, limit)
+		input = newDecodeStageReader(body.decodedReader, limit)
 	}
 	res.Header.Del("Content-Encoding")
 	res.Header.Del("Content-Length")
 	return body, nil
 }
 
-// undo adds the decoder of one coding to body.
-func (d *decoders) undo(body *decoding, coding string, src *layer) (err error) {
+// addBodyDecoder adds the decoder of one coding to body.
+func (d *decoderPools) addBodyDecoder(body *decodedBody, coding string, src *decodeStageReader) (err error) {
 	switch coding {
 	case "gzip":
 		return body.addPooledDecoder(&d.gzip, src)
@@ -115,99 +115,99 @@ func (d *decoders) undo(body *decoding, coding string, src *layer) (err error) {
 	case "zstd":
 		return body.addPooledDecoder(&d.zstd, src)
 	}
-	if isZlib(src) {
-		body.out, err = zlib.NewReader(src)
+	if hasZlibHeader(src) {
+		body.decodedReader, err = zlib.NewReader(src)
 		return err
 	}
-	body.out = flate.NewReader(src)
+	body.decodedReader = flate.NewReader(src)
 	return nil
 }
 
-// isZlib reports whether src begins with a zlib header, as deflate should (RFC
+// hasZlibHeader reports whether src begins with a zlib header, as deflate should (RFC
 // 9110, section 8.4.1.2). Some servers leave it out.
-func isZlib(src *layer) bool {
+func hasZlibHeader(src *decodeStageReader) bool {
 	b, err := src.Peek(2)
 	return err == nil && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (uint(b[0])<<8|uint(b[1]))%31 == 0
 }
 
-// A layer is a body at one stage of decoding.
-type layer struct {
+// A decodeStageReader is a body at one stage of decoding.
+type decodeStageReader struct {
 	*bufio.Reader
-	source *bounded
+	limitedSource *maxBytesReader
 }
 
-func newLayer(r io.Reader, limit int64) *layer {
-	source := &bounded{from: r, left: limit + limit/8 + 4096} // what does not shrink grows a little
-	return &layer{bufio.NewReader(source), source}
+func newDecodeStageReader(r io.Reader, limit int64) *decodeStageReader {
+	source := &maxBytesReader{r: r, remaining: limit + limit/8 + 4096} // what does not shrink grows a little
+	return &decodeStageReader{bufio.NewReader(source), source}
 }
 
-// A bounded reader fails where it should have ended.
-type bounded struct {
-	from io.Reader
-	left int64
-	err  error // other than EOF
+// A maxBytesReader reader fails where it should have ended.
+type maxBytesReader struct {
+	r         io.Reader
+	remaining int64
+	readErr   error // other than EOF
 }
 
 // Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		b.err = errBloated
-		return 0, b.err
+func (b *maxBytesReader) Read(p []byte) (int, error) {
+	if b.remaining <= 0 {
+		b.readErr = errEncodedTooLong
+		return 0, b.readErr
 	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.r.Read(p[:min(int64(len(p)), b.remaining)])
+	b.remaining -= int64(n)
 	if err != nil && err != io.EOF {
-		b.err = err
+		b.readErr = err
 	}
 	return n, err
 }
 
-// A decoding is a body being decoded.
-type decoding struct {
-	wire    *layer // as it comes
-	out     io.Reader
-	what    string // its codings
-	release []func()
+// A decodedBody is a body being decoded.
+type decodedBody struct {
+	encodedReader   *decodeStageReader // as it comes
+	decodedReader   io.Reader
+	codings         string // its codings
+	releaseDecoders []func()
 }
 
-// A reusable decoder, as all of those in pools are.
-type reusable interface {
+// A resettableDecoder decoder, as all of those in pools are.
+type resettableDecoder interface {
 	io.Reader
 	Reset(io.Reader) error
 }
 
 // addPooledDecoder adds a decoder out of pool.
-func (b *decoding) addPooledDecoder(pool *sync.Pool, src *layer) error {
-	r := pool.Get().(reusable)
-	b.release = append(b.release, func() { pool.Put(r) })
-	b.out = r
+func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) error {
+	r := pool.Get().(resettableDecoder)
+	b.releaseDecoders = append(b.releaseDecoders, func() { pool.Put(r) })
+	b.decodedReader = r
 	return r.Reset(src)
 }
 
-// members reads gzip members, one after the other (RFC 1952, section 2.2). Anything
+// gzipMemberReader reads gzip members, one after the other (RFC 1952, section 2.2). Anything
 // else behind them is passed by, as browsers do: there are servers that leave
 // something there.
-type members struct {
-	one gzip.Reader
-	src *layer
+type gzipMemberReader struct {
+	member gzip.Reader
+	src    *decodeStageReader
 }
 
 // Reset is part of reusable; src is a layer.
-func (m *members) Reset(src io.Reader) error {
-	m.src = src.(*layer)
-	return m.open()
+func (m *gzipMemberReader) Reset(src io.Reader) error {
+	m.src = src.(*decodeStageReader)
+	return m.openMember()
 }
 
-func (m *members) open() error {
-	err := m.one.Reset(m.src)
-	m.one.Multistream(false)
+func (m *gzipMemberReader) openMember() error {
+	err := m.member.Reset(m.src)
+	m.member.Multistream(false)
 	return err
 }
 
 // Read implements io.Reader.
-func (m *members) Read(p []byte) (int, error) {
+func (m *gzipMemberReader) Read(p []byte) (int, error) {
 	for {
-		n, err := m.one.Read(p)
+		n, err := m.member.Read(p)
 		switch {
 		case err != io.EOF:
 			return n, err
@@ -221,7 +221,7 @@ func (m *members) Read(p []byte) (int, error) {
 		case string(magic) != "\x1f\x8b":
 			return 0, io.EOF
 		}
-		if err := m.open(); err != nil {
+		if err := m.openMember(); err != nil {
 			return 0, err
 		}
 	}
@@ -229,36 +229,36 @@ func (m *members) Read(p []byte) (int, error) {
 
 // Read implements io.Reader. It ends where what came over the wire ends: what
 // follows the last coded byte, as a body's last chunk does, is of the answer too.
-func (b *decoding) Read(p []byte) (int, error) {
-	n, err := b.out.Read(p)
+func (b *decodedBody) Read(p []byte) (int, error) {
+	n, err := b.decodedReader.Read(p)
 	if err == io.EOF {
-		if _, rest := io.Copy(io.Discard, b.wire); rest != nil {
-			err = rest
+		if _, drainErr := io.Copy(io.Discard, b.encodedReader); drainErr != nil {
+			err = drainErr
 		}
 	}
 	if err != nil && err != io.EOF {
-		err = b.explain(err)
+		err = b.readError(err)
 	}
 	return n, err
 }
 
 // Close gives the decoders back.
-func (b *decoding) Close() error {
-	for _, release := range b.release {
+func (b *decodedBody) Close() error {
+	for _, release := range b.releaseDecoders {
 		release()
 	}
-	b.release = nil
+	b.releaseDecoders = nil
 	return nil
 }
 
-// explain says whether the body could not be had, or could not be decoded.
-func (b *decoding) explain(err error) error {
-	if failed := b.wire.source.err; failed != nil && failed != errBloated {
+// readError says whether the body could not be had, or could not be decoded.
+func (b *decodedBody) readError(err error) error {
+	if failed := b.encodedReader.limitedSource.readErr; failed != nil && failed != errEncodedTooLong {
 		return failed
 	}
-	return b.damaged(err)
+	return b.malformedError(err)
 }
 
-func (b *decoding) damaged(err error) error {
-	return &fetchError{"the body cannot be decoded (Content-Encoding: " + b.what + ")", decorum.Malformed, err}
+func (b *decodedBody) malformedError(err error) error {
+	return &fetchError{"the body cannot be decoded (Content-Encoding: " + b.codings + ")", decorum.Malformed, err}
 }

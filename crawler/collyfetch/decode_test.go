@@ -29,7 +29,7 @@ var encoders = map[string]func(io.Writer) io.WriteCloser{
 	"zstd":    func(w io.Writer) io.WriteCloser { zw, _ := zstd.NewWriter(w); return zw },
 }
 
-func encode(t *testing.T, body []byte, codings ...string) []byte {
+func encodeBody(t *testing.T, body []byte, codings ...string) []byte {
 	t.Helper()
 	for _, c := range codings {
 		var b bytes.Buffer
@@ -43,19 +43,19 @@ func encode(t *testing.T, body []byte, codings ...string) []byte {
 	return body
 }
 
-// get fetches u from a server on loopback, as if it were a page.
-func get(t *testing.T, cfg collyfetch.Config, u string) (*decorum.Response, error) {
+// fetchPage fetches u from a server on loopback, as if it were a page.
+func fetchPage(t *testing.T, cfg collyfetch.Config, u string) (*decorum.Response, error) {
 	t.Helper()
 	cfg.UserAgent, cfg.AllowPrivate = userAgent, true
-	fetcher, err := collyfetch.New(cfg)
+	fetcher, err := collyfetch.NewFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return fetcher.Fetch(t.Context(), pageTicket(t, u))
 }
 
-// answering returns the address of a server with one answer to everything.
-func answering(t *testing.T, answer http.HandlerFunc) string {
+// startServer returns the address of a server with one answer to everything.
+func startServer(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
@@ -72,23 +72,23 @@ func TestContentEncoding(t *testing.T) {
 	}{
 		{"none", "", page, page},
 		{"identity", "identity", page, page},
-		{"gzip", "gzip", encode(t, page, "gzip"), page},
-		{"by its old name, in capitals", "X-GZIP", encode(t, page, "gzip"), page},
-		{"in two members", "gzip", slices.Concat(encode(t, page, "gzip"), encode(t, page, "gzip")), slices.Concat(page, page)},
-		{"gzip, and something else behind it", "gzip", slices.Concat(encode(t, page, "gzip"), []byte("\x00\x00 0 rows")), page},
-		{"gzip, and a byte behind it", "gzip", slices.Concat(encode(t, page, "gzip"), []byte("\x1f")), page},
-		{"deflate", "deflate", encode(t, page, "deflate"), page},
-		{"deflate without zlib", "deflate", encode(t, page, "raw"), page},
-		{"br", "br", encode(t, page, "br"), page},
-		{"zstd", "zstd", encode(t, page, "zstd"), page},
-		{"several in a row", "br, identity, zstd,gzip , deflate", encode(t, page, "br", "zstd", "gzip", "raw"), page},
+		{"gzip", "gzip", encodeBody(t, page, "gzip"), page},
+		{"by its old name, in capitals", "X-GZIP", encodeBody(t, page, "gzip"), page},
+		{"in two members", "gzip", slices.Concat(encodeBody(t, page, "gzip"), encodeBody(t, page, "gzip")), slices.Concat(page, page)},
+		{"gzip, and something else behind it", "gzip", slices.Concat(encodeBody(t, page, "gzip"), []byte("\x00\x00 0 rows")), page},
+		{"gzip, and a byte behind it", "gzip", slices.Concat(encodeBody(t, page, "gzip"), []byte("\x1f")), page},
+		{"deflate", "deflate", encodeBody(t, page, "deflate"), page},
+		{"deflate without zlib", "deflate", encodeBody(t, page, "raw"), page},
+		{"br", "br", encodeBody(t, page, "br"), page},
+		{"zstd", "zstd", encodeBody(t, page, "zstd"), page},
+		{"several in a row", "br, identity, zstd,gzip , deflate", encodeBody(t, page, "br", "zstd", "gzip", "raw"), page},
 		{"nothing encoded", "gzip", nil, nil},
-		{"the encoding of nothing", "br", encode(t, nil, "br"), nil},
+		{"the encoding of nothing", "br", encodeBody(t, nil, "br"), nil},
 		{"one nobody knows", "utf-8", page, page},
 		{"one nobody knows, among others", "gzip, compress", page, page},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			u := answering(t, func(w http.ResponseWriter, r *http.Request) {
+			u := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if got := r.Header["Accept-Encoding"]; !slices.Equal(got, []string{"gzip, br, zstd, deflate"}) {
 					t.Errorf("Accept-Encoding %q", got)
 				}
@@ -97,7 +97,7 @@ func TestContentEncoding(t *testing.T) {
 				}
 				w.Write(tt.body)
 			})
-			res, err := get(t, collyfetch.Config{}, u)
+			res, err := fetchPage(t, collyfetch.Config{}, u)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,27 +113,27 @@ func TestContentEncoding(t *testing.T) {
 func TestDamagedEncoding(t *testing.T) {
 	page := bytes.Repeat([]byte("0123456789abcdef"), 4096)
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd"} {
-		whole := encode(t, page, coding)
+		whole := encodeBody(t, page, coding)
 		broken := bytes.Clone(whole)
 		for i := len(broken) / 3; i < len(broken); i++ {
 			broken[i] ^= 0x5a
 		}
 		for name, body := range map[string][]byte{"cut": whole[:len(whole)/2], "broken": broken, "something else": []byte("\x01\x02 is not it")} {
-			u := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			u := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", coding)
 				w.Write(body)
 			})
-			res, err := get(t, collyfetch.Config{}, u)
+			res, err := fetchPage(t, collyfetch.Config{}, u)
 			if !errors.Is(err, decorum.Malformed) || !strings.Contains(err.Error(), "the body cannot be decoded (Content-Encoding: "+coding+")") {
 				t.Errorf("%s, %s: %v, %v; want Malformed", coding, name, res, err)
 			}
 		}
 	}
-	u := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	u := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip, gzip, gzip, gzip, gzip")
-		w.Write(encode(t, page, "gzip", "gzip", "gzip", "gzip", "gzip"))
+		w.Write(encodeBody(t, page, "gzip", "gzip", "gzip", "gzip", "gzip"))
 	})
-	if _, err := get(t, collyfetch.Config{}, u); !errors.Is(err, decorum.Malformed) {
+	if _, err := fetchPage(t, collyfetch.Config{}, u); !errors.Is(err, decorum.Malformed) {
 		t.Errorf("five codings: %v, want Malformed", err)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A ConnectTo sends connections for Host:Port to Host2:Port2, as curl's option
-// of that name does. An empty Host or Port stands for any, an empty Host2 or
+// A ConnectTo sends connections for Host:Port to TargetHost:Port2, as curl's option
+// of that name does. An empty Host or Port stands for any, an empty TargetHost or
 // Port2 for the URL's own.
-type ConnectTo struct{ Host, Port, Host2, Port2 string }
+type ConnectTo struct{ Host, Port, TargetHost, TargetPort string }
 
 // ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
@@ -51,7 +51,7 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 
 // String returns c as ParseConnectTo reads it.
 func (c ConnectTo) String() string {
-	return strings.Join([]string{c.Host, c.Port, c.Host2, c.Port2}, ":")
+	return strings.Join([]string{c.Host, c.Port, c.TargetHost, c.TargetPort}, ":")
 }
 
 // matches reports whether the rule is for connections to a host and a port.
@@ -59,16 +59,16 @@ func (c ConnectTo) matches(host, port string) bool {
 	return (c.Host == "" || strings.Trim(c.Host, "[]") == host) && (c.Port == "" || c.Port == port)
 }
 
-// redirect returns where a connection to host and port goes, by the first rule
+// applyConnectTo returns where a connection to host and port goes, by the first rule
 // that matches.
-func redirect(rules []ConnectTo, host, port string) (string, string) {
+func applyConnectTo(rules []ConnectTo, host, port string) (string, string) {
 	for _, r := range rules {
 		if r.matches(host, port) {
-			if r.Host2 != "" {
-				host = strings.Trim(r.Host2, "[]")
+			if r.TargetHost != "" {
+				host = strings.Trim(r.TargetHost, "[]")
 			}
-			if r.Port2 != "" {
-				port = r.Port2
+			if r.TargetPort != "" {
+				port = r.TargetPort
 			}
 			break
 		}
@@ -76,62 +76,62 @@ func redirect(rules []ConnectTo, host, port string) (string, string) {
 	return host, port
 }
 
-// A network makes the connections of a crawl.
-type network struct {
-	cfg    Config
-	names  *names
-	dialer net.Dialer
-	// unfit says what kind of address one is that must not be connected to, ""
+// A crawlDialer makes the connections of a crawl.
+type crawlDialer struct {
+	cfg       Config
+	resolver  *cachingResolver
+	netDialer net.Dialer
+	// blockedAddrKind says what kind of address one is that must not be connected to, ""
 	// if it may.
-	unfit func(netip.Addr) string
-	roots *x509.CertPool // whose certificates are good; nil: the system's
+	blockedAddrKind func(netip.Addr) string
+	rootCAs         *x509.CertPool // whose certificates are good; nil: the system's
 }
 
-func newNetwork(cfg Config) *network {
-	own := &ownAddrs{list: net.InterfaceAddrs}
-	n := &network{cfg: cfg, names: newNames(cfg.Resolver, cfg.DNSTTL), unfit: own.unfit}
+func newCrawlDialer(cfg Config) *crawlDialer {
+	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
+	n := &crawlDialer{cfg: cfg, resolver: newResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
 	if cfg.AllowPrivate {
-		n.unfit = func(netip.Addr) string { return "" }
+		n.blockedAddrKind = func(netip.Addr) string { return "" }
 	}
-	n.dialer = net.Dialer{KeepAlive: 30 * time.Second,
+	n.netDialer = net.Dialer{KeepAlive: 30 * time.Second,
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
-			return n.guard(ctx, address)
+			return n.checkConnection(ctx, address)
 		}}
 	return n
 }
 
-// idle is how many connections are kept open for the next visit. A host has as many
+// maxIdleConns is how many connections are kept open for the next visit. A host has as many
 // of them as it was visited at a time: one, unless the project allows more. All that
 // goes through a proxy in the clear is one host's.
-const idle = 512
+const maxIdleConns = 512
 
-// newTransport returns the transport of a crawl.
-func newTransport(n *network) *http.Transport {
+// newHTTPTransport returns the transport of a crawl.
+func newHTTPTransport(n *crawlDialer) *http.Transport {
 	t := &http.Transport{
 		DialContext:            n.dial,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // the turnstile asks for more than gzip
-		MaxIdleConns:           idle,
-		MaxIdleConnsPerHost:    idle,
+		MaxIdleConns:           maxIdleConns,
+		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        90 * time.Second,
-		TLSClientConfig:        &tls.Config{RootCAs: n.roots},
+		TLSClientConfig:        &tls.Config{RootCAs: n.rootCAs},
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: n.cfg.MaxHeader,
+		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 	}
-	n.throughProxy(t)
-	t.DialContext = n.within(t.DialContext)
-	gate(t)
-	if n.cfg.Capture {
-		tap(t)
+	n.useProxy(t)
+	t.DialContext = n.withDialTimeout(t.DialContext)
+	checkLeaseOnWrite(t)
+	if n.cfg.CaptureExchanges {
+		recordConns(t)
 	}
 	return t
 }
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// within bounds a dialler by the time of a visit: net/http lets it go on when
+// withDialTimeout bounds a dialler by the time of a visit: net/http lets it go on when
 // the request that it is for has ended.
-func (n *network) within(dial dialFunc) dialFunc {
+func (n *crawlDialer) withDialTimeout(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
 		defer cancel()
@@ -139,8 +139,8 @@ func (n *network) within(dial dialFunc) dialFunc {
 	}
 }
 
-// wrapping returns a dialler whose connections are those of dial, wrapped.
-func wrapping(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
+// wrapDialedConns returns a dialler whose connections are those of dial, wrapped.
+func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
@@ -151,68 +151,68 @@ func wrapping(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
 }
 
 // dial connects to addr, a host and a port, or to where ConnectTo sends it.
-func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	host, port = redirect(n.cfg.ConnectTo, host, port)
-	addrs, err := n.names.lookup(ctx, host)
+	host, port = applyConnectTo(n.cfg.ConnectTo, host, port)
+	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var first error
 	for i, a := range addrs {
-		conn, err := n.try(ctx, network, net.JoinHostPort(a.String(), port), len(addrs)-i)
+		conn, err := n.dialAddr(ctx, network, net.JoinHostPort(a.String(), port), len(addrs)-i)
 		if err == nil {
 			return conn, nil
 		}
-		if first == nil || isRoute(first) && !isRoute(err) {
+		if first == nil || isNoRoute(first) && !isNoRoute(err) {
 			first = err
 		}
 	}
-	n.names.forget(host) // it may have moved
+	n.resolver.forget(host) // it may have moved
 	return nil, first
 }
 
-// isRoute reports whether err says that this machine has no route to an address, for
+// isNoRoute reports whether err says that this machine has no route to an address, for
 // example to one of IPv6 where it only has IPv4. An error of another address of the
 // same host takes precedence.
-func isRoute(err error) bool {
+func isNoRoute(err error) bool {
 	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
-// try connects to an address in its share of the time that is left, with so
+// dialAddr connects to an address in its share of the time that is left, with so
 // many addresses still to be tried.
-func (n *network) try(ctx context.Context, network, address string, left int) (net.Conn, error) {
+func (n *crawlDialer) dialAddr(ctx context.Context, network, address string, remaining int) (net.Conn, error) {
 	end, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(left), time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)/time.Duration(remaining), time.Second))
 	defer cancel()
-	return n.dialer.DialContext(ctx, network, address)
+	return n.netDialer.DialContext(ctx, network, address)
 }
 
-// guard refuses a connection to an address that is not public, unless private
+// checkConnection refuses a connection to an address that is not public, unless private
 // ones are allowed, and to one that must not be visited now. It is asked by the
 // socket that is about to be connected, so that no answer of a name server gets
 // past it.
-func (n *network) guard(ctx context.Context, address string) error {
+func (n *crawlDialer) checkConnection(ctx context.Context, address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if err := n.refuse(ap); err != nil {
+	if err := n.checkPublicAddr(ap); err != nil {
 		return err
 	}
-	p, _ := ctx.Value(passageKey{}).(*passage)
+	p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 	if p == nil {
-		p = &passage{} // its zero ticket is refused
+		p = &roundTrip{} // its zero ticket is refused
 	}
 	return p.ticket.Connect(ap.Addr())
 }
 
-// refuse returns why address must not be connected to, if so.
-func (n *network) refuse(address netip.AddrPort) error {
-	if why := n.unfit(address.Addr().Unmap().WithZone("")); why != "" {
+// checkPublicAddr returns why address must not be connected to, if so.
+func (n *crawlDialer) checkPublicAddr(address netip.AddrPort) error {
+	if why := n.blockedAddrKind(address.Addr().Unmap().WithZone("")); why != "" {
 		return &decorum.Error{Op: "connect to", URL: address.String(), Kind: decorum.Forbidden,
 			Err: fmt.Errorf("%s address; fetch.allow_private or --allow-private allows it", why)}
 	}

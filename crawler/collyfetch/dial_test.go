@@ -31,7 +31,7 @@ func TestConnectTo(t *testing.T) {
 			}
 			rules = append(rules, r)
 		}
-		if h, p := redirect(rules, tt.host, tt.port); h+":"+p != tt.want {
+		if h, p := applyConnectTo(rules, tt.host, tt.port); h+":"+p != tt.want {
 			t.Errorf("%v: %s:%s goes to %s:%s, want %s", tt.rules, tt.host, tt.port, h, p, tt.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestConnectTo(t *testing.T) {
 	}
 }
 
-func TestNotPublic(t *testing.T) {
+func TestNonPublicKind(t *testing.T) {
 	for kind, addrs := range map[string][]string{
 		"a loopback":         {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"},
 		"a private":          {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fd00::1", "::ffff:10.0.0.1"},
@@ -57,7 +57,7 @@ func TestNotPublic(t *testing.T) {
 		"": {"93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:2800:220:1::1", "2001:200::1", "2003::1"},
 	} {
 		for _, a := range addrs {
-			if got := notPublic(netip.MustParseAddr(a).Unmap().WithZone("")); got != kind {
+			if got := nonPublicKind(netip.MustParseAddr(a).Unmap().WithZone("")); got != kind {
 				t.Errorf("%s is %q, want %q", a, got, kind)
 			}
 		}

@@ -4,7 +4,7 @@
 // and builds a whole crawl around it: robots.txt, pace, a frontier that survives
 // kill -9. It is the way from a colly program to a polite one:
 //
-//	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{
+//	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
 //		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: "crawl"})
 //
 // Collector is the same for a crawl that somebody else has put together, such as
@@ -23,7 +23,7 @@
 // crawl does its accounts (the host's rest begins, the address is free), and
 // calls Handle, which lets colly go on to the callbacks for the response. What
 // they visit never gets to the door: it is queued, and colly is told to abort. What
-// they Follow is queued without colly.
+// they FollowLink is queued without colly.
 //
 // # No ticket, no request
 //

@@ -17,17 +17,17 @@ import (
 
 // A fetchError error is an error of the network in words that need no knowledge of Go.
 type fetchError struct {
-	words string
-	kind  decorum.Kind // empty: none of its own
-	err   error        // may be nil
+	message string
+	kind    decorum.Kind // empty: none of its own
+	err     error        // may be nil
 }
 
 // Error returns the words, and the cause.
 func (t *fetchError) Error() string {
 	if t.err == nil {
-		return t.words
+		return t.message
 	}
-	return t.words + ": " + t.err.Error()
+	return t.message + ": " + t.err.Error()
 }
 
 // Unwrap lets errors.Is and errors.As see the kind and the cause.
@@ -42,37 +42,37 @@ func (t *fetchError) Unwrap() []error {
 	return errs
 }
 
-// A slow error is a time that was over before the server was done.
-type slow struct {
-	what  string
-	after time.Duration
+// A timeoutError error is a time that was over before the server was done.
+type timeoutError struct {
+	phase string
+	limit time.Duration
 }
 
 // Error says what did not come, and how long it was waited for.
-func (s slow) Error() string { return fmt.Sprintf("no %s within %v", s.what, s.after) }
+func (s timeoutError) Error() string { return fmt.Sprintf("no %s within %v", s.phase, s.limit) }
 
 // Timeout makes it one of the timeouts of package net.
-func (slow) Timeout() bool { return true }
+func (timeoutError) Timeout() bool { return true }
 
 // Reasons why no answer came that are ours.
 var (
 	// errProxyAuth is in the place of an answer of the proxy, which is none of the
 	// site's.
 	errProxyAuth = errors.New("the proxy wants another user or password (407): see fetch.proxy")
-	// errBroken ends a request that net/http is about to send a second time.
-	errBroken = errors.New("the server broke the connection off before it answered")
-	// errStatus is the error of an answer whose status is of no class (RFC 9110,
+	// errConnBroken ends a request that net/http is about to send a second time.
+	errConnBroken = errors.New("the server broke the connection off before it answered")
+	// errInvalidStatus is the error of an answer whose status is of no class (RFC 9110,
 	// section 15), which callers cannot interpret. A status beyond 599 counts as a 5xx,
 	// as that section says.
-	errStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
-	// errUpgrade is the error of an answer for which net/http returns the connection as
+	errInvalidStatus = &fetchError{"the status of the answer is less than 100", decorum.Malformed, nil}
+	// errUnexpectedUpgrade is the error of an answer for which net/http returns the connection as
 	// the body. Reads of such a body end neither with a context nor at an end of data.
-	errUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
+	errUnexpectedUpgrade = &fetchError{"the server answers 101 (Switching Protocols), for which the request does not ask",
 		decorum.Malformed, nil}
 )
 
-// explain returns why a request brought no answer.
-func (t *turnstile) explain(err error) error {
+// requestError returns why a request brought no answer.
+func (t *ticketTransport) requestError(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
@@ -82,9 +82,9 @@ func (t *turnstile) explain(err error) error {
 		return certificateError(certificate)
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return http.ErrSchemeMismatch
-	case isHeaderLimit(err):
-		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeader), decorum.Malformed, nil}
-	case isWireError(err):
+	case isHeaderTooLong(err):
+		return &fetchError{fmt.Sprintf("the header of the answer is longer than %d bytes", t.cfg.MaxHeaderBytes), decorum.Malformed, nil}
+	case isConnError(err):
 		return err
 	case strings.Contains(err.Error(), "transport connection broken"):
 		return &fetchError{"the answer is no proper HTTP", decorum.Malformed, err}
@@ -98,24 +98,24 @@ func certificateError(err *tls.CertificateVerificationError) error {
 		invalid   x509.CertificateInvalidError
 		host      x509.HostnameError
 		authority x509.UnknownAuthorityError
-		words     = "the server's certificate is not valid"
+		message   = "the server's certificate is not valid"
 	)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().After(invalid.Cert.NotAfter):
-		words = "the server's certificate has expired on " + invalid.Cert.NotAfter.Format(time.DateOnly)
+		message = "the server's certificate has expired on " + invalid.Cert.NotAfter.Format(time.DateOnly)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		words = "the server's certificate is not valid before " + invalid.Cert.NotBefore.Format(time.DateOnly)
+		message = "the server's certificate is not valid before " + invalid.Cert.NotBefore.Format(time.DateOnly)
 	case errors.As(err, &host):
-		words = "the server's certificate is for another host"
+		message = "the server's certificate is for another host"
 	case errors.As(err, &authority):
-		words = "the server's certificate is from an unknown authority"
+		message = "the server's certificate is from an unknown authority"
 	}
-	return &fetchError{words, "", err}
+	return &fetchError{message, "", err}
 }
 
-// isHeaderLimit reports whether an answer was given up for the length of its
+// isHeaderTooLong reports whether an answer was given up for the length of its
 // header. net/http has no type for that, only words.
-func isHeaderLimit(err error) bool {
+func isHeaderTooLong(err error) bool {
 	for _, words := range []string{"server response headers exceeded", "response header list larger", "header list too large"} {
 		if strings.Contains(err.Error(), words) {
 			return true
@@ -124,8 +124,8 @@ func isHeaderLimit(err error) bool {
 	return false
 }
 
-// isWireError reports whether the connection failed, and not what came over it.
-func isWireError(err error) bool {
+// isConnError reports whether the connection failed, and not what came over it.
+func isConnError(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
@@ -141,7 +141,7 @@ func bodyError(err error, res *http.Response, n int64) error {
 		return &fetchError{fmt.Sprintf("the connection ended after %d of the %d bytes of the body", n, res.ContentLength), "", err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &fetchError{"the connection ended before the body did", "", err}
-	case len(res.TransferEncoding) > 0 && !isWireError(err):
+	case len(res.TransferEncoding) > 0 && !isConnError(err):
 		return &fetchError{"the body is not chunked as it should be", decorum.Malformed, err}
 	}
 	return err

@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// library is a web of three pages, one of which robots.txt closes.
-func library() *crawltest.Web {
+// libraryWeb is a web of three pages, one of which robots.txt closes.
+func libraryWeb() *crawltest.Web {
 	return crawltest.New(crawltest.Site{
 		Host: "library.example",
 		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /staff\n"),
@@ -34,10 +34,10 @@ func library() *crawltest.Web {
 
 // A program for colly: only the line that makes the collector is another.
 func ExampleWrap() {
-	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.Options{
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
 		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
-		Fetch:  collyfetch.Config{Transport: library()},         // likewise: the default is the network
+		Fetch:  collyfetch.Config{Transport: libraryWeb()},      // likewise: the default is the network
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -67,7 +67,7 @@ func ExampleWrap() {
 // With a directory, a program that was stopped, or killed, goes on where it was when
 // it is started again. This one is for the network, and not run here.
 func ExampleOptions() {
-	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.Options{
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: "shop-crawl"})
 	if err != nil {
 		log.Fatal(err)
@@ -91,8 +91,8 @@ func ExampleOptions_ledger() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{
-		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: dir, Ledger: true,
+	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: dir, KeepLedger: true,
 		Robots: robots.GateConfig{Purposes: []string{"ai-train"}},
 		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: web},
 	})
@@ -120,9 +120,9 @@ func ExampleOptions_ledger() {
 // A Clone has callbacks of its own, and joins the crawl under a name.
 func ExampleCollector_Join() {
 	list := colly.NewCollector()
-	c, err := collyfetch.Wrap(list, collyfetch.Options{
+	c, err := collyfetch.Wrap(list, collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "mailto:bot@example.org",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: library()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -152,10 +152,10 @@ func ExampleCollector_Join() {
 }
 
 // Follow does what Request.Visit does, and asks colly's parser of URLs nothing.
-func ExampleFollow() {
-	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.Options{
+func ExampleFollowLink() {
+	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: library()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -164,9 +164,9 @@ func ExampleFollow() {
 	defer c.Close()
 	c.OnHTML("h1", func(e *colly.HTMLElement) {
 		fmt.Println("found", e.Text)
-		fmt.Println(collyfetch.Follow(e.Request, "http://elsewhere.example/"))
+		fmt.Println(collyfetch.FollowLink(e.Request, "http://elsewhere.example/"))
 	})
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.Follow(e.Request, e.Attr("href")) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.FollowLink(e.Request, e.Attr("href")) })
 	if err := c.Visit("http://library.example/"); err != nil {
 		fmt.Println(err)
 	}

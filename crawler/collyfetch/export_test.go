@@ -7,19 +7,21 @@ import (
 )
 
 // NewTransport is for tests that put certificates into it.
-func NewTransport(cfg Config) *http.Transport { return newTransport(newNetwork(cfg.withDefaults())) }
-
-// NewWith returns a Fetcher to which those addresses are unfit that unfit has a
-// word for, and that trusts roots. What is nil is as it always is.
-func NewWith(cfg Config, unfit func(netip.Addr) string, roots *x509.CertPool) *Fetcher {
-	cfg = cfg.withDefaults()
-	n := newNetwork(cfg)
-	if unfit != nil {
-		n.unfit = unfit
-	}
-	n.roots = roots
-	return newFetcher(cfg, n)
+func NewTransport(cfg Config) *http.Transport {
+	return newHTTPTransport(newCrawlDialer(cfg.withDefaults()))
 }
 
-// NotPublic is notPublic.
-var NotPublic = notPublic
+// NewWithNetwork returns a Fetcher to which those addresses are unfit that unfit has a
+// word for, and that trusts roots. What is nil is as it always is.
+func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *Fetcher {
+	cfg = cfg.withDefaults()
+	n := newCrawlDialer(cfg)
+	if blockedAddrKind != nil {
+		n.blockedAddrKind = blockedAddrKind
+	}
+	n.rootCAs = roots
+	return newFetcherWithDialer(cfg, n)
+}
+
+// NonPublicKind is nonPublicKind.
+var NonPublicKind = nonPublicKind

@@ -29,22 +29,22 @@ type Config struct {
 	From string
 	// Timeout bounds a visit, from dialling to the end of the body. Default 30 s.
 	Timeout time.Duration
-	// FirstByte bounds the first part of a visit, from dialling to the end of
+	// FirstByteTimeout bounds the first part of a visit, from dialling to the end of
 	// the answer's header. Default, and at most: Timeout.
-	FirstByte time.Duration
-	// MaxHeader is how many bytes the header of an answer may have, interim
+	FirstByteTimeout time.Duration
+	// MaxHeaderBytes is how many bytes the header of an answer may have, interim
 	// answers (1xx) included. An answer with a longer one fails. Default 64 KiB.
-	MaxHeader int64
+	MaxHeaderBytes int64
 	// MaxBody is how many bytes of a body, as decoded, are kept; about as many
 	// are read of it encoded. Default 10 MiB, at most 1 TiB.
 	// Of a robots.txt at least 512,000 bytes are kept, of a sitemap as many as the
-	// crawl's Settings say. What Bodies cannot hold alone is not kept either.
+	// crawl's Settings say. What BodyMemory cannot hold alone is not kept either.
 	MaxBody int64
-	// Bodies is the memory that the bodies of all visits under way take together, until
+	// BodyMemory is the memory that the bodies of all visits under way take together, until
 	// their handlers have returned and their records are written. The Fetchers of a
 	// process should share one. A visit that gets none is made again later, and its host
 	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
-	Bodies *bodymem.Memory
+	BodyMemory *bodymem.Memory
 	// MaxRequestBody is how many bytes of a body a request may have that callbacks
 	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
 	MaxRequestBody int64
@@ -52,7 +52,7 @@ type Config struct {
 	// the headers are. Empty: all. robots.txt, sitemaps and feeds are always read.
 	ContentTypes []string
 	// Headers go with every request. It may not hold what the crawl itself says:
-	// see CheckHeader.
+	// see CheckCustomHeader.
 	Headers http.Header
 	// Signer signs each request, so that a site can tell it from one that only bears
 	// the same name; nil: they are not signed.
@@ -71,9 +71,9 @@ type Config struct {
 	// that are not public. They are refused otherwise, after the name has been
 	// resolved.
 	AllowPrivate bool
-	// Capture keeps the bytes of each exchange, for crawler.Visit.Exchange, as
+	// CaptureExchanges keeps the bytes of each exchange, for crawler.Visit.Exchange, as
 	// many as of a body again. Requests are then made by HTTP/1.1 alone.
-	Capture bool
+	CaptureExchanges bool
 	// Resolver looks up hosts; nil: net.DefaultResolver. What it says is
 	// remembered for DNSTTL, default a minute, negative: not at all; that there is
 	// no such host for at most ten seconds.
@@ -88,13 +88,13 @@ type Config struct {
 
 func (cfg Config) withDefaults() Config {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
-	cfg.FirstByte = min(cmp.Or(cfg.FirstByte, cfg.Timeout), cfg.Timeout)
-	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 64<<10)
+	cfg.FirstByteTimeout = min(cmp.Or(cfg.FirstByteTimeout, cfg.Timeout), cfg.Timeout)
+	cfg.MaxHeaderBytes = cmp.Or(cfg.MaxHeaderBytes, 64<<10)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
 	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBody)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
-	if cfg.Bodies == nil {
-		cfg.Bodies = bodymem.NewDefault()
+	if cfg.BodyMemory == nil {
+		cfg.BodyMemory = bodymem.NewDefault()
 	}
 	return cfg
 }
@@ -102,15 +102,15 @@ func (cfg Config) withDefaults() Config {
 // A Fetcher is a crawler.Fetcher on net/http. Its methods may be called at the
 // same time.
 type Fetcher struct {
-	cfg     Config
-	way     *turnstile
-	network *network
+	cfg       Config
+	transport *ticketTransport
+	dialer    *crawlDialer
 }
 
 var _ crawler.Fetcher = (*Fetcher)(nil)
 
-// New returns a Fetcher.
-func New(cfg Config) (*Fetcher, error) {
+// NewFetcher returns a Fetcher.
+func NewFetcher(cfg Config) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
@@ -119,87 +119,87 @@ func New(cfg Config) (*Fetcher, error) {
 	}
 	for name, values := range cfg.Headers {
 		for _, value := range values {
-			if err := CheckHeader(name, value); err != nil {
+			if err := CheckCustomHeader(name, value); err != nil {
 				return nil, fmt.Errorf("collyfetch: header %s: %w", name, err)
 			}
 		}
 	}
 	cfg = cfg.withDefaults()
-	return newFetcher(cfg, newNetwork(cfg)), nil
+	return newFetcherWithDialer(cfg, newCrawlDialer(cfg)), nil
 }
 
-func newFetcher(cfg Config, n *network) *Fetcher {
-	way := &turnstile{next: cfg.Transport, cfg: cfg, decoders: newDecoders()}
-	if way.next == nil {
-		way.next, way.network = newTransport(n), n
+func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
+	transport := &ticketTransport{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
+	if transport.next == nil {
+		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
 	}
-	return &Fetcher{cfg: cfg, way: way, network: n}
+	return &Fetcher{cfg: cfg, transport: transport, dialer: dialer}
 }
 
 // CloseIdleConnections closes the connections that are kept open for a next visit.
 // Call it when there is none, or they stay for a minute and a half.
 func (f *Fetcher) CloseIdleConnections() {
-	(&http.Client{Transport: f.way.next}).CloseIdleConnections()
+	(&http.Client{Transport: f.transport.next}).CloseIdleConnections()
 }
 
 // Fetch makes one request, which the ticket pays for.
 func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	return f.fetch(ctx, t, nil)
+	return f.fetchWithHeader(ctx, t, nil)
 }
 
-// fetch is Fetch with headers that callbacks have set.
-func (f *Fetcher) fetch(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
+// fetchWithHeader is Fetch with headers that callbacks have set.
+func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
-	visit := &passage{ticket: t}
+	trip := &roundTrip{ticket: t}
 	defer func() { // also if a decoder panics
-		if !visit.held {
-			visit.share.Close()
+		if !trip.shareHeldByTicket {
+			trip.memoryShare.Close()
 		}
 	}()
-	if err := f.way.reserveAhead(ctx, visit); err != nil {
+	if err := f.transport.reserveMemory(ctx, trip); err != nil {
 		return nil, crawler.NoAnswer(t, err)
 	}
 	outer := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slow{"whole answer", f.cfg.Timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeoutError{"whole answer", f.cfg.Timeout})
 	defer cancel()
-	if f.cfg.Capture {
-		visit.tape = newTape(ctx, &visit.share, min(t.Limit(f.cfg.MaxBody), f.cfg.largest()))
+	if f.cfg.CaptureExchanges {
+		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.Limit(f.cfg.MaxBody), f.cfg.maxBodyInMemory()))
 	}
-	ctx, visit.breakOff = context.WithCancelCause(ctx)
-	defer visit.breakOff(nil)
-	req, err := visit.request(ctx)
+	ctx, trip.cancelRequest = context.WithCancelCause(ctx)
+	defer trip.cancelRequest(nil)
+	req, err := trip.newRequest(ctx)
 	if err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: err}
 	}
-	req.Header = f.header(t, extra)
-	err = f.way.pass(req, visit)
-	kept := visit.stopTape(ctx, err)
-	full := visit.share.Err()
-	if full == nil { // else the visit is made again, and nothing of this one is archived
-		t.Keep(kept)
-		visit.holdBody()
+	req.Header = f.requestHeader(t, extra)
+	err = f.transport.performVisit(req, trip)
+	exchange := trip.stopRecorder(ctx, err)
+	memoryErr := trip.memoryShare.Err()
+	if memoryErr == nil { // else the visit is made again, and nothing of this one is archived
+		t.Keep(exchange)
+		trip.retainBodyMemory()
 		if err == nil {
-			return visit.response, nil
+			return trip.response, nil
 		}
 	}
-	return nil, crawler.NoAnswer(t, whyNone(ctx, outer, err, full))
+	return nil, crawler.NoAnswer(t, noResponseCause(ctx, outer, err, memoryErr))
 }
 
-// whyNone returns why a visit has no answer. err comes from net/http or from the
+// noResponseCause returns why a visit has no answer. err comes from net/http or from the
 // reading of the body; full is the error of a visit that got no memory; ctx and outer
 // are the visit's context with and without its time limit.
-func whyNone(ctx, outer context.Context, err, full error) error {
-	if full != nil && outer.Err() == nil {
-		return full // the visit's time limit may have passed while it waited for memory
+func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
+	if memoryErr != nil && outer.Err() == nil {
+		return memoryErr // the visit's time limit may have passed while it waited for memory
 	}
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// header returns the header of a request, with what a callback has set. It asks for
+// requestHeader returns the header of a request, with what a callback has set. It asks for
 // the page only if that is no longer as it was at the last visit.
-func (f *Fetcher) header(t crawler.Ticket, extra http.Header) http.Header {
+func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
 	h["Accept"] = []string{"*/*"}
 	maps.Copy(h, f.cfg.Headers)

@@ -22,22 +22,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A stenographer is a server that keeps each request to the byte, but for what is
+// A requestRecorder is a server that keeps each request to the byte, but for what is
 // never the same, and answers a page with what is written for its path.
-type stenographer struct {
-	answers map[string]string
-	mu      sync.Mutex
-	heard   []string
+type requestRecorder struct {
+	answers  map[string]string
+	mu       sync.Mutex
+	requests []string
 }
 
-// all returns what was heard so far: an answer that nobody waited for may be under way.
-func (s *stenographer) all() []string {
+// recorded returns what was heard so far: an answer that nobody waited for may be under way.
+func (s *requestRecorder) recorded() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.heard)
+	return slices.Clone(s.requests)
 }
 
-func (s *stenographer) answer(c net.Conn) {
+func (s *requestRecorder) serveConn(c net.Conn) {
 	defer c.Close()
 	var raw bytes.Buffer
 	req, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &raw)))
@@ -58,7 +58,7 @@ func (s *stenographer) answer(c net.Conn) {
 		return
 	}
 	s.mu.Lock()
-	s.heard = append(s.heard, strings.Join(lines, "\n")+"\n"+string(body))
+	s.requests = append(s.requests, strings.Join(lines, "\n")+"\n"+string(body))
 	s.mu.Unlock()
 	io.WriteString(c, answer)
 	if strings.HasSuffix(req.URL.Path, "/slow") {
@@ -66,17 +66,17 @@ func (s *stenographer) answer(c net.Conn) {
 	}
 }
 
-// A passed is what became of one page.
-type passed struct {
+// A pageOutcome is what became of one page.
+type pageOutcome struct {
 	URL, Err, Body string
 	Status         int
 	Header         http.Header
 }
 
-// TestBothPaths: a page is asked for in the same way, and comes to the same, with
+// TestCallbackAndPlainFetchAgree: a page is asked for in the same way, and comes to the same, with
 // callbacks and without.
-func TestBothPaths(t *testing.T) {
-	signer, _ := sworn(t)
+func TestCallbackAndPlainFetchAgree(t *testing.T) {
+	signer, _ := newSignerAndChecker(t)
 	page := func(header, body string) string {
 		return fmt.Sprintf("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: %d\r\n%s\r\n%s", len(body), header, body)
 	}
@@ -118,8 +118,8 @@ func TestBothPaths(t *testing.T) {
 		{name: "cut", answers: map[string]string{"/x": "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nx"}},
 		{name: "no HTTP", answers: map[string]string{"/x": "hello\r\n\r\n"}},
 		{name: "nothing", answers: map[string]string{"/x": ""}},
-		{name: "a long header", cfg: collyfetch.Config{MaxHeader: 4 << 10}, answers: map[string]string{"/x": page("X: "+strings.Repeat("x", 100<<10)+"\r\n", "x")}},
-		{name: "late", cfg: collyfetch.Config{Timeout: time.Second, FirstByte: 200 * time.Millisecond}, answers: map[string]string{"/slow": ""}, url: "http://a.test/slow"},
+		{name: "a long header", cfg: collyfetch.Config{MaxHeaderBytes: 4 << 10}, answers: map[string]string{"/x": page("X: "+strings.Repeat("x", 100<<10)+"\r\n", "x")}},
+		{name: "late", cfg: collyfetch.Config{Timeout: time.Second, FirstByteTimeout: 200 * time.Millisecond}, answers: map[string]string{"/slow": ""}, url: "http://a.test/slow"},
 		{name: "slow", cfg: collyfetch.Config{Timeout: 300 * time.Millisecond}, answers: map[string]string{"/slow": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx"}, url: "http://a.test/slow"},
 		{name: "no gzip", answers: map[string]string{"/x": page("Content-Encoding: gzip\r\n", "x")}},
 		{name: "a stray percent sign", url: "http://a.test/x%zz", answers: map[string]string{}},
@@ -128,12 +128,12 @@ func TestBothPaths(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var came [2][]passed
-			var heard [2][]string
-			for i := range came {
-				s := &stenographer{answers: tt.answers}
+			var outcomes [2][]pageOutcome
+			var requests [2][]string
+			for i := range outcomes {
+				s := &requestRecorder{answers: tt.answers}
 				l := listen(t, "127.0.0.1:0")
-				go accept(l, s.answer)
+				go acceptConns(l, s.serveConn)
 				cfg := tt.cfg
 				if tt.proxied {
 					cfg.Proxy, cfg.AllowPrivate = &url.URL{Scheme: "http", Host: l.Addr().String()}, true
@@ -145,29 +145,29 @@ func TestBothPaths(t *testing.T) {
 				if tt.name == "cookies" {
 					cfg.Cookies = collyfetch.NewCookies(storage.NewMemory(storage.Config{}))
 				}
-				came[i] = walk(t, cfg, tt.url, tt.request, i == 1)
-				heard[i] = s.all()
+				outcomes[i] = crawlPage(t, cfg, tt.url, tt.request, i == 1)
+				requests[i] = s.recorded()
 			}
-			if diff := cmp.Diff(came[0], came[1]); diff != "" {
+			if diff := cmp.Diff(outcomes[0], outcomes[1]); diff != "" {
 				t.Errorf("without callbacks and with:\n%s", diff)
 			}
-			if diff := cmp.Diff(heard[0], heard[1]); diff != "" {
+			if diff := cmp.Diff(requests[0], requests[1]); diff != "" {
 				t.Errorf("the server heard without callbacks and with:\n%s", diff)
 			}
-			if want := max(tt.visits, 1); len(came[0]) != want {
-				t.Errorf("%d visits, want %d: %+v", len(came[0]), want, came[0])
+			if want := max(tt.visits, 1); len(outcomes[0]) != want {
+				t.Errorf("%d visits, want %d: %+v", len(outcomes[0]), want, outcomes[0])
 			}
 		})
 	}
 }
 
-// walk crawls a page, by colly and its callbacks or by the Fetcher alone.
-func walk(t *testing.T, cfg collyfetch.Config, address string, asked *storage.Request, callbacks bool) (came []passed) {
+// crawlPage crawls a page, by colly and its callbacks or by the Fetcher alone.
+func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *storage.Request, callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
-	crawl, _ := begin(t, cfg)
+	crawl, _ := newCrawl(t, cfg)
 	if !callbacks {
 		cfg.UserAgent = userAgent
-		fetcher, err := collyfetch.New(cfg)
+		fetcher, err := collyfetch.NewFetcher(cfg)
 		must(t, err)
 		crawl.Fetcher, crawl.Handler = fetcher, crawl.FollowLinks
 	}
@@ -176,26 +176,26 @@ func walk(t *testing.T, cfg collyfetch.Config, address string, asked *storage.Re
 		if v.IsPrerequisite() {
 			return
 		}
-		p := passed{URL: v.URL().String(), Status: v.Status()}
+		p := pageOutcome{URL: v.URL().String(), Status: v.Status()}
 		if v.Err != nil {
 			p.Err = v.Err.Error()
 		}
 		if v.Response != nil {
 			p.Body, p.Header = string(v.Response.Body), v.Response.Header
 		}
-		came = append(came, p)
+		outcomes = append(outcomes, p)
 	}
 	if address == "" {
 		address = "http://a.test/x"
 	}
 	u, err := decorum.ParseURL(address)
 	must(t, err)
-	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed, Request: asked})
+	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed, Request: request})
 	must(t, err)
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Logf("the crawl: %v", err)
 	}
-	return came
+	return outcomes
 }
 
 // TestPathIsSentAsItIs: a path is asked for that is the one of the URL, and not what
@@ -209,11 +209,11 @@ func TestPathIsSentAsItIs(t *testing.T) {
 		"/{a}%2fb?c|d":        "/%7Ba%7D%2Fb?c|d",
 	} {
 		var sent []string
-		came := walk(t, collyfetch.Config{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		outcomes := crawlPage(t, collyfetch.Config{Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			sent = append(sent, r.URL.RequestURI())
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 		})}, "http://a.test"+path, nil, false)
-		if len(came) != 1 || sent[len(sent)-1] != want {
+		if len(outcomes) != 1 || sent[len(sent)-1] != want {
 			t.Errorf("%s: asked for %q, want %s", path, sent, want)
 		}
 	}

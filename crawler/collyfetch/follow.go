@@ -11,12 +11,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// Follow enqueues ref, a link of the page that a callback has in hand, as r.Visit(ref)
+// FollowLink enqueues ref, a link of the page that a callback has in hand, as r.Visit(ref)
 // does, at a small part of its cost: colly parses five URLs for each link before
 // anybody can say whether it is known, which on a page of many links costs more than
 // all else.
 //
-//	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.Follow(e.Request, e.Attr("href")) })
+//	c.OnHTML("a[href]", func(e *colly.HTMLElement) { collyfetch.FollowLink(e.Request, e.Attr("href")) })
 //
 // Depth, Ctx and the collector's filters are those of Visit. Two things are not: ref
 // is resolved by decorum.URL.Resolve, against the page's base element in callbacks of
@@ -30,16 +30,16 @@ import (
 //
 // Where r is of no page in hand, as with a collector that no crawl was built around,
 // Follow is r.Visit.
-func Follow(r *colly.Request, ref string) error {
-	if page := inHand(r.Ctx); page != nil {
-		return page.follow(r, ref)
+func FollowLink(r *colly.Request, ref string) error {
+	if page := activeRunOf(r.Ctx); page != nil {
+		return page.followLink(r, ref)
 	}
 	return r.Visit(ref)
 }
 
-// follow queues a link of the page, which r is a request for.
-func (r *callbackRun) follow(page *colly.Request, ref string) error {
-	u, err := r.base().Resolve(ref)
+// followLink queues a link of the page, which r is a request for.
+func (r *callbackRun) followLink(page *colly.Request, ref string) error {
+	u, err := r.baseURL().Resolve(ref)
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,18 @@ func (r *callbackRun) follow(page *colly.Request, ref string) error {
 		return nil // by GET it may be another page
 	}
 	depth := page.Depth + 1
-	if err := filter(r.member.Collector, u, depth); err != nil {
+	if err := checkURLAgainstFilters(r.joinedCollector.Collector, u, depth); err != nil {
 		return err
 	}
-	baggage, err := pack(r.member.name, u, page.Ctx, nil)
+	metadata, err := encodeRequestMetadata(r.joinedCollector.name, u, page.Ctx, nil)
 	if err != nil {
 		return err
 	}
-	return r.collector.queue(r, crawler.Link{URL: u, Context: baggage}, depth)
+	return r.collector.enqueueLink(r, crawler.Link{URL: u, Context: metadata}, depth)
 }
 
-// base returns what links of the page are relative to.
-func (r *callbackRun) base() decorum.URL {
+// baseURL returns what links of the page are relative to.
+func (r *callbackRun) baseURL() decorum.URL {
 	r.mu.Lock()
 	v := r.visit
 	r.mu.Unlock()
@@ -70,9 +70,9 @@ func (r *callbackRun) base() decorum.URL {
 	return r.ticket.URL()
 }
 
-// filter returns why m does not visit u at that depth, nil if it does. It asks what
+// checkURLAgainstFilters returns why m does not visit u at that depth, nil if it does. It asks what
 // colly asks, in its order.
-func filter(m *colly.Collector, u decorum.URL, depth int) error {
+func checkURLAgainstFilters(m *colly.Collector, u decorum.URL, depth int) error {
 	matches := func(re *regexp.Regexp) bool { return re.MatchString(u.String()) }
 	host := strings.Trim(u.Origin().Host(), "[]")
 	switch {

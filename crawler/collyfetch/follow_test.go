@@ -17,14 +17,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A way is how a callback has a link visited.
-type way func(*colly.Request, string) error
+// A visitFunc is how a callback has a link visited.
+type visitFunc func(*colly.Request, string) error
 
-// ways are the two that must lead to the same.
-var ways = map[string]way{"Visit": (*colly.Request).Visit, "Follow": collyfetch.Follow}
+// visitFuncs are the two that must lead to the same.
+var visitFuncs = map[string]visitFunc{"Visit": (*colly.Request).Visit, "Follow": collyfetch.FollowLink}
 
-// harbour is a site whose links are written in all ways that there are.
-func harbour() *crawltest.Web {
+// linkFormsWeb is a site whose links are written in all ways that there are.
+func linkFormsWeb() *crawltest.Web {
 	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
 	pages := map[string]crawltest.Page{
 		"/": page(`<a href=quay/1>1</a><a href=/quay/../quay/2?b=%7E&a=1#x>2</a><a href="//A.test:80/mole ">3</a><a href=?tide=low>4</a>
@@ -39,8 +39,8 @@ func harbour() *crawltest.Web {
 		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.Page{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
 }
 
-// settings are those of a collector that say what it visits.
-var settings = map[string]func(*colly.Collector){
+// collectorSettings are those of a collector that say what it visits.
+var collectorSettings = map[string]func(*colly.Collector){
 	"none":              func(*colly.Collector) {},
 	"MaxDepth":          func(c *colly.Collector) { c.MaxDepth = 3 },
 	"AllowedDomains":    func(c *colly.Collector) { c.AllowedDomains = []string{"a.test"} },
@@ -54,9 +54,9 @@ var settings = map[string]func(*colly.Collector){
 	"Headers": func(c *colly.Collector) { colly.Headers(map[string]string{"Accept-Language": "cs"})(c) },
 }
 
-// verdict returns err as far as both ways agree on it: one of colly's refusals, or
+// errorClass returns err as far as both ways agree on it: one of colly's refusals, or
 // whether there is one.
-func verdict(err error) string {
+func errorClass(err error) string {
 	for _, refusal := range []error{colly.ErrMaxDepth, colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch} {
 		if errors.Is(err, refusal) {
 			return refusal.Error()
@@ -69,12 +69,12 @@ func verdict(err error) string {
 // requests, in the same order, of the same depth and context, and end in the same
 // errors; and so they do where no crawl was built around the collector.
 func TestFollowIsVisit(t *testing.T) {
-	run := func(t *testing.T, visit way, set func(*colly.Collector), wrapped bool) (seen []string) {
-		web := harbour()
+	run := func(t *testing.T, visit visitFunc, set func(*colly.Collector), wrapped bool) (seen []string) {
+		web := linkFormsWeb()
 		c := colly.NewCollector()
 		set(c)
 		if wrapped {
-			crawl := wrap(t, c, quiet(web))
+			crawl := wrapCollector(t, c, quietOptions(web))
 			defer func() { must(t, crawl.Run(t.Context())) }()
 		} else {
 			c.WithTransport(web)
@@ -88,15 +88,15 @@ func TestFollowIsVisit(t *testing.T) {
 			if e.Attr("class") == "none" && err != nil { // colly may mind its domain before its scheme
 				err = decorum.Invalid
 			}
-			seen = append(seen, e.Text+" "+verdict(err))
+			seen = append(seen, e.Text+" "+errorClass(err))
 		})
-		return append(seen, verdict(c.Visit("http://a.test/")))
+		return append(seen, errorClass(c.Visit("http://a.test/")))
 	}
-	for name, set := range settings {
+	for name, set := range collectorSettings {
 		for _, wrapped := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				got := map[string][]string{}
-				for by, visit := range ways {
+				for by, visit := range visitFuncs {
 					got[by] = run(t, visit, set, wrapped)
 				}
 				if !slices.Equal(got["Follow"], got["Visit"]) {
@@ -114,11 +114,11 @@ func TestFollowIsVisit(t *testing.T) {
 // callback follows it, and to the page where there is no answer yet.
 func TestFollowKnowsTheBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := harbour()
-		crawl := wrap(t, colly.NewCollector(), quiet(web))
+		web := linkFormsWeb()
+		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		on := func(r *colly.Request, ref string) {
 			if r.URL.Path == "/quay/1" {
-				must(t, collyfetch.Follow(r, ref))
+				must(t, collyfetch.FollowLink(r, ref))
 			}
 		}
 		crawl.OnRequest(func(r *colly.Request) { on(r, "request") })
@@ -127,7 +127,7 @@ func TestFollowKnowsTheBase(t *testing.T) {
 		crawl.OnXML("//base", func(e *colly.XMLElement) { on(e.Request, "xml") })
 		crawl.OnScraped(func(r *colly.Response) { on(r.Request, "#fragment") })
 		must(t, crawl.Visit("http://a.test/quay/1"))
-		got := paths(web)
+		got := requestedPaths(web)
 		slices.Sort(got)
 		if want := []string{"/deep/", "/deep/html", "/deep/response", "/deep/xml", "/quay/1", "/quay/request", "/robots.txt"}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
@@ -135,26 +135,26 @@ func TestFollowKnowsTheBase(t *testing.T) {
 	})
 }
 
-// TestFollowCallsNobody: callbacks for requests see a page once, right before it
+// TestFollowSkipsRequestCallbacks: callbacks for requests see a page once, right before it
 // is asked for, and its own URL is known.
-func TestFollowCallsNobody(t *testing.T) {
+func TestFollowSkipsRequestCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
+		web := smallWeb()
 		c := colly.NewCollector()
-		crawl := wrap(t, c, quiet(web))
-		asked := map[string]int{}
-		c.OnRequest(func(r *colly.Request) { asked[r.URL.Path]++ })
+		crawl := wrapCollector(t, c, quietOptions(web))
+		calls := map[string]int{}
+		c.OnRequest(func(r *colly.Request) { calls[r.URL.Path]++ })
 		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			must(t, collyfetch.Follow(e.Request, e.Attr("href")))
-			must(t, collyfetch.Follow(e.Request, ""))
+			must(t, collyfetch.FollowLink(e.Request, e.Attr("href")))
+			must(t, collyfetch.FollowLink(e.Request, ""))
 		})
 		must(t, crawl.Run(t.Context()))
 		must(t, crawl.Visit("http://a.test/"))
-		delete(asked, "/") // by Visit: queued, and made
-		if want := map[string]int{"/church": 1, "/mill": 1}; !maps.Equal(asked, want) {
-			t.Errorf("OnRequest was called for %v, want %v", asked, want)
+		delete(calls, "/") // by Visit: queued, and made
+		if want := map[string]int{"/church": 1, "/mill": 1}; !maps.Equal(calls, want) {
+			t.Errorf("OnRequest was called for %v, want %v", calls, want)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
@@ -163,9 +163,9 @@ func TestFollowCallsNobody(t *testing.T) {
 // left behind is late, but not lost.
 func TestFollowFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
+		web := smallWeb()
 		c := colly.NewCollector()
-		crawl := wrap(t, c, quiet(web))
+		crawl := wrapCollector(t, c, quietOptions(web))
 		detail := c.Clone()
 		must(t, crawl.Join("detail", detail))
 		done, late := make(chan struct{}), make(chan error)
@@ -174,20 +174,20 @@ func TestFollowFromElsewhere(t *testing.T) {
 				return
 			}
 			r.Ctx.Put("k", new(int))
-			if err := collyfetch.Follow(r.Request, "/mill"); err == nil {
+			if err := collyfetch.FollowLink(r.Request, "/mill"); err == nil {
 				t.Error("a context with a pointer was kept")
 			}
 			must(t, detail.Visit("http://a.test/church"))
 			r.Ctx.Put("k", "v")
 			go func() {
 				<-done
-				late <- collyfetch.Follow(r.Request, "/mill")
+				late <- collyfetch.FollowLink(r.Request, "/mill")
 			}()
 		})
 		var got []string
 		detail.OnHTML("h1", func(e *colly.HTMLElement) {
 			got = append(got, e.Text)
-			_ = collyfetch.Follow(e.Request, "/late")
+			_ = collyfetch.FollowLink(e.Request, "/late")
 		})
 		detail.OnError(func(r *colly.Response, _ error) { got = append(got, r.Request.URL.Path) })
 		must(t, crawl.Visit("http://a.test/"))
@@ -205,11 +205,11 @@ func TestFollowFromElsewhere(t *testing.T) {
 // even where the page was asked for by POST, and its URL by GET is another one.
 func TestFollowWithinThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(nil)
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		web, got := formsWeb(nil)
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		c.OnResponse(func(r *colly.Response) {
 			for _, ref := range []string{"#", "#top", " #top"} {
-				must(t, collyfetch.Follow(r.Request, ref))
+				must(t, collyfetch.FollowLink(r.Request, ref))
 			}
 		})
 		must(t, c.PostRaw("http://a.test/form", []byte("x")))

@@ -18,13 +18,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A fullStore takes nothing while its disk is full: whoever adds waits.
-type fullStore struct {
+// A fullDiskStore takes nothing while its disk is full: whoever adds waits.
+type fullDiskStore struct {
 	*storage.Memory
 	full atomic.Bool
 }
 
-func (s *fullStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if s.full.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -32,15 +32,15 @@ func (s *fullStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrig
 	return s.Memory.Add(ctx, entries, maxPerOrigin)
 }
 
-// TestFullDiskHoldsNobody: a crawl can be halted though a callback waits for the disk to
+// TestFullDiskDoesNotBlockHalt: a crawl can be halted though a callback waits for the disk to
 // take a link. The page is visited again, and no link of it is lost.
-func TestFullDiskHoldsNobody(t *testing.T) {
-	for name, visit := range ways {
-		t.Run(name, func(t *testing.T) { fullDiskHoldsNobody(t, visit) })
+func TestFullDiskDoesNotBlockHalt(t *testing.T) {
+	for name, visit := range visitFuncs {
+		t.Run(name, func(t *testing.T) { testFullDiskDoesNotBlockHalt(t, visit) })
 	}
 }
 
-func fullDiskHoldsNobody(t *testing.T, visit way) {
+func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 	synctest.Test(t, func(t *testing.T) {
 		const links, each = 200, 30_000 // more than is held until the page has been read
 		var page strings.Builder
@@ -48,8 +48,8 @@ func fullDiskHoldsNobody(t *testing.T, visit way) {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
-		store := &fullStore{Memory: storage.NewMemory(storage.Config{})}
-		crawl, c := beginOn(t, store, collyfetch.Config{Transport: web})
+		store := &fullDiskStore{Memory: storage.NewMemory(storage.Config{})}
+		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
 		crawl.Settings.Attempts = 1
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("text", strings.Repeat("x", each))

@@ -17,12 +17,12 @@ import (
 // TestLinksHeldAreBounded: a page of many links, each with a context of its own,
 // does not hold all of them in memory until it has been read, and loses none.
 func TestLinksHeldAreBounded(t *testing.T) {
-	for name, visit := range ways {
-		t.Run(name, func(t *testing.T) { linksHeldAreBounded(t, visit) })
+	for name, visit := range visitFuncs {
+		t.Run(name, func(t *testing.T) { testLinksHeldAreBounded(t, visit) })
 	}
 }
 
-func linksHeldAreBounded(t *testing.T, visit way) {
+func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 	synctest.Test(t, func(t *testing.T) {
 		const links, each, maxBytes = 1000, 30_000, 4 << 20
 		var page strings.Builder
@@ -30,13 +30,13 @@ func linksHeldAreBounded(t *testing.T, visit way) {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
-		crawl, c := begin(t, collyfetch.Config{Transport: web})
+		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		crawl.Settings.MaxPages = 1
-		held := 0
+		linkBytes := 0
 		crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			links, err := c.Handle(ctx, v)
 			for _, l := range links {
-				held += len(l.Context)
+				linkBytes += len(l.Context)
 			}
 			return links, err
 		}
@@ -46,8 +46,8 @@ func linksHeldAreBounded(t *testing.T, visit way) {
 		})
 		must(t, c.Visit("http://a.test/"))
 		_ = crawl.Run(t.Context()) // ErrPages
-		if held > maxBytes {
-			t.Errorf("%d bytes of contexts were held, want %d at most", held, maxBytes)
+		if linkBytes > maxBytes {
+			t.Errorf("%d bytes of contexts were held, want %d at most", linkBytes, maxBytes)
 		}
 		counts, err := crawl.Frontier.Counts(t.Context())
 		must(t, err)

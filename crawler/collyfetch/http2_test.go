@@ -28,11 +28,11 @@ func (s *h2Server) start(t *testing.T, cfg *tls.Config) string {
 	t.Helper()
 	cfg.NextProtos = []string{"h2"}
 	l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-	go accept(l, s.talk)
+	go acceptConns(l, s.serveConn)
 	return l.Addr().String()
 }
 
-func (s *h2Server) talk(c net.Conn) {
+func (s *h2Server) serveConn(c net.Conn) {
 	defer c.Close()
 	if _, err := io.CopyN(io.Discard, c, int64(len(http2.ClientPreface))); err != nil {
 		return
@@ -53,18 +53,18 @@ func (s *h2Server) talk(c net.Conn) {
 			if s.requests.Add(1) == 2 {
 				s.misbehave(f, c, frame.StreamID)
 			} else {
-				answerH2(f, frame.StreamID, true)
+				writeH2Response(f, frame.StreamID, true)
 			}
 		}
 	}
 }
 
-// answerH2 sends a good header, and with it the end of the answer if wanted.
-func answerH2(f *http2.Framer, stream uint32, end bool) {
-	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status", "200"), EndHeaders: true, EndStream: end})
+// writeH2Response sends a good header, and with it the end of the answer if wanted.
+func writeH2Response(f *http2.Framer, stream uint32, end bool) {
+	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200"), EndHeaders: true, EndStream: end})
 }
 
-func headerBlock(fields ...string) []byte {
+func encodeHeaderBlock(fields ...string) []byte {
 	var b bytes.Buffer
 	enc := hpack.NewEncoder(&b)
 	for i := 0; i < len(fields); i += 2 {
@@ -73,13 +73,13 @@ func headerBlock(fields ...string) []byte {
 	return b.Bytes()
 }
 
-// endlessly calls send until it fails, as it does when the crawl hangs up.
-func endlessly(send func() error) {
+// repeatUntilError calls send until it fails, as it does when the crawl hangs up.
+func repeatUntilError(send func() error) {
 	for send() == nil {
 	}
 }
 
-func resetting(code http2.ErrCode) func(*http2.Framer, net.Conn, uint32) {
+func resetStream(code http2.ErrCode) func(*http2.Framer, net.Conn, uint32) {
 	return func(f *http2.Framer, _ net.Conn, stream uint32) { _ = f.WriteRSTStream(stream, code) }
 }
 
@@ -93,10 +93,10 @@ func TestHTTP2(t *testing.T) {
 		misbehave func(f *http2.Framer, c net.Conn, stream uint32)
 		want      string // part of the error
 	}{
-		{"REFUSED_STREAM", resetting(http2.ErrCodeRefusedStream), "broke the connection off before it answered"},
-		{"PROTOCOL_ERROR", resetting(http2.ErrCodeProtocol), "broke the connection off before it answered"},
-		{"INTERNAL_ERROR", resetting(http2.ErrCodeInternal), "INTERNAL_ERROR"},
-		{"CANCEL", resetting(http2.ErrCodeCancel), "CANCEL"},
+		{"REFUSED_STREAM", resetStream(http2.ErrCodeRefusedStream), "broke the connection off before it answered"},
+		{"PROTOCOL_ERROR", resetStream(http2.ErrCodeProtocol), "broke the connection off before it answered"},
+		{"INTERNAL_ERROR", resetStream(http2.ErrCodeInternal), "INTERNAL_ERROR"},
+		{"CANCEL", resetStream(http2.ErrCodeCancel), "CANCEL"},
 		{"GOAWAY", func(f *http2.Framer, _ net.Conn, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, "broke the connection off before it answered"},
 		{"GOAWAY with an error, and gone", func(f *http2.Framer, c net.Conn, stream uint32) {
 			_ = f.WriteGoAway(stream, http2.ErrCodeEnhanceYourCalm, []byte("slow down"))
@@ -104,34 +104,34 @@ func TestHTTP2(t *testing.T) {
 		}, "ENHANCE_YOUR_CALM"},
 		{"gone", func(_ *http2.Framer, c net.Conn, _ uint32) { c.Close() }, "EOF"},
 		{"silence", func(*http2.Framer, net.Conn, uint32) {}, "no answer within 1s"},
-		{"a body that does not end", func(f *http2.Framer, _ net.Conn, stream uint32) { answerH2(f, stream, false) }, "no whole answer within 2s"},
+		{"a body that does not end", func(f *http2.Framer, _ net.Conn, stream uint32) { writeH2Response(f, stream, false) }, "no whole answer within 2s"},
 		{"another protocol", func(f *http2.Framer, _ net.Conn, stream uint32) {
-			block := headerBlock(":status", "101")
+			block := encodeHeaderBlock(":status", "101")
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndHeaders: true})
 		}, "no answer within 1s"},
 		{"a body reset", func(f *http2.Framer, _ net.Conn, stream uint32) {
-			answerH2(f, stream, false)
+			writeH2Response(f, stream, false)
 			_ = f.WriteRSTStream(stream, http2.ErrCodeInternal)
 		}, "INTERNAL_ERROR"},
 		{"a body shorter than its Content-Length", func(f *http2.Framer, _ net.Conn, stream uint32) {
-			block := headerBlock(":status", "200", "content-length", "10")
+			block := encodeHeaderBlock(":status", "200", "content-length", "10")
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block, EndHeaders: true})
 			_ = f.WriteData(stream, true, []byte("spam "))
 		}, "the connection ended after 5 of the 10 bytes"},
 		{"settings without end", func(f *http2.Framer, _ net.Conn, _ uint32) {
-			endlessly(func() error { return f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 14}) })
+			repeatUntilError(func() error { return f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 14}) })
 		}, "no answer within 1s"},
 		{"pings without end", func(f *http2.Framer, _ net.Conn, _ uint32) {
-			endlessly(func() error { return f.WritePing(false, [8]byte{}) })
+			repeatUntilError(func() error { return f.WritePing(false, [8]byte{}) })
 		}, "no answer within 1s"},
 		{"a header without end", func(f *http2.Framer, _ net.Conn, stream uint32) {
-			block := headerBlock("x-spam", strings.Repeat("and eggs ", 100))
-			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status", "200")})
-			endlessly(func() error { return f.WriteContinuation(stream, false, block) })
+			block := encodeHeaderBlock("x-spam", strings.Repeat("and eggs ", 100))
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "200")})
+			repeatUntilError(func() error { return f.WriteContinuation(stream, false, block) })
 		}, "PROTOCOL_ERROR"},
 		{"interim answers without end", func(f *http2.Framer, _ net.Conn, stream uint32) {
-			endlessly(func() error {
-				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status", "103"), EndHeaders: true})
+			repeatUntilError(func() error {
+				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: encodeHeaderBlock(":status", "103"), EndHeaders: true})
 			})
 		}, "the header of the answer is longer than 16384 bytes"},
 		{"a frame longer than can be", func(_ *http2.Framer, c net.Conn, stream uint32) {
@@ -141,8 +141,8 @@ func TestHTTP2(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := &h2Server{misbehave: tt.misbehave}
-			address := s.start(t, ca.issue(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour)))
-			fetcher := collyfetch.NewWith(through(t, inShort(hostileConfig), address), nil, ca.roots())
+			address := s.start(t, ca.newServerConfig(t, "site.test", time.Now().Add(-time.Hour), time.Now().Add(time.Hour)))
+			fetcher := collyfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), address), nil, ca.certPool())
 			visit := func() error {
 				_, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/"))
 				return err
@@ -150,11 +150,11 @@ func TestHTTP2(t *testing.T) {
 			if err := visit(); err != nil {
 				t.Fatal(err)
 			}
-			before := allocated()
+			before := totalAllocated()
 			if err := visit(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
-			if used := allocated() - before; used > 256<<20 { // by all cases together
+			if used := totalAllocated() - before; used > 256<<20 { // by all cases together
 				t.Errorf("%d MiB were allocated", used>>20)
 			}
 			// net/http may take a moment to see that its connection is gone.

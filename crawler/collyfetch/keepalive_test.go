@@ -15,16 +15,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// TestConnectionsAreKept: a host that is visited several times at a time has as many
+// TestConnectionsAreReused: a host that is visited several times at a time has as many
 // connections, and no more, however often, and none when they are closed.
-func TestConnectionsAreKept(t *testing.T) {
-	const abreast, rounds = 4, 10
-	var met sync.WaitGroup // each request waits for the others of its round
+func TestConnectionsAreReused(t *testing.T) {
+	const concurrent, rounds = 4, 10
+	var arrived sync.WaitGroup // each request waits for the others of its round
 	var opened atomic.Int32
-	closed := make(chan struct{}, abreast)
+	closed := make(chan struct{}, concurrent)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		met.Done()
-		met.Wait()
+		arrived.Done()
+		arrived.Wait()
 		io.WriteString(w, "<h1>Hello</h1>")
 	}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -37,12 +37,12 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
 	must(t, err)
 	for range rounds {
-		met.Add(abreast)
+		arrived.Add(concurrent)
 		var visits sync.WaitGroup
-		for range abreast {
+		for range concurrent {
 			ticket := pageTicket(t, s.URL+"/page")
 			visits.Go(func() {
 				if _, err := f.Fetch(t.Context(), ticket); err != nil {
@@ -52,12 +52,12 @@ func TestConnectionsAreKept(t *testing.T) {
 		}
 		visits.Wait()
 	}
-	if n := opened.Load(); n != abreast {
-		t.Fatalf("%d connections were opened, want %d", n, abreast)
+	if n := opened.Load(); n != concurrent {
+		t.Fatalf("%d connections were opened, want %d", n, concurrent)
 	}
 	f.CloseIdleConnections()
-	for range abreast {
-		waitFor(t, closed)
+	for range concurrent {
+		waitClosed(t, closed)
 	}
 }
 
@@ -72,17 +72,17 @@ func TestCrawlClosesItsConnections(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	o := quiet(nil)
+	o := quietOptions(nil)
 	o.Policy.Delay, o.Fetch = time.Millisecond, collyfetch.Config{AllowPrivate: true}
 	crawl, err := collyfetch.Wrap(colly.NewCollector(), o)
 	must(t, err)
 	must(t, crawl.Visit(s.URL+"/"))
 	must(t, crawl.Close())
-	waitFor(t, closed)
+	waitClosed(t, closed)
 }
 
-// waitFor waits until a connection is closed, which would stay open for longer by itself.
-func waitFor(t *testing.T, closed <-chan struct{}) {
+// waitClosed waits until a connection is closed, which would stay open for longer by itself.
+func waitClosed(t *testing.T, closed <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-closed:

@@ -8,16 +8,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// A gated connection asks right before each write whether the lease of the visit still
+// A leaseCheckedConn connection asks right before each write whether the lease of the visit still
 // runs: a process that was stopped, or a machine that slept, does not know for how long
 // when it wakes up in the midst of sending.
-type gated struct {
+type leaseCheckedConn struct {
 	net.Conn
 	ticket atomic.Pointer[crawler.Ticket] // nil: nobody's
 }
 
 // Write is part of net.Conn.
-func (c *gated) Write(b []byte) (int, error) {
+func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	if t := c.ticket.Load(); t != nil {
 		if err := t.Lapsed(); err != nil {
 			return 0, err
@@ -26,19 +26,19 @@ func (c *gated) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// gate makes all connections of t gated, below TLS.
-func gate(t *http.Transport) {
-	t.DialContext = wrapping(t.DialContext, func(c net.Conn) net.Conn { return &gated{Conn: c} })
+// checkLeaseOnWrite makes all connections of t gated, below TLS.
+func checkLeaseOnWrite(t *http.Transport) {
+	t.DialContext = wrapDialedConns(t.DialContext, func(c net.Conn) net.Conn { return &leaseCheckedConn{Conn: c} })
 }
 
-// gateOf returns the gate of a connection, nil if it has none of its own: over HTTP/2
+// leaseCheckedConnOf returns the gate of a connection, nil if it has none of its own: over HTTP/2
 // it may carry several visits.
-func gateOf(c net.Conn) *gated {
-	for c != nil && !overHTTP2(c) {
+func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
+	for c != nil && !isHTTP2(c) {
 		switch inner := c.(type) {
-		case *gated:
+		case *leaseCheckedConn:
 			return inner
-		case *tapped:
+		case *recordedConn:
 			c = inner.Conn
 		case interface{ NetConn() net.Conn }:
 			c = inner.NetConn()
@@ -49,16 +49,16 @@ func gateOf(c net.Conn) *gated {
 	return nil
 }
 
-// shut has the gate of the passage's connection ask for its ticket, until open.
-func (p *passage) shut() {
-	if g := gateOf(p.conn); g != nil {
+// startLeaseCheck has the gate of the passage's connection ask for its ticket, until open.
+func (p *roundTrip) startLeaseCheck() {
+	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.Store(&p.ticket)
 	}
 }
 
-// open lets go of the ticket: a connection that is kept open belongs to nobody.
-func (p *passage) open() {
-	if g := gateOf(p.conn); g != nil {
+// stopLeaseCheck lets go of the ticket: a connection that is kept open belongs to nobody.
+func (p *roundTrip) stopLeaseCheck() {
+	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.CompareAndSwap(&p.ticket, nil)
 	}
 }

@@ -15,19 +15,19 @@ import (
 type ledgerWriter struct{ *ledger.Ledger }
 
 // openLedger opens the ledger of the crawl, whose directory is locked.
-func (c *Crawl) openLedger(o Options) error {
-	if !o.Ledger {
+func (c *Crawl) openLedger(o WrapOptions) error {
+	if !o.KeepLedger {
 		return nil
 	}
 	run := crawler.LedgerRun(o.Policy)
 	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.LedgerRefusals
 	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
-	onDisk, err := ledgerOnDisk(o.Dir)
+	extent, err := recordedLedgerExtent(o.Dir)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, OnDisk: onDisk,
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, OnDisk: extent,
 		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
@@ -38,19 +38,19 @@ func (c *Crawl) openLedger(o Options) error {
 // ledgerDir is the ledger's directory below the crawl's, and its name in the state.
 const ledgerDir = "ledger"
 
-// ledgerOnDisk returns how much of the ledger is on the disk, as the state says.
-func ledgerOnDisk(dir string) (onDisk ledger.Extent, err error) {
+// recordedLedgerExtent returns how much of the ledger is on the disk, as the state says.
+func recordedLedgerExtent(dir string) (extent ledger.Extent, err error) {
 	files, _, err := bolt.ReadOutputFiles(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {
-			onDisk = ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
+			extent = ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
 		}
 	}
-	return onDisk, err
+	return extent, err
 }
 
-// files returns how much of the ledger is on the disk: see bolt.Options.OutputFiles.
-func (p *ledgerWriter) files() []bolt.OutputFile {
+// outputFiles returns how much of the ledger is on the disk: see bolt.Options.OutputFiles.
+func (p *ledgerWriter) outputFiles() []bolt.OutputFile {
 	if p == nil {
 		return nil
 	}
@@ -87,5 +87,5 @@ func (p *ledgerWriter) close() error {
 	return p.Close()
 }
 
-// errNoDir refuses a ledger in memory.
-var errNoDir = errors.New("collyfetch: a ledger needs Dir")
+// errLedgerNeedsDir refuses a ledger in memory.
+var errLedgerNeedsDir = errors.New("collyfetch: a ledger needs Dir")

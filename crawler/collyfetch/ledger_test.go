@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// press is a site that asks that some of its pages not be used for training.
-func press() *crawltest.Web {
+// aiPolicyWeb is a site that asks that some of its pages not be used for training.
+func aiPolicyWeb() *crawltest.Web {
 	closed := crawltest.HTML("<h1>Noai</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
 	return crawltest.New(crawltest.Site{Host: "press.test",
@@ -31,8 +31,8 @@ func press() *crawltest.Web {
 		}})
 }
 
-// titlesOf crawls the press, and returns what the callbacks have seen.
-func titlesOf(t *testing.T, o collyfetch.Options) (titles []string) {
+// crawlTitles crawls the press, and returns what the callbacks have seen.
+func crawlTitles(t *testing.T, o collyfetch.WrapOptions) (titles []string) {
 	t.Helper()
 	c, err := collyfetch.Wrap(colly.NewCollector(), o)
 	must(t, err)
@@ -45,7 +45,7 @@ func titlesOf(t *testing.T, o collyfetch.Options) (titles []string) {
 	return titles
 }
 
-func prefixed(prefix string, paths ...string) []string {
+func withPrefix(prefix string, paths ...string) []string {
 	for i, p := range paths {
 		paths[i] = prefix + p
 	}
@@ -58,34 +58,34 @@ func prefixed(prefix string, paths ...string) []string {
 func TestWrapForAPurpose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		web := press()
-		o := quiet(web)
-		o.Dir, o.Ledger, o.Robots.Purposes = dir, true, []string{"ai-train"}
+		web := aiPolicyWeb()
+		o := quietOptions(web)
+		o.Dir, o.KeepLedger, o.Robots.Purposes = dir, true, []string{"ai-train"}
 		o.Policy.Hosts = map[string]politeness.Override{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
-		if got, want := titlesOf(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
+		if got, want := crawlTitles(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
 			t.Errorf("the callbacks saw %q, want %q", got, want)
 		}
-		asked := paths(web)
-		if want := prefixed("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai", "/open"); !slices.Equal(asked, want) {
-			t.Errorf("asked for %q, want %q", asked, want)
+		requested := requestedPaths(web)
+		if want := withPrefix("http://press.test", "/robots.txt", "/.well-known/tdmrep.json", "/", "/noai", "/open"); !slices.Equal(requested, want) {
+			t.Errorf("asked for %q, want %q", requested, want)
 		}
-		titlesOf(t, o) // there is nothing left
+		crawlTitles(t, o) // there is nothing left
 		o.Robots.Purposes = []string{"baking"}
 		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), `purpose "baking"`) {
 			t.Errorf("%v, want an unknown purpose refused", err)
 		}
 		report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{})
 		must(t, err)
-		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(asked)) || report.Rests != report.Requests-1 {
+		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(requested)) || report.Rests != report.Requests-1 {
 			t.Errorf("the ledger: %+v", *report)
 		}
 	})
 }
 
-func TestWrapWithALedgerThatCannotBe(t *testing.T) {
+func TestWrapWithInvalidLedger(t *testing.T) {
 	t.Parallel()
-	o := quiet(press())
-	o.Ledger = true
+	o := quietOptions(aiPolicyWeb())
+	o.KeepLedger = true
 	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs Dir") {
 		t.Errorf("%v, want that it needs a directory", err)
 	}
@@ -95,5 +95,5 @@ func TestWrapWithALedgerThatCannotBe(t *testing.T) {
 		t.Errorf("%v, want that the ledger cannot be opened", err)
 	}
 	must(t, os.Remove(filepath.Join(o.Dir, "ledger")))
-	must(t, wrap(t, colly.NewCollector(), o).Visit("http://press.test/open")) // nobody holds the files
+	must(t, wrapCollector(t, colly.NewCollector(), o).Visit("http://press.test/open")) // nobody holds the files
 }

@@ -22,20 +22,20 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// stateful are Options of a crawl over real sockets to a server, with its state in dir.
-func stateful(t *testing.T, server *httptest.Server, dir string) collyfetch.Options {
+// persistentOptions are WrapOptions of a crawl over real sockets to a server, with its state in dir.
+func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyfetch.WrapOptions {
 	t.Helper()
 	to, err := collyfetch.ParseConnectTo("::" + server.Listener.Addr().String())
 	must(t, err)
-	o := quiet(nil)
+	o := quietOptions(nil)
 	o.Dir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
 	o.Fetch = collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}
 	return o
 }
 
-// queued returns the request to a.test that a store in dir has, as who opens it
+// queuedRequest returns the request to a.test that a store in dir has, as who opens it
 // next would find it.
-func queued(t *testing.T, dir string) (found *storage.Entry) {
+func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "frontier.db"))
 	must(t, err)
@@ -68,13 +68,13 @@ func TestMarkIsDurableBeforeAnyByte(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		e := queued(t, dir) // the body has not been read
+		e := queuedRequest(t, dir) // the body has not been read
 		mu.Lock()
 		defer mu.Unlock()
 		marks = append(marks, e != nil && e.Sent)
 	}))
 	defer server.Close()
-	c := wrap(t, colly.NewCollector(), stateful(t, server, dir))
+	c := wrapCollector(t, colly.NewCollector(), persistentOptions(t, server, dir))
 	must(t, c.PostRaw("http://a.test/", []byte("1")))
 	must(t, c.PostRaw("http://a.test/", []byte("2")))
 	mu.Lock()
@@ -95,7 +95,7 @@ func TestPostNotConnected(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := filepath.Join(t.TempDir(), "state")
-	o := stateful(t, server, dir)
+	o := persistentOptions(t, server, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var acks []storage.Ack
@@ -105,7 +105,7 @@ func TestPostNotConnected(t *testing.T) {
 			cancel()
 		}
 	}
-	c := wrap(t, colly.NewCollector(), o)
+	c := wrapCollector(t, colly.NewCollector(), o)
 	var failed error
 	c.OnError(func(_ *colly.Response, err error) { failed = err })
 	must(t, c.Collector.PostRaw("http://a.test/", []byte("1")))
@@ -118,7 +118,7 @@ func TestPostNotConnected(t *testing.T) {
 	if failed == nil || errors.Is(failed, decorum.InDoubt) || !strings.Contains(failed.Error(), "refused") {
 		t.Errorf("OnError was told %v", failed)
 	}
-	if e := queued(t, dir); e == nil || e.Sent || string(e.Request.Body) != "1" {
+	if e := queuedRequest(t, dir); e == nil || e.Sent || string(e.Request.Body) != "1" {
 		t.Errorf("queued is %+v, want the request, not sent", e)
 	}
 }
@@ -139,7 +139,7 @@ func TestPostIsNotRepeatedByTheTransport(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c := wrap(t, colly.NewCollector(), stateful(t, server, ""))
+	c := wrapCollector(t, colly.NewCollector(), persistentOptions(t, server, ""))
 	var failed error
 	c.OnError(func(_ *colly.Response, err error) { failed = err })
 	h := http.Header{"Idempotency-Key": {"1"}, "User-Agent": {c.UserAgent}}

@@ -21,7 +21,7 @@ import (
 // https, and their signatures arrive as they were made; with socks5 the proxy is
 // told the address, else the name.
 func TestProxies(t *testing.T) {
-	signer, notary := sworn(t)
+	signer, notary := newSignerAndChecker(t)
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		notary.check(r)
 		if r.Header.Get("Proxy-Authorization") != "" {
@@ -38,7 +38,7 @@ func TestProxies(t *testing.T) {
 	defer secure.Close()
 	port := func(address string) string { _, p, _ := net.SplitHostPort(address); return p }
 	names := map[string]string{"example.com": "127.0.0.2"} // of httptest's certificate
-	_, resolver := newNames(t, zone{"example.com": always("127.0.0.2")})
+	_, resolver := newResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.2")})
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
 
@@ -50,9 +50,9 @@ func TestProxies(t *testing.T) {
 	s.StartTLS()
 	encrypted.URL, _ = url.Parse(s.URL)
 	for name, p := range map[string]*proxyServer{"http": inClear, "https": encrypted,
-		"socks5": newSOCKS(t, "socks5", names), "socks5h": newSOCKS(t, "socks5h", names)} {
+		"socks5": newSOCKSProxy(t, "socks5", names), "socks5h": newSOCKSProxy(t, "socks5h", names)} {
 		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: p.URL, Signer: signer}
-		fetcher := collyfetch.NewWith(cfg, publicTwo, roots)
+		fetcher := collyfetch.NewWithNetwork(cfg, loopbackTwoIsPublic, roots)
 		for _, u := range []string{"http://example.com:" + port(plain), "https://example.com:" + port(secure.Listener.Addr().String())} {
 			for range 2 { // over the connection that was kept, too
 				res, err := fetcher.Fetch(t.Context(), pageTicket(t, u+"/"))
@@ -73,8 +73,8 @@ func TestProxies(t *testing.T) {
 				t.Errorf("%s: the proxy was asked for %s, want %s", name, target, want)
 			}
 		}
-		if name == "http" && slices.ContainsFunc(p.auth, func(a string) bool { return a != "Basic dXNlcjpwYXNz" }) {
-			t.Errorf("the proxy was shown %q", p.auth)
+		if name == "http" && slices.ContainsFunc(p.authHeaders, func(a string) bool { return a != "Basic dXNlcjpwYXNz" }) {
+			t.Errorf("the proxy was shown %q", p.authHeaders)
 		}
 	}
 }
@@ -85,13 +85,13 @@ func TestProxyFailures(t *testing.T) {
 	gone := listen(t, "127.0.0.1:0")
 	gone.Close()
 	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
-	_, resolver := newNames(t, zone{})
+	_, resolver := newResolver(t, dnsZone{})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
-		way, err := collyfetch.ParseProxy(scheme + "://user:geheim@" + gone.Addr().String())
+		proxyURL, err := collyfetch.ParseProxy(scheme + "://user:geheim@" + gone.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetcher := collyfetch.NewWith(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: way}, publicTwo, nil)
+		fetcher := collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL}, loopbackTwoIsPublic, nil)
 		_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://"+site+"/"))
 		if err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v", scheme, err)
@@ -106,14 +106,14 @@ func TestProxyFailures(t *testing.T) {
 // TestProxyThatWantsAnotherPassword: what it says is no answer of the site, whose
 // robots.txt would seem not to be there and whose pages would seem to be gone.
 func TestProxyThatWantsAnotherPassword(t *testing.T) {
-	proxy, err := collyfetch.ParseProxy(strings.TrimSuffix(answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	proxy, err := collyfetch.ParseProxy(strings.TrimSuffix(startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
 	}), "/page"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, u := range []string{"http://a.test/", "https://a.test/"} {
-		if res, err := get(t, collyfetch.Config{Proxy: proxy}, u); !errors.Is(err, decorum.Unreachable) {
+		if res, err := fetchPage(t, collyfetch.Config{Proxy: proxy}, u); !errors.Is(err, decorum.Unreachable) {
 			t.Errorf("%s: %v, %v; want Unreachable", u, res, err)
 		}
 	}
@@ -148,16 +148,16 @@ func TestParseProxy(t *testing.T) {
 	}
 }
 
-// TestNames: a host is looked up once for all who ask within the time that the
+// TestLookups: a host is looked up once for all who ask within the time that the
 // answer is good for, and anew where none of its addresses can be connected to.
-func TestNames(t *testing.T) {
+func TestLookups(t *testing.T) {
 	address := serveOn(t, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 	}))
 	_, port, _ := net.SplitHostPort(address)
 	moves := func(n int) []string { return [][]string{{"127.0.0.9"}, {"127.0.0.1"}}[min(n, 1)] }
-	server, resolver := newNames(t, zone{"site.test": always("127.0.0.1"), "moves.test": moves})
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
+	server, resolver := newResolver(t, dnsZone{"site.test": alwaysAddrs("127.0.0.1"), "moves.test": moves})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestNames(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := server.questions("site.test"); n != 1 {
+	if n := server.questionCount("site.test"); n != 1 {
 		t.Errorf("the host was looked up %d times, want once", n)
 	}
 	for range 3 {
@@ -208,9 +208,9 @@ func TestSilentProxy(t *testing.T) {
 				}
 				closed <- err
 			}()
-			cfg := inShort(hostileConfig)
+			cfg := withShortTimeouts(hostileConfig)
 			cfg.Proxy = &url.URL{Scheme: scheme, Host: l.Addr().String()}
-			_, err := get(t, cfg, "https://127.0.0.9/")
+			_, err := fetchPage(t, cfg, "https://127.0.0.9/")
 			if err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
 				t.Errorf("got %v, want that no answer came", err)
 			}

@@ -19,32 +19,32 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// office is a site with forms; the one at /private is closed by robots.txt. What
+// formsWeb is a site with forms; the one at /private is closed by robots.txt. What
 // it is sent it says back, and keeps.
-func office(forms map[string]crawltest.Page) (*crawltest.Web, func() []string) {
+func formsWeb(forms map[string]crawltest.Page) (*crawltest.Web, func() []string) {
 	var mu sync.Mutex
 	var got []string
-	keep := func(next crawltest.Page) crawltest.Page {
+	record := func(next crawltest.Page) crawltest.Page {
 		return func(r crawltest.Request) crawltest.Answer {
 			mu.Lock()
 			defer mu.Unlock()
-			said := fmt.Sprintf("%s %s %s %q", r.Method, r.Path, r.Header.Get("Content-Type"), r.Body)
-			got = append(got, said)
+			request := fmt.Sprintf("%s %s %s %q", r.Method, r.Path, r.Header.Get("Content-Type"), r.Body)
+			got = append(got, request)
 			if next != nil {
 				return next(r)
 			}
-			return crawltest.HTML("<h1>Thanks</h1><p>" + said + "</p>")
+			return crawltest.HTML("<h1>Thanks</h1><p>" + request + "</p>")
 		}
 	}
-	site := crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": keep(nil), "/private": keep(nil)},
-		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<h1>Office</h1>")), "/form": keep(nil)},
+	site := crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": record(nil), "/private": record(nil)},
+		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<h1>Office</h1>")), "/form": record(nil)},
 		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
 			Delay: 3 * time.Second, Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
 	for path, page := range forms {
-		site.Forms[path] = keep(page)
+		site.Forms[path] = record(page)
 	}
-	return crawltest.New(site, crawltest.Site{Host: "b.test", Forms: map[string]crawltest.Page{"/form": keep(nil)},
-			Pages: map[string]crawltest.Page{"/form": keep(nil)}}), func() []string {
+	return crawltest.New(site, crawltest.Site{Host: "b.test", Forms: map[string]crawltest.Page{"/form": record(nil)},
+			Pages: map[string]crawltest.Page{"/form": record(nil)}}), func() []string {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(got)
@@ -88,9 +88,9 @@ func TestMethods(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := office(map[string]crawltest.Page{"/form;jsessionid=1": nil})
+				web, got := formsWeb(map[string]crawltest.Page{"/form;jsessionid=1": nil})
 				engine := colly.NewCollector()
-				c := wrap(t, engine, quiet(web))
+				c := wrapCollector(t, engine, quietOptions(web))
 				var answers []string
 				c.OnResponse(func(r *colly.Response) {
 					answers = append(answers, r.Request.Method)
@@ -106,7 +106,7 @@ func TestMethods(t *testing.T) {
 				if !slices.Equal(got(), []string{tt.want}) || !slices.Equal(answers, []string{method}) {
 					t.Errorf("the server got %q, want %q; the callbacks %q", got(), tt.want, answers)
 				}
-				judged(t, web)
+				checkPolite(t, web)
 			})
 		})
 	}
@@ -116,8 +116,8 @@ func TestMethods(t *testing.T) {
 // its boundary.
 func TestPostMultipart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(nil)
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		web, got := formsWeb(nil)
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		must(t, c.PostMultipart("http://a.test/form", map[string][]byte{"name": []byte("Ada")}))
 		if all := got(); len(all) != 1 || !strings.HasPrefix(all[0], "POST /form multipart/form-data; boundary=") || !strings.Contains(all[0], "Ada") {
 			t.Errorf("the server got %q", all)
@@ -129,8 +129,8 @@ func TestPostMultipart(t *testing.T) {
 // follows has been visited, as colly's own do.
 func TestCrawlMethodsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(nil)
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		web, got := formsWeb(nil)
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		for i, send := range []func() error{
 			func() error { return c.Head("http://a.test/form") },
 			func() error { return c.Post("http://a.test/form", map[string]string{"a": "1"}) },
@@ -144,7 +144,7 @@ func TestCrawlMethodsWait(t *testing.T) {
 				t.Fatalf("after call %d the server has seen %d requests", i+1, n)
 			}
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
@@ -153,8 +153,8 @@ func TestCrawlMethodsWait(t *testing.T) {
 // forbids it.
 func TestPostsInCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(nil)
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		web, got := formsWeb(nil)
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		var thanks []string
 		c.OnHTML("h1", func(e *colly.HTMLElement) {
 			if e.Text == "Thanks" {
@@ -174,17 +174,17 @@ func TestPostsInCallbacks(t *testing.T) {
 		if len(got()) != 2 || c.Stats().Blocked != 1 {
 			t.Errorf("the server got %q, %d were blocked", got(), c.Stats().Blocked)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
 // TestRefusedRequests: who asks for what cannot be had is told, and nothing is sent.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
-	web, _ := office(nil)
-	o := quiet(web)
+	web, _ := formsWeb(nil)
+	o := quietOptions(web)
 	o.Fetch.MaxRequestBody = 10
-	c := wrap(t, colly.NewCollector(), o)
+	c := wrapCollector(t, colly.NewCollector(), o)
 	request := func(method, body string) func() error {
 		return func() error {
 			return c.Request(method, "http://a.test/form", strings.NewReader(body), nil, nil)
@@ -199,7 +199,7 @@ func TestRefusedRequests(t *testing.T) {
 		"HEAD body":   {request("HEAD", "x"), "without a body"},
 		"TRACE":       {request("TRACE", ""), "TRACE and CONNECT"},
 		"CONNECT":     {request("CONNECT", ""), "TRACE and CONNECT"},
-		"broken body": {func() error { return c.Request("POST", "http://a.test/form", broken{}, nil, nil) }, "cannot be read"},
+		"broken body": {func() error { return c.Request("POST", "http://a.test/form", brokenReader{}, nil, nil) }, "cannot be read"},
 	} {
 		if err := tt.send(); !errors.Is(err, decorum.Unticketed) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want Unticketed and %q", name, err, tt.want)
@@ -211,9 +211,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-type broken struct{}
+type brokenReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // TestRedirectsOfPosts: what follows an answer to a POST, by its status.
 func TestRedirectsOfPosts(t *testing.T) {
@@ -235,8 +235,8 @@ func TestRedirectsOfPosts(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d %s", tt.method, tt.status, tt.to), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := office(map[string]crawltest.Page{"/go": crawltest.Always(crawltest.Redirect(tt.status, tt.to))})
-				c := wrap(t, colly.NewCollector(), quiet(web))
+				web, got := formsWeb(map[string]crawltest.Page{"/go": crawltest.Always(crawltest.Redirect(tt.status, tt.to))})
+				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				var failed []int
 				c.OnError(func(r *colly.Response, _ error) { failed = append(failed, r.StatusCode) })
 				h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {c.UserAgent}}
@@ -254,7 +254,7 @@ func TestRedirectsOfPosts(t *testing.T) {
 				if !slices.Equal(got(), want) || !slices.Equal(failed, wantFailed) {
 					t.Errorf("the server got %q, want %q; OnError %v, want %v", got(), want, failed, wantFailed)
 				}
-				judged(t, web)
+				checkPolite(t, web)
 			})
 		})
 	}
@@ -274,7 +274,7 @@ func TestHead(t *testing.T) {
 				}
 				return crawltest.Redirect(301, "/new")
 			}, "/new": crawltest.Always(packed)}})
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		var got []string
 		c.OnResponse(func(r *colly.Response) {
 			got = append(got, fmt.Sprintf("%s %d %d", r.Request.URL.Path, r.StatusCode, len(r.Body)))
@@ -313,8 +313,8 @@ func TestPostIsSentOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := office(map[string]crawltest.Page{"/bad": crawltest.Always(tt.answer)})
-				c := wrap(t, colly.NewCollector(), quiet(web))
+				web, got := formsWeb(map[string]crawltest.Page{"/bad": crawltest.Always(tt.answer)})
+				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				var errs []error
 				c.OnError(func(r *colly.Response, err error) {
 					if errs = append(errs, err); r.StatusCode != tt.status {
@@ -338,17 +338,17 @@ func TestPostIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestPostBrokenOff: a POST that was on its way when the crawl was halted is not
+// TestInterruptedPost: a POST that was on its way when the crawl was halted is not
 // sent by the next run, which says so instead.
-func TestPostBrokenOff(t *testing.T) {
+func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(map[string]crawltest.Page{"/slow": crawltest.Always(crawltest.Answer{Wait: time.Hour})})
-		o := quiet(web)
+		web, got := formsWeb(map[string]crawltest.Page{"/slow": crawltest.Always(crawltest.Answer{Wait: time.Hour})})
+		o := quietOptions(web)
 		o.Settings.Grace, o.Fetch.Timeout = time.Second, 2*time.Hour
-		c := wrap(t, colly.NewCollector(), o)
+		c := wrapCollector(t, colly.NewCollector(), o)
 		var errs []error
-		var asked int
-		c.OnRequest(func(*colly.Request) { asked++ })
+		var requests int
+		c.OnRequest(func(*colly.Request) { requests++ })
 		c.OnError(func(_ *colly.Response, err error) { errs = append(errs, err) })
 		must(t, c.Collector.Post("http://a.test/slow", nil))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -356,8 +356,8 @@ func TestPostBrokenOff(t *testing.T) {
 		if err := c.Run(ctx); err == nil {
 			t.Error("the run was not stopped")
 		}
-		if len(errs) != 0 || asked != 1 {
-			t.Errorf("OnError %v, OnRequest %d times; want nothing, and once", errs, asked)
+		if len(errs) != 0 || requests != 1 {
+			t.Errorf("OnError %v, OnRequest %d times; want nothing, and once", errs, requests)
 		}
 		must(t, c.Run(t.Context()))
 		if len(errs) != 1 || !errors.Is(errs[0], decorum.InDoubt) || len(got()) != 1 || c.Stats().InDoubt != 1 {

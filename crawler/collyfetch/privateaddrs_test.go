@@ -23,14 +23,14 @@ import (
 )
 
 // privateZone are names with addresses that are not public.
-var privateZone = zone{
-	"loop.test":     always("127.0.0.1"),
-	"loop6.test":    always("::1"),
-	"mapped.test":   always("::ffff:127.0.0.1"),
-	"nat64.test":    always("64:ff9b::7f00:1"),
-	"metadata.test": always("169.254.169.254"),
-	"lan.test":      always("10.0.0.1", "192.168.0.1"),
-	"many.test":     always("::1", "fd00::1", "127.0.0.1", "0.0.0.0"),
+var privateZone = dnsZone{
+	"loop.test":     alwaysAddrs("127.0.0.1"),
+	"loop6.test":    alwaysAddrs("::1"),
+	"mapped.test":   alwaysAddrs("::ffff:127.0.0.1"),
+	"nat64.test":    alwaysAddrs("64:ff9b::7f00:1"),
+	"metadata.test": alwaysAddrs("169.254.169.254"),
+	"lan.test":      alwaysAddrs("10.0.0.1", "192.168.0.1"),
+	"many.test":     alwaysAddrs("::1", "fd00::1", "127.0.0.1", "0.0.0.0"),
 }
 
 // privateHosts lead, in all the ways that URLs and names can, to addresses that
@@ -51,37 +51,37 @@ var privateHosts = []string{
 // TestPrivateHosts: no request for a page or for a robots.txt leaves for an
 // address that is not public, be it direct or by a proxy, which is not even asked.
 func TestPrivateHosts(t *testing.T) {
-	private := newSecret(t)
-	_, resolver := newNames(t, privateZone)
+	private := newForbiddenServer(t)
+	_, resolver := newResolver(t, privateZone)
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
-	socks, socksh := newSOCKS(t, "socks5", nil), newSOCKS(t, "socks5h", nil)
+	socks, socksh := newSOCKSProxy(t, "socks5", nil), newSOCKSProxy(t, "socks5h", nil)
 	httpProxy, err := collyfetch.ParseProxy(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, way := range []*url.URL{nil, httpProxy, socks.URL, socksh.URL} {
-		fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: way})
+	for _, proxyURL := range []*url.URL{nil, httpProxy, socks.URL, socksh.URL} {
+		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, host := range privateHosts {
 			for _, scheme := range []string{"http", "https"} {
 				u := fmt.Sprintf("%s://%s:%s/x", scheme, host, private.port)
-				for what, ticket := range map[string]crawler.Ticket{"page": pageTicket(t, u), "robots.txt": ticketFor(t, u)} {
+				for what, ticket := range map[string]crawler.Ticket{"page": pageTicket(t, u), "robots.txt": robotsTicket(t, u)} {
 					if res, err := fetcher.Fetch(t.Context(), ticket); !errors.Is(err, decorum.Forbidden) {
-						t.Errorf("by %v, %s of %s: %v, %v; want Forbidden", way, what, u, res, err)
+						t.Errorf("by %v, %s of %s: %v, %v; want Forbidden", proxyURL, what, u, res, err)
 					}
 				}
 			}
 		}
 	}
-	if n := private.calls.Load(); n != 0 {
+	if n := private.connections.Load(); n != 0 {
 		t.Errorf("the service on loopback was reached %d times", n)
 	}
 	for _, p := range []*proxyServer{proxy, socks, socksh} {
-		if asked := p.targets(); len(asked) > 0 {
-			t.Errorf("a proxy was asked for %q", asked)
+		if targets := p.targets(); len(targets) > 0 {
+			t.Errorf("a proxy was asked for %q", targets)
 		}
 	}
 }
@@ -89,22 +89,22 @@ func TestPrivateHosts(t *testing.T) {
 // TestOtherServices: the crawl does not connect to the port of another service, whether
 // the address is allowed or not, and does not ask a proxy to do so.
 func TestOtherServices(t *testing.T) {
-	private := newSecret(t)
+	private := newForbiddenServer(t)
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
-	way, err := collyfetch.ParseProxy(server.URL)
+	proxyURL, err := collyfetch.ParseProxy(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, way := range []*url.URL{nil, way} {
-		fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: way})
+	for _, proxyURL := range []*url.URL{nil, proxyURL} {
+		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, port := range []string{"22", "25", "6379"} {
 			u := "http://127.0.0.1:" + port + "/x"
 			if res, err := fetcher.Fetch(t.Context(), pageTicket(t, u)); !errors.Is(err, decorum.Forbidden) || !strings.Contains(err.Error(), "port "+port) {
-				t.Errorf("by %v, %s: %v, %v; want Forbidden for its port", way, u, res, err)
+				t.Errorf("by %v, %s: %v, %v; want Forbidden for its port", proxyURL, u, res, err)
 			}
 		}
 		if c, err := fetcher.Dial(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
@@ -116,30 +116,30 @@ func TestOtherServices(t *testing.T) {
 			}
 		}
 	}
-	if asked := proxy.targets(); len(asked) > 0 {
-		t.Errorf("a proxy was asked for %q", asked)
+	if targets := proxy.targets(); len(targets) > 0 {
+		t.Errorf("a proxy was asked for %q", targets)
 	}
 	// The operator names a port, and where it leads.
 	to, err := collyfetch.ParseConnectTo("mail.test:25:127.0.0.1:" + private.port)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectTo: []collyfetch.ConnectTo{to}})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectTo: []collyfetch.ConnectTo{to}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = fetcher.Fetch(t.Context(), pageTicket(t, "http://mail.test:25/x"))
-	if errors.Is(err, decorum.Forbidden) || private.calls.Load() == 0 {
+	if errors.Is(err, decorum.Forbidden) || private.connections.Load() == 0 {
 		t.Errorf("a port that connect_to names: %v", err)
 	}
 }
 
-// publicTwo takes 127.0.0.2 for a public address, so that a site can be there.
-func publicTwo(a netip.Addr) string {
+// loopbackTwoIsPublic takes 127.0.0.2 for a public address, so that a site can be there.
+func loopbackTwoIsPublic(a netip.Addr) string {
 	if a == netip.MustParseAddr("127.0.0.2") {
 		return ""
 	}
-	return collyfetch.NotPublic(a)
+	return collyfetch.NonPublicKind(a)
 }
 
 // serveOn serves a site at an address.
@@ -156,20 +156,20 @@ func serveOn(t *testing.T, address string, site http.Handler) string {
 // TestRebinding: a name that leads to a public address, and the next time to the
 // machine itself. The address that is judged is the one that is used.
 func TestRebinding(t *testing.T) {
-	private := newSecret(t)
+	private := newForbiddenServer(t)
 	serveOn(t, "127.0.0.2:"+private.port, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 	}))
 	flips := func(n int) []string { return [][]string{{"127.0.0.2"}, {"127.0.0.1"}}[min(n, 1)] }
-	mixed := always("127.0.0.1", "127.0.0.2", "169.254.169.254")
+	mixed := alwaysAddrs("127.0.0.1", "127.0.0.2", "169.254.169.254")
 	u := func(host string) string { return "http://" + host + ":" + private.port + "/" }
 	for _, scheme := range []string{"", "socks5"} {
-		_, resolver := newNames(t, zone{"flips.test": flips, "mixed.test": mixed})
+		_, resolver := newResolver(t, dnsZone{"flips.test": flips, "mixed.test": mixed})
 		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, DNSTTL: -1}
 		if scheme != "" {
-			cfg.Proxy = newSOCKS(t, scheme, nil).URL
+			cfg.Proxy = newSOCKSProxy(t, scheme, nil).URL
 		}
-		fetcher := collyfetch.NewWith(cfg, publicTwo, nil)
+		fetcher := collyfetch.NewWithNetwork(cfg, loopbackTwoIsPublic, nil)
 		if _, err := fetcher.Fetch(t.Context(), pageTicket(t, u("flips.test"))); err != nil {
 			t.Errorf("%s: the first time: %v", scheme, err)
 		}
@@ -186,16 +186,16 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("of several addresses, by a proxy: %v, want Forbidden", err)
 		}
 	}
-	if n := private.calls.Load(); n != 0 {
+	if n := private.connections.Load(); n != 0 {
 		t.Errorf("the service on loopback was reached %d times", n)
 	}
 }
 
-// TestCrawlNeverLeadsInside: a site sends the crawl to addresses that are not
+// TestCrawlNeverReachesPrivateAddresses: a site sends the crawl to addresses that are not
 // public by redirects, links, sitemaps and a robots.txt that has moved. All of
 // them are refused, and told of.
-func TestCrawlNeverLeadsInside(t *testing.T) {
-	private := newSecret(t)
+func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
+	private := newForbiddenServer(t)
 	inside := []string{"http://127.0.0.1:" + private.port, "http://loop.test:" + private.port, "http://[::1]:" + private.port,
 		"http://169.254.169.254", "http://metadata.test", "http://[fd00:ec2::254]", "http://2852039166", "http://10.0.0.1"}
 	mux := http.NewServeMux()
@@ -220,16 +220,16 @@ func TestCrawlNeverLeadsInside(t *testing.T) {
 	site := serveOn(t, "127.0.0.2:0", mux)
 	port := site[strings.LastIndexByte(site, ':'):]
 
-	z := zone{"public.test": always("127.0.0.2"), "moved.test": always("127.0.0.2")}
+	z := dnsZone{"public.test": alwaysAddrs("127.0.0.2"), "moved.test": alwaysAddrs("127.0.0.2")}
 	for name, addrs := range privateZone {
 		z[name] = addrs
 	}
-	_, resolver := newNames(t, z)
-	crawl, _ := begin(t, collyfetch.Config{})
-	crawl.Fetcher = collyfetch.NewWith(collyfetch.Config{UserAgent: userAgent, Resolver: resolver}, publicTwo, nil)
+	_, resolver := newResolver(t, z)
+	crawl, _ := newCrawl(t, collyfetch.Config{})
+	crawl.Fetcher = collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic, nil)
 	crawl.Handler = nil // follow links
 	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
-	log := &awaited{done: crawl.Halt}
+	log := &unsentRequestKey{done: crawl.Halt}
 	for _, origin := range append(inside, "http://moved.test"+port) {
 		u, err := decorum.ParseURL(origin)
 		if err != nil {
@@ -252,21 +252,21 @@ func TestCrawlNeverLeadsInside(t *testing.T) {
 	if err := crawl.Run(ctx); !errors.Is(err, crawler.ErrHalted) {
 		t.Errorf("the crawl ended with %v before it had told of %q:\n%s", err, log.want, log)
 	}
-	if n := private.calls.Load(); n != 0 {
+	if n := private.connections.Load(); n != 0 {
 		t.Errorf("the service on loopback was reached %d times", n)
 	}
 }
 
-// An awaited log calls done when it has told that each origin it wants was
+// An unsentRequestKey log calls done when it has told that each origin it wants was
 // refused for its address.
-type awaited struct {
+type unsentRequestKey struct {
 	bytes.Buffer
 	want []string
 	done func()
 }
 
 // Write implements io.Writer. slog calls it for one line at a time.
-func (a *awaited) Write(line []byte) (int, error) {
+func (a *unsentRequestKey) Write(line []byte) (int, error) {
 	before := len(a.want)
 	a.want = slices.DeleteFunc(a.want, func(origin string) bool {
 		return bytes.Contains(line, []byte(origin)) && bytes.Contains(line, []byte("forbidden address"))

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// proxyPorts are the schemes of proxies, and their usual ports.
-var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+// defaultPorts are the schemes of proxies, and their usual ports.
+var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
 // ParseProxy reads the address of a proxy, SCHEME://[USER:PASSWORD@]HOST[:PORT].
 // The scheme is http, https, socks5, where the crawl looks up the names of hosts,
@@ -29,7 +29,7 @@ func ParseProxy(s string) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("the proxy is not a URL")
 	}
-	port, known := proxyPorts[u.Scheme]
+	port, known := defaultPorts[u.Scheme]
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), port), 10, 16)
 	switch {
 	case !known:
@@ -42,44 +42,44 @@ func ParseProxy(s string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, User: u.User, Host: net.JoinHostPort(u.Hostname(), fmt.Sprint(n))}, nil
 }
 
-// throughProxy has t send everything through the proxy, if there is one. Its
+// useProxy has t send everything through the proxy, if there is one. Its
 // own address is the operator's choice, and not guarded.
-func (n *network) throughProxy(t *http.Transport) {
+func (n *crawlDialer) useProxy(t *http.Transport) {
 	p := n.cfg.Proxy
 	switch {
 	case p == nil:
 	case p.Scheme == "http" || p.Scheme == "https":
 		plain := *p
-		plain.Scheme = "http" // dialProxy has seen to TLS, and to HTTP/1.1 within it
+		plain.Scheme = "http" // dialHTTPProxy has seen to TLS, and to HTTP/1.1 within it
 		t.Proxy = http.ProxyURL(&plain)
-		t.DialContext = n.dialProxy
+		t.DialContext = n.dialHTTPProxy
 	default:
 		t.DialContext = n.dialSOCKS
 	}
 }
 
-// dialProxy connects to an HTTP proxy.
-func (n *network) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := proxyDialer{}.DialContext(ctx, network, addr)
+// dialHTTPProxy connects to an HTTP proxy.
+func (n *crawlDialer) dialHTTPProxy(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
 	if err != nil || n.cfg.Proxy.Scheme == "http" {
 		return conn, err
 	}
-	encrypted := tls.Client(conn, &tls.Config{ServerName: n.cfg.Proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.roots})
+	encrypted := tls.Client(conn, &tls.Config{ServerName: n.cfg.Proxy.Hostname(), NextProtos: []string{"http/1.1"}, RootCAs: n.rootCAs})
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return encrypted, nil
 }
 
-// A proxyDialer connects to a proxy. If it cannot reach the proxy, the host is not to
+// A proxyServerDialer connects to a proxy. If it cannot reach the proxy, the host is not to
 // blame.
-type proxyDialer struct{ net.Dialer }
+type proxyServerDialer struct{ net.Dialer }
 
-func (d proxyDialer) Dial(network, addr string) (net.Conn, error) {
+func (d proxyServerDialer) Dial(network, addr string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, addr)
 }
 
-func (d proxyDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, &crawler.NetworkFault{Why: "the proxy cannot be reached", Err: err}
@@ -89,13 +89,13 @@ func (d proxyDialer) DialContext(ctx context.Context, network, addr string) (net
 
 // dialSOCKS connects to addr, a host and a port, through a SOCKS5 proxy. With
 // socks5 it is given the address that has been admitted.
-func (n *network) dialSOCKS(ctx context.Context, network, addr string) (net.Conn, error) {
+func (n *crawlDialer) dialSOCKS(ctx context.Context, network, addr string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if user := n.cfg.Proxy.User; user != nil {
 		password, _ := user.Password()
 		auth = &proxy.Auth{User: user.Username(), Password: password}
 	}
-	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, proxyDialer{})
+	dialer, err := proxy.SOCKS5("tcp", n.cfg.Proxy.Host, auth, proxyServerDialer{})
 	if err != nil {
 		return nil, err
 	}
@@ -104,47 +104,47 @@ func (n *network) dialSOCKS(ctx context.Context, network, addr string) (net.Conn
 		return nil, err
 	}
 	if n.cfg.Proxy.Scheme == "socks5" {
-		p, _ := ctx.Value(passageKey{}).(*passage)
+		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
-			return nil, (&passage{}).ticket.Connect(netip.Addr{}) // refused
+			return nil, (&roundTrip{}).ticket.Connect(netip.Addr{}) // refused
 		}
-		host = p.addr.Addr().String()
+		host = p.serverAddr.Addr().String()
 	}
 	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
 }
 
-// target returns an address of host, all of whose addresses may be connected to.
-func (n *network) target(ctx context.Context, host string) (netip.Addr, error) {
-	addrs, err := n.names.lookup(ctx, host)
+// lookupAllowedAddr returns an address of host, all of whose addresses may be connected to.
+func (n *crawlDialer) lookupAllowedAddr(ctx context.Context, host string) (netip.Addr, error) {
+	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	for _, a := range addrs {
-		if err := n.refuse(netip.AddrPortFrom(a, 0)); err != nil {
+		if err := n.checkPublicAddr(netip.AddrPortFrom(a, 0)); err != nil {
 			return netip.Addr{}, err
 		}
 	}
 	return addrs[0], nil
 }
 
-// admit asks of a request that a proxy is to send what the socket of a direct
+// checkProxiedHost asks of a request that a proxy is to send what the socket of a direct
 // one is asked: whether its host has an address that is not public, or one that
 // must not be visited now. A proxy that is given the name may find another
 // address than is found here; with socks5 it is given the address.
 //
 // Where private addresses are allowed there is nothing to look for, and the
 // proxy may know hosts that are not known here.
-func (n *network) admit(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
+func (n *crawlDialer) checkProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
 	if n.cfg.AllowPrivate && n.cfg.Proxy.Scheme != "socks5" {
 		return netip.AddrPort{}, nil
 	}
-	a, err := n.target(ctx, u.Hostname())
+	a, err := n.lookupAllowedAddr(ctx, u.Hostname())
 	if failed := new(net.DNSError); errors.As(err, &failed) {
 		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
 	}
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	port, _ := strconv.ParseUint(cmp.Or(u.Port(), proxyPorts[u.Scheme]), 10, 16)
+	port, _ := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
 	return netip.AddrPortFrom(a, uint16(port)), t.Connect(a)
 }

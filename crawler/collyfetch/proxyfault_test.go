@@ -15,13 +15,13 @@ func TestProxyOutOfReach(t *testing.T) {
 	l := listen(t, "127.0.0.2:0")
 	addr := l.Addr().String()
 	l.Close()
-	_, resolver := newNames(t, zone{"example.com": always("127.0.0.3")})
+	_, resolver := newResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxy, err := url.Parse(scheme + "://" + addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetcher := collyfetch.NewWith(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
+		fetcher := collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
 		for _, u := range []string{"http://example.com/", "https://example.com/"} {
 			_, err := fetcher.Fetch(t.Context(), pageTicket(t, u))
 			if fault := new(crawler.NetworkFault); !errors.As(err, &fault) {

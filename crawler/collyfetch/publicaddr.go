@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// reserved are the ranges of IPv4 that are not public and that netip has no word
+// reservedIPv4 are the ranges of IPv4 that are not public and that netip has no word
 // for (IANA's registry of special-purpose addresses).
-var reserved = []netip.Prefix{
+var reservedIPv4 = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by the customers of a carrier (CGNAT)
 	netip.MustParsePrefix("192.0.0.0/24"),
@@ -19,22 +19,22 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"),
 }
 
-// globalUnicast is what of IPv6 is public (RFC 4291, section 2.4), but for
+// globalUnicastIPv6 is what of IPv6 is public (RFC 4291, section 2.4), but for
 // reserved6. It leaves out what leads to IPv4 addresses: IPv4-compatible ones
 // (::/96), translated ones (::ffff:0:0:0/96) and NAT64 (64:ff9b::/96, /48).
-var globalUnicast = netip.MustParsePrefix("2000::/3")
+var globalUnicastIPv6 = netip.MustParsePrefix("2000::/3")
 
-// reserved6 are the ranges of globalUnicast that are not public.
-var reserved6 = []netip.Prefix{
+// reservedIPv6 are the ranges of globalUnicastIPv6 that are not public.
+var reservedIPv6 = []netip.Prefix{
 	netip.MustParsePrefix("2001::/23"), // Teredo, which leads to IPv4 addresses, among others
 	netip.MustParsePrefix("2001:db8::/32"),
 	netip.MustParsePrefix("2002::/16"), // 6to4, likewise
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// metadata are the addresses where clouds tell a machine its secrets. Some of
+// cloudMetadataAddrs are the addresses where clouds tell a machine its secrets. Some of
 // them look public; the others are named so that the error says what they are.
-var metadata = []netip.Addr{
+var cloudMetadataAddrs = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // AWS, Azure, GCP and most others
 	netip.MustParseAddr("169.254.170.2"),   // AWS, for containers
 	netip.MustParseAddr("168.63.129.16"),   // Azure's wire server
@@ -44,10 +44,10 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd20:ce::254"),    // GCP
 }
 
-// notPublic says what kind of address a is, "" if it is a public one.
-func notPublic(a netip.Addr) string {
+// nonPublicKind says what kind of address a is, "" if it is a public one.
+func nonPublicKind(a netip.Addr) string {
 	switch {
-	case slices.Contains(metadata, a):
+	case slices.Contains(cloudMetadataAddrs, a):
 		return "a cloud's metadata"
 	case a.IsLoopback():
 		return "a loopback"
@@ -60,11 +60,11 @@ func notPublic(a netip.Addr) string {
 	case a.IsUnspecified():
 		return "an unspecified"
 	}
-	ranges := reserved
+	ranges := reservedIPv4
 	if a.Is6() {
-		ranges = reserved6
+		ranges = reservedIPv6
 	}
-	if a.Is6() && !globalUnicast.Contains(a) || slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) }) {
+	if a.Is6() && !globalUnicastIPv6.Contains(a) || slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return "a reserved"
 	}
 	return ""

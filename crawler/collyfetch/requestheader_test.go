@@ -23,11 +23,11 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end, "/down": to("http://a.test/clear"), "/clear": end}},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": end}})
 		headers := map[string]string{}
-		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			headers[r.URL.String()] = r.Header.Get("Authorization") + " " + r.Header.Get("X-Shelf")
 			return web.RoundTrip(r)
 		}))
-		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
+		crawl := wrapCollector(t, colly.NewCollector(colly.Headers(map[string]string{"X-Shelf": "7"})), o)
 		for _, u := range []string{"http://a.test/in", "http://a.test/out", "https://a.test/down"} {
 			must(t, crawl.Request("GET", u, nil, nil, http.Header{"Authorization": {"Bearer secret"}, "X-Shelf": {"8"}}))
 		}
@@ -45,8 +45,8 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 // neither does the crawl where it is to be kept from callbacks.
 func TestHeadersByOtherNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
-		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+		web := smallWeb()
+		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			for name, values := range r.Header {
 				if slices.Contains(values, "x") {
 					t.Errorf("%s was asked for with %s: x", r.URL, name)
@@ -54,7 +54,7 @@ func TestHeadersByOtherNames(t *testing.T) {
 			}
 			return web.RoundTrip(r)
 		}))
-		crawl := wrap(t, colly.NewCollector(), o)
+		crawl := wrapCollector(t, colly.NewCollector(), o)
 		crawl.OnRequest(func(r *colly.Request) {
 			for _, name := range []string{"user-agent", "cookie", "RANGE", "transfer-encoding", "hOST", "if-none-match"} {
 				(*r.Headers)[name] = []string{"x"}
@@ -70,7 +70,7 @@ func TestHeadersByOtherNames(t *testing.T) {
 // TestHeaderOfBytes: a header value that JSON cannot hold is refused by the Visit
 // it is for, and not sent otherwise.
 func TestHeaderOfBytes(t *testing.T) {
-	crawl := wrap(t, colly.NewCollector(), quiet(village()))
+	crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
 	err := crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"caf\xe9"}})
 	if err == nil || !strings.Contains(err.Error(), "X-Shelf") {
 		t.Errorf("got %v, want an error that names X-Shelf", err)

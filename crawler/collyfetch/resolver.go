@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	// maxNames is how many names of hosts are remembered.
-	maxNames = 4096
-	// maxAddresses is how many addresses of a host are tried.
-	maxAddresses = 16
+	// maxCachedHosts is how many names of hosts are remembered.
+	maxCachedHosts = 4096
+	// maxAddrsPerHost is how many addresses of a host are tried.
+	maxAddrsPerHost = 16
 	// negativeTTL is for how long it is remembered that there is no such host.
 	negativeTTL = 10 * time.Second
 )
 
-// names looks up the addresses of hosts and remembers them for a while. Several
+// cachingResolver looks up the addresses of hosts and remembers them for a while. Several
 // that ask for the same host wait for one answer.
-type names struct {
+type cachingResolver struct {
 	resolver *net.Resolver
 	ttl      time.Duration
 	mu       sync.Mutex
-	answers  map[string]*answer
+	entries  map[string]*dnsEntry
 }
 
-// An answer is what a look-up brings. Until done is closed it is on its way.
-type answer struct {
-	done     chan struct{}
-	addrs    []netip.Addr
-	err      error
-	deserted bool // who asked has gone before the answer came
-	until    time.Time
+// A dnsEntry is what a look-up brings. Until done is closed it is on its way.
+type dnsEntry struct {
+	done           chan struct{}
+	addrs          []netip.Addr
+	err            error
+	lookupCanceled bool // who asked has gone before the answer came
+	expires        time.Time
 }
 
-func newNames(r *net.Resolver, ttl time.Duration) *names {
+func newResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
 	if r == nil {
 		r = net.DefaultResolver
 	}
-	return &names{resolver: r, ttl: ttl, answers: map[string]*answer{}}
+	return &cachingResolver{resolver: r, ttl: ttl, entries: map[string]*dnsEntry{}}
 }
 
 // lookup returns the addresses of host, best first, at least one; an address is
 // its own. The error is a *net.DNSError, or the cause of ctx.
-func (n *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+func (n *cachingResolver) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
 	for {
-		a, mine := n.take(host)
-		if mine {
-			n.ask(ctx, host, a)
+		a, created := n.getOrCreate(host)
+		if created {
+			n.resolve(ctx, host, a)
 			return a.addrs, a.err
 		}
 		select {
@@ -60,34 +60,34 @@ func (n *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if !a.deserted {
+		if !a.lookupCanceled {
 			return a.addrs, a.err
 		}
 	}
 }
 
-// take returns the answer that is known or awaited for host, or a new one that
+// getOrCreate returns the answer that is known or awaited for host, or a new one that
 // the caller is to ask for.
-func (n *names) take(host string) (a *answer, mine bool) {
+func (n *cachingResolver) getOrCreate(host string) (a *dnsEntry, created bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if a := n.answers[host]; a != nil && (a.pending() || time.Now().Before(a.until)) {
+	if a := n.entries[host]; a != nil && (a.isPending() || time.Now().Before(a.expires)) {
 		return a, false
 	}
-	for name, old := range n.answers {
-		if len(n.answers) < maxNames {
+	for name, old := range n.entries {
+		if len(n.entries) < maxCachedHosts {
 			break
 		}
-		if !old.pending() {
-			delete(n.answers, name)
+		if !old.isPending() {
+			delete(n.entries, name)
 		}
 	}
-	a = &answer{done: make(chan struct{})}
-	n.answers[host] = a
+	a = &dnsEntry{done: make(chan struct{})}
+	n.entries[host] = a
 	return a, true
 }
 
-func (a *answer) pending() bool {
+func (a *dnsEntry) isPending() bool {
 	select {
 	case <-a.done:
 		return false
@@ -96,13 +96,13 @@ func (a *answer) pending() bool {
 	}
 }
 
-// ask looks host up. What failed for the moment is not remembered.
-func (n *names) ask(ctx context.Context, host string, a *answer) {
+// resolve looks host up. What failed for the moment is not remembered.
+func (n *cachingResolver) resolve(ctx context.Context, host string, a *dnsEntry) {
 	addrs, err := n.resolver.LookupNetIP(ctx, "ip", host)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	defer close(a.done)
-	a.addrs, a.err, a.deserted = addrs[:min(len(addrs), maxAddresses)], err, err != nil && ctx.Err() != nil
+	a.addrs, a.err, a.lookupCanceled = addrs[:min(len(addrs), maxAddrsPerHost)], err, err != nil && ctx.Err() != nil
 	for i := range a.addrs {
 		a.addrs[i] = a.addrs[i].Unmap()
 	}
@@ -111,17 +111,17 @@ func (n *names) ask(ctx context.Context, host string, a *answer) {
 	case err == nil && len(addrs) == 0:
 		a.err = &net.DNSError{Err: "no addresses", Name: host}
 	case err == nil:
-		a.until = time.Now().Add(n.ttl)
+		a.expires = time.Now().Add(n.ttl)
 	case errors.As(err, &failed) && failed.IsNotFound:
-		a.until = time.Now().Add(min(n.ttl, negativeTTL))
+		a.expires = time.Now().Add(min(n.ttl, negativeTTL))
 	}
 }
 
 // forget has host looked up anew the next time.
-func (n *names) forget(host string) {
+func (n *cachingResolver) forget(host string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if a := n.answers[host]; a != nil && !a.pending() {
-		delete(n.answers, host)
+	if a := n.entries[host]; a != nil && !a.isPending() {
+		delete(n.entries, host)
 	}
 }

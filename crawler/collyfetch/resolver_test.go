@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-var errNameServer = errors.New("the name server is away")
+var errNameServerDown = errors.New("the name server is away")
 
-// failing returns names whose name server cannot be reached, and counts how
+// newFailingResolver returns names whose name server cannot be reached, and counts how
 // often that is tried.
-func failing(ttl time.Duration, wait time.Duration, count *int) *names {
+func newFailingResolver(ttl time.Duration, wait time.Duration, count *int) *cachingResolver {
 	var mu sync.Mutex
-	return newNames(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return newResolver(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		mu.Lock()
 		*count++
 		mu.Unlock()
 		select {
 		case <-time.After(wait):
-			return nil, errNameServer
+			return nil, errNameServerDown
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -33,7 +33,7 @@ func failing(ttl time.Duration, wait time.Duration, count *int) *names {
 // TestFailedLookups are not remembered.
 func TestFailedLookups(t *testing.T) {
 	count := 0
-	n := failing(time.Minute, 0, &count)
+	n := newFailingResolver(time.Minute, 0, &count)
 	for range 2 {
 		before := count
 		if _, err := n.lookup(t.Context(), "a.test"); err == nil {
@@ -45,11 +45,11 @@ func TestFailedLookups(t *testing.T) {
 	}
 }
 
-// TestDesertedLookup: where the first that asked goes away, another asks on.
-func TestDesertedLookup(t *testing.T) {
+// TestAbandonedLookup: where the first that asked goes away, another asks on.
+func TestAbandonedLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := 0
-		n := failing(time.Minute, time.Hour, &count)
+		n := newFailingResolver(time.Minute, time.Hour, &count)
 		hasty, cancel := context.WithCancel(t.Context())
 		patient, cancelPatient := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -76,27 +76,27 @@ func TestDesertedLookup(t *testing.T) {
 	})
 }
 
-// TestNamesAreBounded, and what is remembered is forgotten in time.
-func TestNamesAreBounded(t *testing.T) {
+// TestResolverCacheIsBounded, and what is remembered is forgotten in time.
+func TestResolverCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNames(nil, time.Minute)
-		keep := func(host string) bool {
-			a, mine := n.take(host)
-			if mine {
-				a.until = time.Now().Add(n.ttl)
+		n := newResolver(nil, time.Minute)
+		add := func(host string) bool {
+			a, created := n.getOrCreate(host)
+			if created {
+				a.expires = time.Now().Add(n.ttl)
 				close(a.done)
 			}
-			return mine
+			return created
 		}
-		for i := range 2 * maxNames {
-			keep(fmt.Sprint("host", i))
+		for i := range 2 * maxCachedHosts {
+			add(fmt.Sprint("host", i))
 		}
-		if len(n.answers) > maxNames {
-			t.Errorf("%d names are remembered, want at most %d", len(n.answers), maxNames)
+		if len(n.entries) > maxCachedHosts {
+			t.Errorf("%d names are remembered, want at most %d", len(n.entries), maxCachedHosts)
 		}
-		if last := fmt.Sprint("host", 2*maxNames-1); keep(last) {
+		if last := fmt.Sprint("host", 2*maxCachedHosts-1); add(last) {
 			t.Error("the last name is not remembered")
-		} else if time.Sleep(time.Minute); !keep(last) {
+		} else if time.Sleep(time.Minute); !add(last) {
 			t.Error("the last name is remembered for too long")
 		}
 	})

@@ -13,20 +13,20 @@ import (
 // the crawl (INT-10): there is one request for it, and its rules and pace are kept.
 func TestCollyAsksForNoRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, c := village(), colly.NewCollector()
+		web, c := smallWeb(), colly.NewCollector()
 		c.IgnoreRobotsTxt = false
-		crawl := wrap(t, c, quiet(web))
+		crawl := wrapCollector(t, c, quietOptions(web))
 		c.IgnoreRobotsTxt = false
 		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { must(t, e.Request.Visit(e.Attr("href"))) })
 		must(t, crawl.Visit("http://a.test/"))
 		crawl.Wait()
-		var asked []string
+		var requested []string
 		for _, x := range web.Log() {
-			asked = append(asked, strings.TrimPrefix(x.URL, "http://a.test"))
+			requested = append(requested, strings.TrimPrefix(x.URL, "http://a.test"))
 		}
-		if want := []string{"/robots.txt", "/", "/church", "/mill"}; !slices.Equal(asked, want) {
-			t.Errorf("requests %q, want %q", asked, want)
+		if want := []string{"/robots.txt", "/", "/church", "/mill"}; !slices.Equal(requested, want) {
+			t.Errorf("requests %q, want %q", requested, want)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }

@@ -31,8 +31,8 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := office(nil)
-				c := wrap(t, colly.NewCollector(), quiet(web))
+				web, got := formsWeb(nil)
+				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				page := byte('1')
 				c.OnResponse(func(r *colly.Response) {
 					if page++; page <= '3' {
@@ -44,7 +44,7 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 				if want := []string{form + `"1"`, form + `"2"`, form + `"3"`}; !slices.Equal(got(), want) {
 					t.Errorf("the server got %q, want %q", got(), want)
 				}
-				judged(t, web)
+				checkPolite(t, web)
 			})
 		})
 	}
@@ -54,8 +54,8 @@ func TestAnotherBodyIsNoRetry(t *testing.T) {
 // has in hand asks for a URL that is known.
 func TestAnotherCollectorIsNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := office(nil)
-		c := wrap(t, colly.NewCollector(), quiet(web))
+		web, got := formsWeb(nil)
+		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		detail := c.Clone()
 		must(t, c.Join("detail", detail))
 		c.OnResponse(func(r *colly.Response) {

@@ -21,14 +21,14 @@ import (
 // which wait in the queue with it.
 func TestHeadersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
+		web := smallWeb()
 		sent := map[string]string{}
-		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			sent[r.URL.Path] = r.Header.Get("Accept-Language") + " " + r.Header.Get("X-Shelf") + " " + r.Header.Get("User-Agent")
 			return web.RoundTrip(r)
 		}))
 		c := colly.NewCollector(colly.Headers(map[string]string{"Accept-Language": "cs"}))
-		crawl := wrap(t, c, o)
+		crawl := wrapCollector(t, c, o)
 		must(t, crawl.Request("GET", "http://a.test/mill", nil, nil, http.Header{"X-Shelf": {"7"}}))
 		must(t, crawl.Visit("http://a.test/"))
 		for path, want := range map[string]string{"/": "cs ", "/mill": "cs 7"} {
@@ -42,8 +42,8 @@ func TestHeadersAreKept(t *testing.T) {
 // TestMaxRequests ends a run, and leaves the rest for the next.
 func TestMaxRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
-		crawl := wrap(t, colly.NewCollector(colly.MaxRequests(2)), quiet(web))
+		web := smallWeb()
+		crawl := wrapCollector(t, colly.NewCollector(colly.MaxRequests(2)), quietOptions(web))
 		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		if err := crawl.Visit("http://a.test/"); !errors.Is(err, crawler.ErrPages) {
 			t.Errorf("Visit returned %v, want ErrPages", err)
@@ -55,17 +55,17 @@ func TestMaxRequests(t *testing.T) {
 		if n := crawl.Stats().Pages; n != 3 {
 			t.Errorf("%d pages were visited after the second run, want 3", n)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
 // TestTraceHTTP: colly's trace sees the request that is sent.
 func TestTraceHTTP(t *testing.T) {
-	web := villageWith(10 * time.Millisecond)
-	o := quiet(nil)
+	web := smallWebWithDelay(10 * time.Millisecond)
+	o := quietOptions(nil)
 	o.Policy.Delay = 10 * time.Millisecond
-	o.Fetch = collyfetch.Config{ConnectTo: serve(t, web), AllowPrivate: true}
-	crawl := wrap(t, colly.NewCollector(colly.TraceHTTP()), o)
+	o.Fetch = collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true}
+	crawl := wrapCollector(t, colly.NewCollector(colly.TraceHTTP()), o)
 	var trace *colly.HTTPTrace
 	crawl.OnResponse(func(r *colly.Response) { trace = r.Trace })
 	must(t, crawl.Visit("http://a.test/"))
@@ -79,7 +79,7 @@ func TestTraceHTTP(t *testing.T) {
 func TestForeignContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		crawl, c := begin(t, collyfetch.Config{Transport: village()})
+		crawl, c := newCrawl(t, collyfetch.Config{Transport: smallWeb()})
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		var visited int
 		c.OnResponse(func(r *colly.Response) { visited++ })

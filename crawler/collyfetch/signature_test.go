@@ -17,16 +17,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A notary checks the signatures of one key.
-type notary struct {
-	t      *testing.T
-	x      string
-	mu     sync.Mutex
-	nonces map[string]bool
+// A signatureChecker checks the signatures of one key.
+type signatureChecker struct {
+	t         *testing.T
+	publicKey string
+	mu        sync.Mutex
+	nonces    map[string]bool
 }
 
-// sworn returns a Signer, and who checks what it signs.
-func sworn(t *testing.T) (*botauth.Signer, *notary) {
+// newSignerAndChecker returns a Signer, and who checks what it signs.
+func newSignerAndChecker(t *testing.T) (*botauth.Signer, *signatureChecker) {
 	t.Helper()
 	k, err := botauth.GenerateKey()
 	if err != nil {
@@ -40,12 +40,12 @@ func sworn(t *testing.T) (*botauth.Signer, *notary) {
 	if err := json.Unmarshal(botauth.MarshalDirectory(k), &set); err != nil {
 		t.Fatal(err)
 	}
-	return signer, &notary{t: t, x: set.Keys[0].X, nonces: map[string]bool{}}
+	return signer, &signatureChecker{t: t, publicKey: set.Keys[0].X, nonces: map[string]bool{}}
 }
 
 // check fails the test unless a request is signed, now, and by itself.
-func (n *notary) check(r *http.Request) {
-	s, err := authtest.VerifyRequest(r, n.x, time.Now())
+func (n *signatureChecker) check(r *http.Request) {
+	s, err := authtest.VerifyRequest(r, n.publicKey, time.Now())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -65,7 +65,7 @@ func (n *notary) check(r *http.Request) {
 // place.
 func TestSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := func(r crawltest.Request) crawltest.Answer {
+		failTwice := func(r crawltest.Request) crawltest.Answer {
 			if r.Nth < 3 {
 				return crawltest.Answer{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"600"}}}
 			}
@@ -73,16 +73,16 @@ func TestSignatures(t *testing.T) {
 		}
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.Redirect(http.StatusFound, "https://b.test/end"))}},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": late, "/form": crawltest.Always(crawltest.HTML("thanks"))}})
-		signer, notary := sworn(t)
-		var asked []string
-		o := quiet(transport(func(r *http.Request) (*http.Response, error) {
-			asked = append(asked, r.Method+" "+r.URL.String())
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": failTwice, "/form": crawltest.Always(crawltest.HTML("thanks"))}})
+		signer, notary := newSignerAndChecker(t)
+		var requested []string
+		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			requested = append(requested, r.Method+" "+r.URL.String())
 			notary.check(r)
 			return web.RoundTrip(r)
 		}))
 		o.Fetch.Signer = signer
-		crawl := wrap(t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
+		crawl := wrapCollector(t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
 		crawl.OnRequest(func(r *colly.Request) {
 			for _, name := range []string{"signature", "Signature-Input", "SIGNATURE-AGENT"} {
 				(*r.Headers)[name] = []string{"sig1=:AAAA:"}
@@ -91,11 +91,11 @@ func TestSignatures(t *testing.T) {
 		must(t, crawl.Request("GET", "http://a.test/", nil, nil, http.Header{"Signature": {"sig1=:AAAA:"}}))
 		must(t, crawl.Request("POST", "https://b.test/form", nil, nil, nil))
 		must(t, crawl.Run(t.Context()))
-		slices.Sort(asked)
+		slices.Sort(requested)
 		want := []string{"GET http://a.test/", "GET http://a.test/robots.txt", "GET https://b.test/end", "GET https://b.test/end",
 			"GET https://b.test/end", "GET https://b.test/robots.txt", "POST https://b.test/form"}
-		if !slices.Equal(asked, want) {
-			t.Errorf("asked for %q, want %q", asked, want)
+		if !slices.Equal(requested, want) {
+			t.Errorf("asked for %q, want %q", requested, want)
 		}
 	})
 }
@@ -103,8 +103,8 @@ func TestSignatures(t *testing.T) {
 // TestUnsigned: without a Signer nothing is said of signatures.
 func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
-		crawl := wrap(t, colly.NewCollector(), quiet(transport(func(r *http.Request) (*http.Response, error) {
+		web := smallWeb()
+		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			for _, name := range []string{botauth.SignatureAgentHeader, botauth.SignatureInputHeader, botauth.SignatureHeader} {
 				if r.Header[name] != nil {
 					t.Errorf("%s has %s", r.URL, name)
@@ -119,7 +119,7 @@ func TestUnsigned(t *testing.T) {
 // TestStaticSignature: a signature that would be every request's is refused.
 func TestStaticSignature(t *testing.T) {
 	for _, name := range []string{"signature", "Signature-Input", "Signature-Agent"} {
-		if err := collyfetch.CheckHeader(name, "x"); err == nil {
+		if err := collyfetch.CheckCustomHeader(name, "x"); err == nil {
 			t.Errorf("%s may be set", name)
 		}
 	}

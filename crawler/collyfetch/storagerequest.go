@@ -15,23 +15,23 @@ import (
 
 // Reasons not to queue a request for what it is.
 var (
-	errMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
-	errBody   = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
+	errUnsupportedMethod = errors.New("TRACE and CONNECT are not sent: they are no requests for a page")
+	errUnexpectedBody    = errors.New("GET and HEAD are sent without a body, which would mean nothing (RFC 9110, section 9.3.1): use POST")
 )
 
-// requestOf returns how r asks for its URL, nil if by GET. A body has at most so
+// storageRequest returns how r asks for its URL, nil if by GET. A body has at most so
 // many bytes.
-func requestOf(r *colly.Request, maxBytes int64) (*storage.Request, error) {
-	body, err := bodyOf(r, maxBytes)
+func storageRequest(r *colly.Request, maxBytes int64) (*storage.Request, error) {
+	body, err := readRequestBody(r, maxBytes)
 	if err != nil {
 		return nil, err
 	}
 	switch r.Method {
 	case http.MethodTrace, http.MethodConnect:
-		return nil, errMethod
+		return nil, errUnsupportedMethod
 	case http.MethodGet, http.MethodHead, "":
 		if len(body) > 0 {
-			return nil, errBody
+			return nil, errUnexpectedBody
 		}
 	}
 	if r.Method == http.MethodGet || r.Method == "" {
@@ -40,8 +40,8 @@ func requestOf(r *colly.Request, maxBytes int64) (*storage.Request, error) {
 	return &storage.Request{Method: r.Method, Body: body}, nil
 }
 
-// bodyOf reads the body of r, from its beginning if it knows how.
-func bodyOf(r *colly.Request, maxBytes int64) ([]byte, error) {
+// readRequestBody reads the body of r, from its beginning if it knows how.
+func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
@@ -60,21 +60,21 @@ func bodyOf(r *colly.Request, maxBytes int64) ([]byte, error) {
 	return body, nil
 }
 
-// isSame reports whether a and b ask for a URL in the same way.
-func isSame(a, b *storage.Request) bool {
+// isSameRequest reports whether a and b ask for a URL in the same way.
+func isSameRequest(a, b *storage.Request) bool {
 	return a.Name() == b.Name() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
 }
 
-// reader returns the body of a request as net/http wants it; nil if it has none.
-func reader(r *storage.Request) io.Reader {
+// requestBodyReader returns the body of a request as net/http wants it; nil if it has none.
+func requestBodyReader(r *storage.Request) io.Reader {
 	if r == nil || len(r.Body) == 0 {
 		return nil
 	}
 	return bytes.NewReader(r.Body)
 }
 
-// describes reports whether a header is of the body of a request, and the user's
+// isBodyHeader reports whether a header is of the body of a request, and the user's
 // to set for one that may have a body.
-func describes(name string, r *storage.Request) bool {
+func isBodyHeader(name string, r *storage.Request) bool {
 	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
 }

@@ -18,22 +18,22 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// A secret is a service on loopback that must never be reached.
-type secret struct {
-	port  string
-	calls atomic.Int32
+// A forbiddenServer is a service on loopback that must never be reached.
+type forbiddenServer struct {
+	port        string
+	connections atomic.Int32
 }
 
-// newSecret starts a secret on 127.0.0.1, and on ::1 where there is one.
-func newSecret(t *testing.T) *secret {
+// newForbiddenServer starts a secret on 127.0.0.1, and on ::1 where there is one.
+func newForbiddenServer(t *testing.T) *forbiddenServer {
 	t.Helper()
-	s := new(secret)
+	s := new(forbiddenServer)
 	l := listen(t, "127.0.0.1:0")
-	go accept(l, s.hangUp)
+	go acceptConns(l, s.countAndClose)
 	_, s.port, _ = net.SplitHostPort(l.Addr().String())
 	if l, err := net.Listen("tcp", "[::1]:"+s.port); err == nil {
 		t.Cleanup(func() { l.Close() })
-		go accept(l, s.hangUp)
+		go acceptConns(l, s.countAndClose)
 	}
 	return s
 }
@@ -49,53 +49,53 @@ func listen(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// accept has talk answer each connection, side by side, until l is closed.
-func accept(l net.Listener, talk func(net.Conn)) {
+// acceptConns has talk answer each connection, side by side, until l is closed.
+func acceptConns(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go talk(c)
+		go serve(c)
 	}
 }
 
-func (s *secret) hangUp(c net.Conn) {
-	s.calls.Add(1)
+func (s *forbiddenServer) countAndClose(c net.Conn) {
+	s.connections.Add(1)
 	c.Close()
 }
 
-// A zone answers the n-th question, from 0, for the addresses of each name.
-type zone map[string]func(n int) []string
+// A dnsZone answers the n-th question, from 0, for the addresses of each name.
+type dnsZone map[string]func(n int) []string
 
-func always(addrs ...string) func(int) []string {
+func alwaysAddrs(addrs ...string) func(int) []string {
 	return func(int) []string { return addrs }
 }
 
 // A nameServer is a DNS server on loopback.
 type nameServer struct {
-	conn  net.PacketConn
-	zone  zone
-	mu    sync.Mutex
-	asked map[string]int // by name and type
+	conn           net.PacketConn
+	zone           dnsZone
+	mu             sync.Mutex
+	questionCounts map[string]int // by name and type
 }
 
-// newNames starts a name server, and returns a resolver that asks it.
-func newNames(t *testing.T, z zone) (*nameServer, *net.Resolver) {
+// newResolver starts a name server, and returns a resolver that asks it.
+func newResolver(t *testing.T, z dnsZone) (*nameServer, *net.Resolver) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	s := &nameServer{conn: conn, zone: z, asked: map[string]int{}}
-	go s.run()
+	s := &nameServer{conn: conn, zone: z, questionCounts: map[string]int{}}
+	go s.serve()
 	return s, &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
 	}}
 }
 
-func (s *nameServer) run() {
+func (s *nameServer) serve() {
 	buf := make([]byte, 1500)
 	for {
 		n, from, err := s.conn.ReadFrom(buf)
@@ -106,14 +106,14 @@ func (s *nameServer) run() {
 		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
 			continue
 		}
-		s.answer(&m)
+		s.answerQuery(&m)
 		if packed, err := m.Pack(); err == nil {
 			_, _ = s.conn.WriteTo(packed, from)
 		}
 	}
 }
 
-func (s *nameServer) answer(m *dnsmessage.Message) {
+func (s *nameServer) answerQuery(m *dnsmessage.Message) {
 	q := m.Questions[0]
 	m.Response, m.Authoritative, m.Additionals = true, true, nil
 	addrs := s.zone[strings.TrimSuffix(q.Name.String(), ".")]
@@ -121,7 +121,7 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 		m.RCode = dnsmessage.RCodeNameError
 		return
 	}
-	for _, text := range addrs(s.count(q)) {
+	for _, text := range addrs(s.countQuestion(q)) {
 		header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 0}
 		a := netip.MustParseAddr(text)
 		switch {
@@ -133,35 +133,35 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 	}
 }
 
-func (s *nameServer) count(q dnsmessage.Question) int {
+func (s *nameServer) countQuestion(q dnsmessage.Question) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := q.Name.String() + q.Type.String()
-	s.asked[key]++
-	return s.asked[key] - 1
+	s.questionCounts[key]++
+	return s.questionCounts[key] - 1
 }
 
-// questions returns how often the IPv4 addresses of name were asked for.
-func (s *nameServer) questions(name string) int {
+// questionCount returns how often the IPv4 addresses of name were asked for.
+func (s *nameServer) questionCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[name+"."+dnsmessage.TypeA.String()]
+	return s.questionCounts[name+"."+dnsmessage.TypeA.String()]
 }
 
 // A proxyServer is a proxy on loopback that takes all hosts for those of its
 // zone. It notes what it was asked to connect to.
 type proxyServer struct {
-	URL   *url.URL
-	zone  map[string]string
-	mu    sync.Mutex
-	asked []string
-	auth  []string
+	URL            *url.URL
+	zone           map[string]string
+	mu             sync.Mutex
+	connectTargets []string
+	authHeaders    []string
 }
 
-func (p *proxyServer) note(target, auth string) string {
+func (p *proxyServer) recordTarget(target, auth string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked, p.auth = append(p.asked, target), append(p.auth, auth)
+	p.connectTargets, p.authHeaders = append(p.connectTargets, target), append(p.authHeaders, auth)
 	host, port, _ := net.SplitHostPort(target)
 	if to := p.zone[host]; to != "" {
 		host = to
@@ -172,7 +172,7 @@ func (p *proxyServer) note(target, auth string) string {
 func (p *proxyServer) targets() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked
+	return p.connectTargets
 }
 
 // newHTTPProxy starts a proxy that speaks HTTP.
@@ -184,9 +184,9 @@ func newHTTPProxy(t *testing.T, zone map[string]string) (*proxyServer, *httptest
 		if r.Method != http.MethodConnect && r.URL.Port() == "" {
 			target += ":80"
 		}
-		to := p.note(target, r.Header.Get("Proxy-Authorization"))
+		to := p.recordTarget(target, r.Header.Get("Proxy-Authorization"))
 		if r.Method == http.MethodConnect {
-			tunnel(w, to)
+			tunnelTo(w, to)
 			return
 		}
 		r.RequestURI, r.URL.Host = "", to
@@ -204,7 +204,7 @@ func newHTTPProxy(t *testing.T, zone map[string]string) (*proxyServer, *httptest
 	return p, s
 }
 
-func tunnel(w http.ResponseWriter, to string) {
+func tunnelTo(w http.ResponseWriter, to string) {
 	out, err := net.Dial("tcp", to)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -215,26 +215,26 @@ func tunnel(w http.ResponseWriter, to string) {
 		return
 	}
 	io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
-	join(in, out)
+	pipeConns(in, out)
 }
 
-// join passes what comes on one connection on to the other, both ways.
-func join(a, b net.Conn) {
+// pipeConns passes what comes on one connection on to the other, both ways.
+func pipeConns(a, b net.Conn) {
 	go func() { io.Copy(a, b); a.Close() }()
 	io.Copy(b, a)
 	b.Close()
 }
 
-// newSOCKS starts a SOCKS5 proxy (RFC 1928).
-func newSOCKS(t *testing.T, scheme string, zone map[string]string) *proxyServer {
+// newSOCKSProxy starts a SOCKS5 proxy (RFC 1928).
+func newSOCKSProxy(t *testing.T, scheme string, zone map[string]string) *proxyServer {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
 	p := &proxyServer{URL: &url.URL{Scheme: scheme, Host: l.Addr().String()}, zone: zone}
-	go accept(l, p.socks)
+	go acceptConns(l, p.serveSOCKS)
 	return p
 }
 
-func (p *proxyServer) socks(c net.Conn) {
+func (p *proxyServer) serveSOCKS(c net.Conn) {
 	b := make([]byte, 256)
 	read := func(n int) []byte {
 		io.ReadFull(c, b[:n])
@@ -252,12 +252,12 @@ func (p *proxyServer) socks(c net.Conn) {
 		host = netip.AddrFrom16([16]byte(read(16))).String()
 	}
 	port := binary.BigEndian.Uint16(read(2))
-	out, err := net.Dial("tcp", p.note(net.JoinHostPort(host, strconv.Itoa(int(port))), ""))
+	out, err := net.Dial("tcp", p.recordTarget(net.JoinHostPort(host, strconv.Itoa(int(port))), ""))
 	if err != nil {
 		c.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0})
 		c.Close()
 		return
 	}
 	c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
-	join(c, out)
+	pipeConns(c, out)
 }

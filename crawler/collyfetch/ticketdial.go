@@ -14,25 +14,25 @@ import (
 // address that is not public, or must not be visited now, is refused when it is
 // about to be connected to, and so is every address without a ticket.
 //
-// The port is that of the ticket's URL: see RefusePort.
+// The port is that of the ticket's URL: see CheckPort.
 func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
-	if err := RefusePort(t.URL().Origin(), f.network.cfg.ConnectTo); err != nil {
+	if err := CheckPort(t.URL().Origin(), f.dialer.cfg.ConnectTo); err != nil {
 		return nil, err
 	}
-	return f.network.dial(passing(ctx, t), "tcp", addr)
+	return f.dialer.dial(contextWithTicket(ctx, t), "tcp", addr)
 }
 
 // DialAddr is Dial to an address that the server gave to the visit. ConnectTo was
 // applied when the crawl connected to the server. The server chooses the port, so a
-// port that RefusePort refuses is never used.
+// port that CheckPort refuses is never used.
 func (f *Fetcher) DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
-	if err := refusePort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
+	if err := checkPort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
 		return nil, err
 	}
-	return f.network.dialer.DialContext(passing(ctx, t), "tcp", addr.String())
+	return f.dialer.netDialer.DialContext(contextWithTicket(ctx, t), "tcp", addr.String())
 }
 
-// passing returns a context whose connections are for the visit of t.
-func passing(ctx context.Context, t crawler.Ticket) context.Context {
-	return context.WithValue(ctx, passageKey{}, &passage{ticket: t})
+// contextWithTicket returns a context whose connections are for the visit of t.
+func contextWithTicket(ctx context.Context, t crawler.Ticket) context.Context {
+	return context.WithValue(ctx, roundTripContextKey{}, &roundTrip{ticket: t})
 }

@@ -14,19 +14,19 @@ import (
 // TestDial: connections for visits that do not speak HTTP go where ConnectTo
 // sends them, or exactly where they are told to, and are refused as requests are.
 func TestDial(t *testing.T) {
-	sent, direct := greeter(t, "sent"), greeter(t, "told")
+	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
 	to, err := collyfetch.ParseConnectTo("::" + sent.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	fetcher := func(private bool) *collyfetch.Fetcher {
-		f, err := collyfetch.New(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private})
+		f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	ticket := ticketFor(t, "ftp://a.test/robots.txt")
+	ticket := robotsTicket(t, "ftp://a.test/robots.txt")
 	for _, tt := range []struct {
 		name    string
 		private bool
@@ -39,29 +39,29 @@ func TestDial(t *testing.T) {
 	} {
 		f := fetcher(tt.private)
 		byName, err := f.Dial(t.Context(), tt.ticket, "a.test:21")
-		leadsTo(t, tt.name, byName, err, "sent", tt.refused)
+		checkGreeting(t, tt.name, byName, err, "sent", tt.refused)
 		byAddr, err := f.DialAddr(t.Context(), tt.ticket, direct)
-		leadsTo(t, tt.name, byAddr, err, "told", tt.refused)
+		checkGreeting(t, tt.name, byAddr, err, "told", tt.refused)
 	}
 	if _, err := fetcher(true).Dial(t.Context(), ticket, "a.test"); err == nil {
 		t.Error("no port is needed")
 	}
 }
 
-// greeter returns the address of a server that says so much, and hangs up.
-func greeter(t *testing.T, says string) netip.AddrPort {
+// startGreeter returns the address of a server that says so much, and hangs up.
+func startGreeter(t *testing.T, greeting string) netip.AddrPort {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
-	go accept(l, func(c net.Conn) {
-		_, _ = c.Write([]byte(says))
+	go acceptConns(l, func(c net.Conn) {
+		_, _ = c.Write([]byte(greeting))
 		c.Close()
 	})
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// leadsTo fails the test unless conn leads to the server that says want, or was
+// checkGreeting fails the test unless conn leads to the server that says want, or was
 // refused with an error of that kind.
-func leadsTo(t *testing.T, name string, conn net.Conn, err error, want string, refused error) {
+func checkGreeting(t *testing.T, name string, conn net.Conn, err error, want string, refused error) {
 	t.Helper()
 	if refused != nil {
 		if !errors.Is(err, refused) {

@@ -17,23 +17,23 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// An authority signs certificates.
-type authority struct {
+// A certAuthority signs certificates.
+type certAuthority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t *testing.T) *certAuthority {
 	t.Helper()
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
-	a := new(authority)
+	a := new(certAuthority)
 	a.certificate, a.key = a.sign(t, template)
 	return a
 }
 
 // sign returns a certificate of a, or one that signs itself if a is new, and its key.
-func (a *authority) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *certAuthority) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,22 +55,22 @@ func (a *authority) sign(t *testing.T, template *x509.Certificate) (*x509.Certif
 	return certificate, key
 }
 
-// issue returns the TLS settings of a server for host.
-func (a *authority) issue(t *testing.T, host string, from, until time.Time) *tls.Config {
+// newServerConfig returns the TLS settings of a server for host.
+func (a *certAuthority) newServerConfig(t *testing.T, host string, from, until time.Time) *tls.Config {
 	t.Helper()
 	certificate, key := a.sign(t, &x509.Certificate{DNSNames: []string{host}, NotBefore: from, NotAfter: until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}}}
 }
 
-func (a *authority) roots() *x509.CertPool {
+func (a *certAuthority) certPool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-// through returns a configuration that connects to address whatever the URL says.
-func through(t *testing.T, cfg collyfetch.Config, address string) collyfetch.Config {
+// connectingTo returns a configuration that connects to address whatever the URL says.
+func connectingTo(t *testing.T, cfg collyfetch.Config, address string) collyfetch.Config {
 	t.Helper()
 	to, err := collyfetch.ParseConnectTo("::" + address)
 	if err != nil {
@@ -83,11 +83,11 @@ func through(t *testing.T, cfg collyfetch.Config, address string) collyfetch.Con
 // TestTLSErrors are told in words of their own, and nothing is sent.
 func TestTLSErrors(t *testing.T) {
 	t.Parallel()
-	known, unknown := newAuthority(t), newAuthority(t)
+	trusted, untrusted := newAuthority(t), newAuthority(t)
 	now := time.Now()
-	serves := func(cfg *tls.Config) string {
+	serveTLS := func(cfg *tls.Config) string {
 		l := tls.NewListener(listen(t, "127.0.0.1:0"), cfg)
-		go accept(l, func(c net.Conn) {
+		go acceptConns(l, func(c net.Conn) {
 			defer c.Close()
 			if n, _ := io.Copy(io.Discard, c); n > 0 {
 				t.Error("something was sent")
@@ -95,29 +95,29 @@ func TestTLSErrors(t *testing.T) {
 		})
 		return l.Addr().String()
 	}
-	says := func(s string) string {
+	servePlain := func(s string) string {
 		l := listen(t, "127.0.0.1:0")
-		go accept(l, func(c net.Conn) {
+		go acceptConns(l, func(c net.Conn) {
 			io.WriteString(c, s)
 			io.Copy(io.Discard, c)
 			c.Close()
 		})
 		return l.Addr().String()
 	}
-	old := known.issue(t, "site.test", now, now)
+	old := trusted.newServerConfig(t, "site.test", now, now)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
 	for _, tt := range []struct{ name, address, want string }{
-		{"expired", serves(known.issue(t, "site.test", now.Add(-48*time.Hour), now.Add(-24*time.Hour))),
+		{"expired", serveTLS(trusted.newServerConfig(t, "site.test", now.Add(-48*time.Hour), now.Add(-24*time.Hour))),
 			"the server's certificate has expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly)},
-		{"not yet valid", serves(known.issue(t, "site.test", now.Add(24*time.Hour), now.Add(48*time.Hour))), "the server's certificate is not valid before"},
-		{"of another host", serves(known.issue(t, "other.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is for another host"},
-		{"of an unknown authority", serves(unknown.issue(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is from an unknown authority"},
-		{"too old a version", serves(old), "protocol version"},
-		{"HTTP instead", says("HTTP/1.1 400 Bad Request\r\n\r\n"), "server gave HTTP response to HTTPS client"},
-		{"no TLS", says("SSH-2.0-OpenSSH_9.2p1\r\n"), "first record does not look like a TLS handshake"},
-		{"no word", says(""), "no answer within 1s"},
+		{"not yet valid", serveTLS(trusted.newServerConfig(t, "site.test", now.Add(24*time.Hour), now.Add(48*time.Hour))), "the server's certificate is not valid before"},
+		{"of another host", serveTLS(trusted.newServerConfig(t, "other.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is for another host"},
+		{"of an unknown authority", serveTLS(untrusted.newServerConfig(t, "site.test", now.Add(-time.Hour), now.Add(time.Hour))), "the server's certificate is from an unknown authority"},
+		{"too old a version", serveTLS(old), "protocol version"},
+		{"HTTP instead", servePlain("HTTP/1.1 400 Bad Request\r\n\r\n"), "server gave HTTP response to HTTPS client"},
+		{"no TLS", servePlain("SSH-2.0-OpenSSH_9.2p1\r\n"), "first record does not look like a TLS handshake"},
+		{"no word", servePlain(""), "no answer within 1s"},
 	} {
-		fetcher := collyfetch.NewWith(through(t, inShort(hostileConfig), tt.address), nil, known.roots())
+		fetcher := collyfetch.NewWithNetwork(connectingTo(t, withShortTimeouts(hostileConfig), tt.address), nil, trusted.certPool())
 		res, err := fetcher.Fetch(t.Context(), pageTicket(t, "https://site.test/"))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v; want %q", tt.name, res, err, tt.want)

@@ -15,60 +15,60 @@ import (
 // turned away. Of those beyond OnRequest is told again.
 const maxUnsentRequests = 1 << 14
 
-// awaiting are the pages that OnRequest has been told of and that were turned away
+// unsentRequests are the pages that OnRequest has been told of and that were turned away
 // before anything was sent: the address of their host was busy, say. They come
 // again with what the callbacks made of them, of which nobody is told twice.
-type awaiting struct {
-	mu    sync.Mutex
-	pages map[awaited]*colly.Request
+type unsentRequests struct {
+	mu       sync.Mutex
+	requests map[unsentRequestKey]*colly.Request
 }
 
-// awaited is the identity of a page that is to be visited.
-type awaited struct {
-	url   decorum.URL
-	print uint64
+// unsentRequestKey is the identity of a page that is to be visited.
+type unsentRequestKey struct {
+	url         decorum.URL
+	fingerprint uint64
 }
 
-func awaitedOf(t crawler.Ticket) awaited {
+func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
 	lease := t.Lease()
-	return awaited{t.URL(), lease.Fingerprint()}
+	return unsentRequestKey{t.URL(), lease.Fingerprint()}
 }
 
 // put remembers a page that was turned away.
-func (a *awaiting) put(t crawler.Ticket, page *colly.Request) {
+func (a *unsentRequests) put(t crawler.Ticket, req *colly.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pages == nil {
-		a.pages = map[awaited]*colly.Request{}
+	if a.requests == nil {
+		a.requests = map[unsentRequestKey]*colly.Request{}
 	}
-	for k := range a.pages {
-		if len(a.pages) < maxUnsentRequests {
+	for k := range a.requests {
+		if len(a.requests) < maxUnsentRequests {
 			break
 		}
-		delete(a.pages, k)
+		delete(a.requests, k)
 	}
-	copied := *page
+	copied := *req
 	copied.Body = nil // it comes again with the lease
-	a.pages[awaitedOf(t)] = &copied
+	a.requests[unsentRequestKeyOf(t)] = &copied
 }
 
 // take returns the page as it was turned away, and forgets it; nil if it was not.
-func (a *awaiting) take(t crawler.Ticket) *colly.Request {
+func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	page := a.pages[awaitedOf(t)]
-	delete(a.pages, awaitedOf(t))
-	return page
+	req := a.requests[unsentRequestKeyOf(t)]
+	delete(a.requests, unsentRequestKeyOf(t))
+	return req
 }
 
-// turnedAway reports whether r was refused before it was sent, or failed on this
+// isUnsent reports whether r was refused before it was sent, or failed on this
 // machine; the crawl then queues it again.
-func (r *callbackRun) turnedAway() bool {
-	return r.page != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.Local))
+func (r *callbackRun) isUnsent() bool {
+	return r.callbackRequest != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.Local))
 }
 
-// goOn makes r the page that was turned away before: as the callbacks left it.
-func (r *callbackRun) goOn(before *colly.Request) {
-	r.before, r.request.Ctx = before, before.Ctx
-	maps.Copy(*r.request.Headers, *before.Headers)
+// restoreUnsent makes r the page that was turned away before: as the callbacks left it.
+func (r *callbackRun) restoreUnsent(unsent *colly.Request) {
+	r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
+	maps.Copy(*r.collyRequest.Headers, *unsent.Headers)
 }

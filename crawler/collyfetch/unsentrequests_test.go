@@ -9,14 +9,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// TestAwaitingHoldsNoBodies: what is remembered of requests that were turned away
+// TestDeferredRequestsHoldNoBodies: what is remembered of requests that were turned away
 // is bounded by their number, and so holds no bodies, which the queue has.
-func TestAwaitingHoldsNoBodies(t *testing.T) {
-	var a awaiting
+func TestDeferredRequestsHoldNoBodies(t *testing.T) {
+	var a unsentRequests
 	page := &colly.Request{Method: "POST", Ctx: colly.NewContext(), Body: bytes.NewReader(make([]byte, 1<<20))}
 	a.put(crawler.Ticket{}, page)
-	if back := a.take(crawler.Ticket{}); back == nil || back.Ctx != page.Ctx || back.Body != nil {
-		t.Errorf("remembered is %+v, want the request without its body", back)
+	if taken := a.take(crawler.Ticket{}); taken == nil || taken.Ctx != page.Ctx || taken.Body != nil {
+		t.Errorf("remembered is %+v, want the request without its body", taken)
 	}
 	if page.Body == nil {
 		t.Error("the request that the callbacks have was written to")

@@ -21,16 +21,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
+const switchingProtocols = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
 
 // An upgrader answers one kind of visit with 101, and holds the connection until the
 // client closes it.
 type upgrader struct {
-	visit string // the path that is answered so
-	conns atomic.Int32
+	upgradePath string // the path that is answered so
+	conns       atomic.Int32
 }
 
-func (u *upgrader) talk(c net.Conn) {
+func (u *upgrader) serveConn(c net.Conn) {
 	u.conns.Add(1)
 	defer u.conns.Add(-1)
 	defer c.Close()
@@ -40,27 +40,27 @@ func (u *upgrader) talk(c net.Conn) {
 	}
 	answer := "<p>a page</p>"
 	switch {
-	case r.URL.Path == u.visit:
-		io.WriteString(c, switching)
+	case r.URL.Path == u.upgradePath:
+		io.WriteString(c, switchingProtocols)
 		io.Copy(io.Discard, c)
 		return
 	case r.URL.Path == "/robots.txt":
 		answer = "User-agent: *\nAllow: /\nSitemap: http://" + r.Host + "/sitemap.xml\n"
 	}
-	fmt.Fprintf(c, "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s", ok, len(answer), answer)
+	fmt.Fprintf(c, "%sConnection: close\r\nContent-Length: %d\r\n\r\n%s", okHeader, len(answer), answer)
 }
 
-// crawlOf returns a crawl of one page of each of so many hosts. All hosts have the same
+// newCrawlOfHosts returns a crawl of one page of each of so many hosts. All hosts have the same
 // address.
-func crawlOf(t *testing.T, hosts int, address string, cfg collyfetch.Config) *crawler.Crawler {
+func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Config) *crawler.Crawler {
 	t.Helper()
 	to, err := collyfetch.ParseConnectTo("::" + address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.ConnectTo = append(cfg.ConnectTo, to)
-	crawl, _ := begin(t, collyfetch.Config{})
-	fetcher, err := collyfetch.New(cfg)
+	crawl, _ := newCrawl(t, collyfetch.Config{})
+	fetcher, err := collyfetch.NewFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +89,12 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 	for _, visit := range []string{"/page", "/robots.txt", "/sitemap.xml"} {
 		t.Run(visit, func(t *testing.T) {
 			t.Parallel()
-			u := &upgrader{visit: visit}
+			u := &upgrader{upgradePath: visit}
 			l := listen(t, "127.0.0.1:0")
-			go accept(l, u.talk)
+			go acceptConns(l, u.serveConn)
 			cfg := hostileConfig
-			cfg.Timeout, cfg.FirstByte = time.Hour, time.Hour // no limit ends the visits
-			crawl := crawlOf(t, hosts, l.Addr().String(), cfg)
+			cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour // no limit ends the visits
+			crawl := newCrawlOfHosts(t, hosts, l.Addr().String(), cfg)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			run, stop := context.WithCancelCause(ctx)
@@ -126,18 +126,18 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 	}
 }
 
-// A deaf transport hides the end of a visit from net/http, which then reads bodies
+// An uncancelledTransport transport hides the end of a visit from net/http, which then reads bodies
 // as it reads that of an upgrade.
-type deaf struct{ http.RoundTripper }
+type uncancelledTransport struct{ http.RoundTripper }
 
-func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d uncancelledTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.RoundTripper.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 }
 
 // TestBodiesEndWithTheVisit: a body that hangs, or comes byte by byte, ends with the
 // time of its visit and with a stop, even if its reader does not know of either.
 func TestBodiesEndWithTheVisit(t *testing.T) {
-	const head = ok + "Content-Length: 100000\r\n\r\n"
+	const head = okHeader + "Content-Length: 100000\r\n\r\n"
 	hang := func(w io.Writer) {
 		io.WriteString(w, head)
 		io.Copy(io.Discard, w.(io.Reader))
@@ -149,20 +149,20 @@ func TestBodiesEndWithTheVisit(t *testing.T) {
 		err   string
 	}{
 		{"it hangs", hang, false, "no whole answer within 300ms"},
-		{"it comes byte by byte", trickles(head, "slow "), false, "no whole answer within 300ms"},
+		{"it comes byte by byte", sendSlowly(head, "slow "), false, "no whole answer within 300ms"},
 		{"it hangs, and the crawl is stopped", hang, true, "stopped"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			begun := make(chan struct{})
-			address := hostile{serve: func(w io.Writer) { close(begun); tt.serve(w) }}.start(t)
+			address := hostileServer{respond: func(w io.Writer) { close(begun); tt.serve(w) }}.start(t)
 			cfg := hostileConfig
-			cfg.Timeout, cfg.FirstByte = 300*time.Millisecond, 300*time.Millisecond
+			cfg.Timeout, cfg.FirstByteTimeout = 300*time.Millisecond, 300*time.Millisecond
 			if tt.halt {
-				cfg.Timeout, cfg.FirstByte = time.Hour, time.Hour
+				cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour
 			}
-			cfg.Transport = deaf{collyfetch.NewTransport(cfg)}
-			fetcher, err := collyfetch.New(cfg)
+			cfg.Transport = uncancelledTransport{collyfetch.NewTransport(cfg)}
+			fetcher, err := collyfetch.NewFetcher(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

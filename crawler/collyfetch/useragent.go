@@ -13,16 +13,16 @@ import (
 // Bytes that a crawl may say of itself at most: they stand in every request, and in
 // every line of a server's log.
 const (
-	MaxProduct = 64 // of a product token, and of a version
-	MaxContact = 256
+	MaxProductBytes = 64 // of a product token, and of a version
+	MaxContactBytes = 256
 )
 
 // IsContact reports whether s is a web page (http or https) or a mail address
 // (mailto:) that a site's owner can reach the crawl's operator by, and may
 // stand in the comment of a User-Agent header (RFC 9110, section 10.1.5): it is
-// ASCII, and has at most MaxContact bytes.
+// ASCII, and has at most MaxContactBytes bytes.
 func IsContact(s string) bool {
-	if len(s) > MaxContact || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
+	if len(s) > MaxContactBytes || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()\`, r) }) {
 		return false
 	}
 	if address, ok := strings.CutPrefix(s, "mailto:"); ok {
@@ -33,9 +33,9 @@ func IsContact(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
-// MailOf returns the address of a contact that is one of mail, for the From
+// ContactMail returns the address of a contact that is one of mail, for the From
 // header; empty if it is none.
-func MailOf(contact string) string {
+func ContactMail(contact string) string {
 	address, ok := strings.CutPrefix(contact, "mailto:")
 	if !ok {
 		return ""
@@ -43,14 +43,14 @@ func MailOf(contact string) string {
 	return address
 }
 
-// identity returns the product token of agent, which is product or
+// buildUserAgent returns the product token of agent, which is product or
 // product/version, and the User-Agent header.
-func identity(agent, contact string) (product, userAgent string, err error) {
+func buildUserAgent(agent, contact string) (product, userAgent string, err error) {
 	product, version, _ := strings.Cut(agent, "/")
 	version = cmp.Or(version, "1.0")
 	switch {
-	case len(product) > MaxProduct || len(version) > MaxProduct:
-		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProduct)
+	case len(product) > MaxProductBytes || len(version) > MaxProductBytes:
+		return "", "", fmt.Errorf("agent: its product has %d bytes and its version %d: expected %d at most", len(product), len(version), MaxProductBytes)
 	case !httpguts.ValidHeaderFieldName(version): // both are tokens (RFC 9110, section 10.1.5)
 		return "", "", fmt.Errorf("agent %q: expected product or product/version, as in examplebot/1.0", agent)
 	case !IsContact(contact):

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-var longContact = "https://example.com/" + strings.Repeat("x", collyfetch.MaxContact-len("https://example.com/"))
+var longContact = "https://example.com/" + strings.Repeat("x", collyfetch.MaxContactBytes-len("https://example.com/"))
 
 func TestIsContact(t *testing.T) {
 	for contact, want := range map[string]bool{
@@ -27,12 +27,12 @@ func TestIsContact(t *testing.T) {
 	}
 }
 
-// TestUnfitIdentity: what no header may hold, or would make each request one that
+// TestInvalidIdentity: what no header may hold, or would make each request one that
 // servers refuse, is refused before there is a request.
-func TestUnfitIdentity(t *testing.T) {
-	long := strings.Repeat("x", collyfetch.MaxProduct+1)
+func TestInvalidIdentity(t *testing.T) {
+	long := strings.Repeat("x", collyfetch.MaxProductBytes+1)
 	for _, agent := range []string{long, "bot/" + long, "bot/1\x7f", "bot/1\n", "bot/\u00fc"} {
-		if c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.Options{Agent: agent, Contact: "mailto:bot@example.com"}); err == nil {
+		if c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{Agent: agent, Contact: "mailto:bot@example.com"}); err == nil {
 			t.Errorf("agent %q is taken", agent)
 			c.Close()
 		}
@@ -41,7 +41,7 @@ func TestUnfitIdentity(t *testing.T) {
 		{UserAgent: "bot/1\x00"}, {UserAgent: "bot/1", From: "a@b.example\r\nX: y"},
 		{UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {"a\nb"}}}, {UserAgent: "bot/1", Headers: http.Header{"X-Shelf": {strings.Repeat("x", 5000)}}},
 	} {
-		if _, err := collyfetch.New(cfg); err == nil {
+		if _, err := collyfetch.NewFetcher(cfg); err == nil {
 			t.Errorf("%.60q is taken", fmt.Sprint(cfg.UserAgent, cfg.From, cfg.Headers))
 		}
 	}

@@ -16,31 +16,31 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// A tape keeps the bytes of one exchange. What is read or written after stop
+// A wireRecorder keeps the bytes of one exchange. What is read or written after stop
 // leaves no trace on it.
-type tape struct {
-	ctx   context.Context // of the visit
-	share *bodymem.Share  // of the visit
-	held  int64           // bytes of it that are reserved for the response
+type wireRecorder struct {
+	ctx           context.Context // of the visit
+	memoryShare   *bodymem.Share  // of the visit
+	reservedBytes int64           // bytes of it that are reserved for the response
 
 	mu             sync.Mutex // guards what follows
 	exchange       decorum.Exchange
 	remainingBytes int64 // bytes of the response that still fit
-	full           bool
+	truncated      bool
 	stopped        bool
 }
 
-// around is what a response may take on the wire beyond the limit of its body:
+// maxWireOverhead is what a response may take on the wire beyond the limit of its body:
 // headers, interim answers, the sizes of chunks.
-const around = 1 << 20
+const maxWireOverhead = 1 << 20
 
-// newTape returns a tape for a response with a body of at most body bytes, which count
+// newWireRecorder returns a tape for a response with a body of at most body bytes, which count
 // in share.
-func newTape(ctx context.Context, share *bodymem.Share, body int64) *tape {
-	return &tape{ctx: ctx, share: share, remainingBytes: min(body, math.MaxInt64-around) + around}
+func newWireRecorder(ctx context.Context, share *bodymem.Share, maxBodyBytes int64) *wireRecorder {
+	return &wireRecorder{ctx: ctx, memoryShare: share, remainingBytes: min(maxBodyBytes, math.MaxInt64-maxWireOverhead) + maxWireOverhead}
 }
 
-func (t *tape) sends(b []byte) {
+func (t *wireRecorder) appendRequest(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
@@ -48,8 +48,8 @@ func (t *tape) sends(b []byte) {
 	}
 }
 
-// unsent takes back the last n bytes of the request.
-func (t *tape) unsent(n int) {
+// truncateRequest takes back the last n bytes of the request.
+func (t *wireRecorder) truncateRequest(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
@@ -57,14 +57,14 @@ func (t *tape) unsent(n int) {
 	}
 }
 
-// received appends to the response. It returns an error if there is no memory for it.
-func (t *tape) received(b []byte) error {
+// appendResponse appends to the response. It returns an error if there is no memory for it.
+func (t *wireRecorder) appendResponse(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if int64(len(b)) > t.remainingBytes {
-		b, t.full = b[:t.remainingBytes], true
+		b, t.truncated = b[:t.remainingBytes], true
 	}
-	if err := t.grow(len(b)); err != nil || t.stopped {
+	if err := t.growResponse(len(b)); err != nil || t.stopped {
 		return err
 	}
 	t.remainingBytes -= int64(len(b))
@@ -72,30 +72,30 @@ func (t *tape) received(b []byte) error {
 	return nil
 }
 
-// grow makes room for n bytes. It requires the lock, and releases it while it waits for
+// growResponse makes room for n bytes. It requires the lock, and releases it while it waits for
 // memory, so that stop does not wait. No other goroutine calls received in the
 // meantime.
-func (t *tape) grow(n int) error {
-	have, full := len(t.exchange.Response), cap(t.exchange.Response)
-	if t.stopped || have+n <= full {
+func (t *wireRecorder) growResponse(n int) error {
+	length, capacity := len(t.exchange.Response), cap(t.exchange.Response)
+	if t.stopped || length+n <= capacity {
 		return nil
 	}
-	next := max(min(2*full, have+int(t.remainingBytes)), have+n, 4<<10)
+	newCapacity := max(min(2*capacity, length+int(t.remainingBytes)), length+n, 4<<10)
 	t.mu.Unlock()
-	err := t.share.Reserve(t.ctx, int64(next))
+	err := t.memoryShare.Reserve(t.ctx, int64(newCapacity))
 	t.mu.Lock()
 	if err != nil || t.stopped {
 		return err
 	}
-	t.exchange.Response = append(make([]byte, 0, next), t.exchange.Response...)
-	t.share.Release(t.held)
-	t.held = int64(next)
+	t.exchange.Response = append(make([]byte, 0, newCapacity), t.exchange.Response...)
+	t.memoryShare.Release(t.reservedBytes)
+	t.reservedBytes = int64(newCapacity)
 	return nil
 }
 
 // stop ends the recording and returns what is on the tape, nil if nothing was
 // sent. The tape lets go of it: a connection that is kept open keeps its tape.
-func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
+func (t *wireRecorder) stop(truncation decorum.Cut) *decorum.Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.exchange
@@ -103,66 +103,66 @@ func (t *tape) stop(cut decorum.Cut) *decorum.Exchange {
 	if len(x.Request) == 0 {
 		return nil
 	}
-	if x.Cut = cut; t.full {
+	if x.Cut = truncation; t.truncated {
 		x.Cut = decorum.CutByLength
 	}
 	return &x
 }
 
-// stopTape ends the capture and returns the captured bytes; err says why there is no
+// stopRecorder ends the capture and returns the captured bytes; err says why there is no
 // answer.
-func (p *passage) stopTape(ctx context.Context, err error) *decorum.Exchange {
-	if p.tape == nil {
+func (p *roundTrip) stopRecorder(ctx context.Context, err error) *decorum.Exchange {
+	if p.recorder == nil {
 		return nil
 	}
-	return p.tape.stop(p.cut(ctx, err))
+	return p.recorder.stop(p.truncation(ctx, err))
 }
 
-// cut says how the reading of a visit's answer ended: err is why there is none.
-func (p *passage) cut(ctx context.Context, err error) decorum.Cut {
+// truncation says how the reading of a visit's answer ended: err is why there is none.
+func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Cut {
 	var (
-		limit  slow
-		late   net.Error
-		broken *net.OpError
+		timeout timeoutError
+		netErr  net.Error
+		opErr   *net.OpError
 	)
 	switch {
 	case p.response != nil && !p.response.Truncated:
 		return decorum.NotCut
-	case p.response != nil && (len(p.response.Body) > 0 || p.spool != nil):
+	case p.response != nil && (len(p.response.Body) > 0 || p.bodySpool != nil):
 		return decorum.CutByLength
 	case p.response != nil:
 		return decorum.CutOtherwise // its type is not wanted
-	case errors.As(context.Cause(ctx), &limit), errors.As(err, &late) && late.Timeout():
+	case errors.As(context.Cause(ctx), &timeout), errors.As(err, &netErr) && netErr.Timeout():
 		return decorum.CutByTime
-	case errors.Is(err, errBloated):
+	case errors.Is(err, errEncodedTooLong):
 		return decorum.CutByLength
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errBroken), errors.As(err, &broken):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errConnBroken), errors.As(err, &opErr):
 		return decorum.Disconnected
 	}
 	return decorum.CutOtherwise
 }
 
-// A tapped connection writes what passes through it onto the tape that is in.
-type tapped struct {
+// A recordedConn connection writes what passes through it onto the tape that is in.
+type recordedConn struct {
 	net.Conn
-	tape atomic.Pointer[tape]
+	recorder atomic.Pointer[wireRecorder]
 }
 
 // startRecording puts a tape in, if c is tapped. A connection over which bytes pass
 // that are not the exchange's own, as those of TLS, is not.
-func startRecording(c net.Conn, t *tape, server netip.AddrPort) {
-	if c, ok := c.(*tapped); ok && t != nil {
+func startRecording(c net.Conn, t *wireRecorder, server netip.AddrPort) {
+	if c, ok := c.(*recordedConn); ok && t != nil {
 		t.exchange.Addr = server
-		c.tape.Store(t)
+		c.recorder.Store(t)
 	}
 }
 
 // Read is part of net.Conn.
-func (c *tapped) Read(b []byte) (int, error) {
+func (c *recordedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if t := c.tape.Load(); t != nil {
-		if full := t.received(b[:n]); full != nil {
-			return 0, full
+	if t := c.recorder.Load(); t != nil {
+		if memoryErr := t.appendResponse(b[:n]); memoryErr != nil {
+			return 0, memoryErr
 		}
 	}
 	return n, err
@@ -170,42 +170,42 @@ func (c *tapped) Read(b []byte) (int, error) {
 
 // Write is part of net.Conn. It notes what it sends before it does: the answer
 // may be there, and the visit over, before it returns.
-func (c *tapped) Write(b []byte) (int, error) {
-	t := c.tape.Load()
+func (c *recordedConn) Write(b []byte) (int, error) {
+	t := c.recorder.Load()
 	if t != nil {
-		t.sends(b)
+		t.appendRequest(b)
 	}
 	n, err := c.Conn.Write(b)
 	if t != nil && n < len(b) {
-		t.unsent(len(b) - n)
+		t.truncateRequest(len(b) - n)
 	}
 	return n, err
 }
 
-// tap makes all connections of t tapped, inside of TLS. They speak HTTP/1.1: the
+// recordConns makes all connections of t tapped, inside of TLS. They speak HTTP/1.1: the
 // frames of HTTP/2 are no message that could be kept.
-func tap(t *http.Transport) {
+func recordConns(t *http.Transport) {
 	dial := t.DialContext
-	tapping := func(c net.Conn) net.Conn { return &tapped{Conn: c} }
-	t.DialContext = wrapping(dial, tapping)
-	t.DialTLSContext = wrapping(func(ctx context.Context, network, addr string) (net.Conn, error) {
+	wrap := func(c net.Conn) net.Conn { return &recordedConn{Conn: c} }
+	t.DialContext = wrapDialedConns(dial, wrap)
+	t.DialTLSContext = wrapDialedConns(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		secure, err := shakeHands(ctx, t, c, addr)
+		secure, err := tlsHandshake(ctx, t, c, addr)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 		return secure, nil
-	}, tapping)
+	}, wrap)
 	t.ForceAttemptHTTP2 = false
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 }
 
-// shakeHands returns c with TLS, as t would speak it to addr.
-func shakeHands(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
+// tlsHandshake returns c with TLS, as t would speak it to addr.
+func tlsHandshake(ctx context.Context, t *http.Transport, c net.Conn, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err

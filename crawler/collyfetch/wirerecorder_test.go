@@ -25,31 +25,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A spoken is how a page of a wire is answered: these bytes, and then the
+// A rawResponse is how a page of a wire is answered: these bytes, and then the
 // server hangs up, or says no more.
-type spoken struct {
+type rawResponse struct {
 	bytes        string
 	close, stall bool
 }
 
-// A wire is a server of bytes, which remembers those that it was sent.
-type wire struct {
+// A rawServer is a server of bytes, which remembers those that it was sent.
+type rawServer struct {
 	net.Listener
-	pages map[string]spoken
+	pages map[string]rawResponse
 
-	mu    sync.Mutex
-	asked map[string]string // by path
-	conns int
+	mu       sync.Mutex
+	requests map[string]string // by path
+	conns    int
 }
 
-// speak starts a wire, with TLS if there is a configuration.
-func speak(t *testing.T, pages map[string]spoken, secure *tls.Config) *wire {
+// startRawServer starts a wire, with TLS if there is a configuration.
+func startRawServer(t *testing.T, pages map[string]rawResponse, tlsConfig *tls.Config) *rawServer {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
-	if secure != nil {
-		l = tls.NewListener(l, secure)
+	if tlsConfig != nil {
+		l = tls.NewListener(l, tlsConfig)
 	}
-	w := &wire{Listener: l, pages: pages, asked: map[string]string{}}
+	w := &rawServer{Listener: l, pages: pages, requests: map[string]string{}}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -57,14 +57,14 @@ func speak(t *testing.T, pages map[string]spoken, secure *tls.Config) *wire {
 			if err != nil {
 				return
 			}
-			serving.Go(func() { w.serve(c) })
+			serving.Go(func() { w.serveConn(c) })
 		}
 	})
 	t.Cleanup(func() { l.Close(); serving.Wait() })
 	return w
 }
 
-func (w *wire) serve(c net.Conn) {
+func (w *rawServer) serveConn(c net.Conn) {
 	defer c.Close()
 	w.mu.Lock()
 	w.conns++
@@ -80,7 +80,7 @@ func (w *wire) serve(c net.Conn) {
 		}
 		path := strings.Fields(request.String())[1]
 		w.mu.Lock()
-		w.asked[path] = request.String()
+		w.requests[path] = request.String()
 		w.mu.Unlock()
 		page := w.pages[path]
 		for part := []byte(page.bytes); len(part) > 0; { // in pieces, so that many are read
@@ -99,11 +99,11 @@ func (w *wire) serve(c net.Conn) {
 	}
 }
 
-// request returns what was sent for a path.
-func (w *wire) request(path string) string {
+// requestFor returns what was sent for a path.
+func (w *rawServer) requestFor(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.asked[path]
+	return w.requests[path]
 }
 
 // exchangeRecorder is an Archive that keeps exchanges in memory.
@@ -119,18 +119,18 @@ func (k *exchangeRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	return nil
 }
 
-// capture crawls the pages of a wire and returns what was kept of them by path.
-func capture(t *testing.T, site string, w *wire, cfg collyfetch.Config) map[string]*decorum.Exchange {
+// captureExchanges crawls the pages of a wire and returns what was kept of them by path.
+func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Config) map[string]*decorum.Exchange {
 	t.Helper()
 	to, err := collyfetch.ParseConnectTo("::" + w.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnectTo, cfg.AllowPrivate, cfg.Capture = []collyfetch.ConnectTo{to}, true, true
-	transport := trusting(cfg)
+	cfg.ConnectTo, cfg.AllowPrivate, cfg.CaptureExchanges = []collyfetch.ConnectTo{to}, true, true
+	transport := newTrustingTransport(cfg)
 	defer transport.CloseIdleConnections()
 	cfg.Transport = transport
-	crawl, _ := begin(t, cfg)
+	crawl, _ := newCrawl(t, cfg)
 	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
 	crawl.Policy.Delay, crawl.Policy.Adaptive = time.Millisecond, -1
 	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
@@ -158,23 +158,23 @@ func capture(t *testing.T, site string, w *wire, cfg collyfetch.Config) map[stri
 	return byPath
 }
 
-var certificate = sync.OnceValue(func() *httptest.Server {
+var tlsServer = sync.OnceValue(func() *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
 	s.Close()
 	return s
 })
 
-// trusting returns a transport that trusts the certificate.
-func trusting(cfg collyfetch.Config) *http.Transport {
+// newTrustingTransport returns a transport that trusts the certificate.
+func newTrustingTransport(cfg collyfetch.Config) *http.Transport {
 	t := collyfetch.NewTransport(cfg)
 	roots := x509.NewCertPool()
-	roots.AddCert(certificate().Certificate())
+	roots.AddCert(tlsServer().Certificate())
 	t.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return t
 }
 
-func packed(s string) string {
+func gzipString(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	io.WriteString(z, s)
@@ -182,7 +182,7 @@ func packed(s string) string {
 	return b.String()
 }
 
-func sized(header, body string) string {
+func okResponse(header, body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
 }
 
@@ -190,17 +190,17 @@ func sized(header, body string) string {
 // without, on connections that are used many times.
 func TestCaptureByteForByte(t *testing.T) {
 	long := strings.Repeat("0123456789", 2000)
-	pages := map[string]spoken{
-		"/robots.txt":  {bytes: sized("Content-Type: text/plain\r\n", "User-agent: *\nDisallow:\n")},
+	pages := map[string]rawResponse{
+		"/robots.txt":  {bytes: okResponse("Content-Type: text/plain\r\n", "User-agent: *\nDisallow:\n")},
 		"/spacing":     {bytes: "HTTP/1.1 200  Fine by me\r\ncontent-LENGTH:2\r\nX-b:  1  \r\nX-A: \t2\r\nx-B: 3\r\nX-Fold: a\r\n b\r\n\r\nhi"},
 		"/linefeeds":   {bytes: "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"},
-		"/long":        {bytes: sized("", long)},
-		"/gzip":        {bytes: sized("Content-Encoding: gzip\r\n", packed(long))},
+		"/long":        {bytes: okResponse("", long)},
+		"/gzip":        {bytes: okResponse("Content-Encoding: gzip\r\n", gzipString(long))},
 		"/chunked":     {bytes: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
-		"/chunkedgzip": {bytes: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(packed(long)), packed(long))},
+		"/chunkedgzip": {bytes: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(gzipString(long)), gzipString(long))},
 		"/nolength":    {bytes: "HTTP/1.0 200 OK\r\n\r\n" + long, close: true},
-		"/early":       {bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + sized("", "hi")},
-		"/missing":     {bytes: strings.Replace(sized("", "not here"), "200 OK", "404 No", 1)},
+		"/early":       {bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + okResponse("", "hi")},
+		"/missing":     {bytes: strings.Replace(okResponse("", "not here"), "200 OK", "404 No", 1)},
 		"/moved":       {bytes: "HTTP/1.1 302 Over There\r\nLocation: /spacing\r\nContent-Length: 0\r\n\r\n"},
 	}
 	for _, tt := range []struct {
@@ -208,22 +208,22 @@ func TestCaptureByteForByte(t *testing.T) {
 		secure *tls.Config
 	}{
 		{"http://example.com", nil},
-		{"https://example.com", &tls.Config{Certificates: certificate().TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}},
+		{"https://example.com", &tls.Config{Certificates: tlsServer().TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}},
 	} {
 		t.Run(tt.site, func(t *testing.T) {
-			w := speak(t, pages, tt.secure)
-			got := capture(t, tt.site, w, collyfetch.Config{})
+			w := startRawServer(t, pages, tt.secure)
+			got := captureExchanges(t, tt.site, w, collyfetch.Config{})
 			for path, page := range pages {
 				x := got[path]
 				if x == nil {
-					t.Errorf("%s was not captured (asked: %q)", path, w.request(path))
+					t.Errorf("%s was not captured (asked: %q)", path, w.requestFor(path))
 					continue
 				}
 				if string(x.Response) != page.bytes || x.Cut != decorum.NotCut {
 					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.Response, x.Cut, page.bytes)
 				}
-				if string(x.Request) != w.request(path) || len(x.Request) == 0 {
-					t.Errorf("%s: request %q, want %q", path, x.Request, w.request(path))
+				if string(x.Request) != w.requestFor(path) || len(x.Request) == 0 {
+					t.Errorf("%s: request %q, want %q", path, x.Request, w.requestFor(path))
 				}
 				if x.Addr.String() != w.Addr().String() {
 					t.Errorf("%s: address %v, want %v", path, x.Addr, w.Addr())
@@ -243,28 +243,28 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 	t.Parallel()
 	const limit = 1000
 	for path, tt := range map[string]struct {
-		spoken
+		rawResponse
 		cut decorum.Cut
 	}{
-		"/long":       {spoken{bytes: sized("", strings.Repeat("x", 50*limit))}, decorum.CutByLength},
-		"/slow":       {spoken{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.CutByTime},
-		"/silent":     {spoken{stall: true}, decorum.CutByTime},
-		"/hangs-up":   {spoken{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.Disconnected},
-		"/at-once":    {spoken{close: true}, decorum.Disconnected},
-		"/unwanted":   {spoken{bytes: sized("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.CutOtherwise},
-		"/bad-chunks": {spoken{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.CutOtherwise},
+		"/long":       {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.CutByLength},
+		"/slow":       {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.CutByTime},
+		"/silent":     {rawResponse{stall: true}, decorum.CutByTime},
+		"/hangs-up":   {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.Disconnected},
+		"/at-once":    {rawResponse{close: true}, decorum.Disconnected},
+		"/unwanted":   {rawResponse{bytes: okResponse("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.CutOtherwise},
+		"/bad-chunks": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.CutOtherwise},
 	} {
 		t.Run(path, func(t *testing.T) {
-			w := speak(t, map[string]spoken{"/robots.txt": {bytes: sized("", "")}, path: tt.spoken}, nil)
-			x := capture(t, "http://example.com", w, collyfetch.Config{MaxBody: limit, Timeout: 300 * time.Millisecond, ContentTypes: []string{"text/html"}})[path]
+			w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")}, path: tt.rawResponse}, nil)
+			x := captureExchanges(t, "http://example.com", w, collyfetch.Config{MaxBody: limit, Timeout: 300 * time.Millisecond, ContentTypes: []string{"text/html"}})[path]
 			if x == nil {
 				t.Fatal("nothing was captured")
 			}
 			if x.Cut != tt.cut || !strings.HasPrefix(tt.bytes, string(x.Response)) {
 				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.Response, x.Cut, tt.bytes, tt.cut)
 			}
-			if string(x.Request) != w.request(path) {
-				t.Errorf("request %q, want %q", x.Request, w.request(path))
+			if string(x.Request) != w.requestFor(path) {
+				t.Errorf("request %q, want %q", x.Request, w.requestFor(path))
 			}
 		})
 	}
@@ -275,9 +275,9 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 func TestCaptureIsBounded(t *testing.T) {
 	const limit = 1000
 	empty := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + strings.Repeat("\x00\x00\x00\xff\xff", 2<<20/5)
-	w := speak(t, map[string]spoken{"/robots.txt": {bytes: sized("", "")},
+	w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")},
 		"/": {bytes: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + empty, close: true}}, nil)
-	x := capture(t, "http://example.com", w, collyfetch.Config{MaxBody: limit})["/"]
+	x := captureExchanges(t, "http://example.com", w, collyfetch.Config{MaxBody: limit})["/"]
 	if x == nil || x.Cut != decorum.CutByLength || len(x.Response) < limit || len(x.Response) > limit+1<<20 {
 		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.Response), x.Cut, limit, limit+1<<20, decorum.CutByLength)
 	}

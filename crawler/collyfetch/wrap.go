@@ -23,9 +23,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// Options are how a wrapped collector crawls. Agent and Contact are compulsory;
+// WrapOptions are how a wrapped collector crawls. Agent and Contact are compulsory;
 // the zero value of anything else is its room's default.
-type Options struct {
+type WrapOptions struct {
 	// Agent is the product token that robots.txt is searched for, or
 	// product/version. Letters, "_" and "-" only (RFC 9309, section 2.2.1).
 	Agent string
@@ -37,19 +37,19 @@ type Options struct {
 	// frontier.db and robots.db; delete it to start anew. Empty: the state is
 	// in memory, and ends with the process.
 	Dir string
-	// Ledger writes down what permits each request before its first byte leaves, in the
+	// KeepLedger writes down what permits each request before its first byte leaves, in the
 	// directory ledger of Dir: "decorum ledger verify --data Dir" checks it. A run ends
 	// where that cannot be written.
-	Ledger bool
-	// Cookies shows to sites the cookies that they set, and keeps them in the state
+	KeepLedger bool
+	// KeepCookies shows to sites the cookies that they set, and keeps them in the state
 	// of the crawl. Without it, cookies are ignored.
-	Cookies bool
+	KeepCookies bool
 
 	Policy   politeness.Policy       // how long hosts rest
-	Limits   politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
+	Limiter  politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
 	Robots   robots.GateConfig       // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
 	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	Fetch    Config                  // how requests are sent; UserAgent and From are set from Agent and Contact, Cookies from Cookies
+	Fetch    Config                  // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
 	Settings crawler.Settings        // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
@@ -61,14 +61,14 @@ type Options struct {
 type Crawl struct {
 	*Collector
 
-	crawler *crawler.Crawler
-	stores  []storage.Store // the gate's notes first
-	ledger  *ledgerWriter   // nil: none
-	ctx     context.Context // of colly.StdlibContext
-	async   atomic.Bool     // of colly.Async
-	workers int             // as the Options say
-	resumed bool            // the state is of an earlier process, and has not been looked at yet
-	running atomic.Bool
+	crawler          *crawler.Crawler
+	stores           []storage.Store // the gate's notes first
+	ledger           *ledgerWriter   // nil: none
+	ctx              context.Context // of colly.StdlibContext
+	async            atomic.Bool     // of colly.Async
+	workerCount      int             // as the WrapOptions say
+	mustReleaseHolds bool            // the state is of an earlier process, and has not been looked at yet
+	running          atomic.Bool
 }
 
 // Wrap makes a collector polite, persistent and resumable: from now on what it
@@ -79,24 +79,24 @@ type Crawl struct {
 // end.
 //
 // Wrap returns an error for settings of the collector that cannot be had, and
-// for Options that make no sense. docs/colly.md tells of each.
-func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
-	crawl := &Crawl{ctx: c.Context, workers: o.Settings.Workers}
+// for WrapOptions that make no sense. docs/colly.md tells of each.
+func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
+	crawl := &Crawl{ctx: c.Context, workerCount: o.Settings.Workers}
 	crawl.async.Store(c.Async)
-	product, userAgent, err := identity(o.Agent, o.Contact)
+	product, userAgent, err := buildUserAgent(o.Agent, o.Contact)
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
 	if o.Robots.Agent, err = robots.Configured(o.Robots.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.Fetch.UserAgent, o.Fetch.From, o.Settings.Token = userAgent, MailOf(o.Contact), product
+	o.Fetch.UserAgent, o.Fetch.From, o.Settings.Token = userAgent, ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.Ledger && o.Dir == "" {
-		return nil, errNoDir
+	if o.KeepLedger && o.Dir == "" {
+		return nil, errLedgerNeedsDir
 	}
 	if err := crawl.openStores(o); err != nil {
 		return nil, err
@@ -106,14 +106,14 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 			err = errors.Join(err, crawl.Close())
 		}
 	}()
-	if o.Cookies {
-		o.Fetch.Cookies = NewCookies(crawl.state())
+	if o.KeepCookies {
+		o.Fetch.Cookies = NewCookies(crawl.frontierStore())
 	}
-	fetcher, err := New(o.Fetch)
+	fetcher, err := NewFetcher(o.Fetch)
 	if err != nil {
 		return nil, err
 	}
-	crawl.assemble(o, fetcher)
+	crawl.assembleCrawler(o, fetcher)
 	if crawl.Collector, err = newCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
 	}
@@ -121,11 +121,11 @@ func Wrap(c *colly.Collector, o Options) (_ *Crawl, err error) {
 	return crawl, nil
 }
 
-// withDefaults sets what the Options leave open, by the collector's own
+// withDefaults sets what the WrapOptions leave open, by the collector's own
 // settings where it has them.
-func (o Options) withDefaults(c *colly.Collector) Options {
+func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	o.Limits.IPConcurrency = cmp.Or(o.Limits.IPConcurrency, 2)
+	o.Limiter.IPConcurrency = cmp.Or(o.Limiter.IPConcurrency, 2)
 	o.Settings.NoSitemaps = true
 	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
 	o.Fetch.MaxBody = cmp.Or(o.Fetch.MaxBody, int64(c.MaxBodySize))
@@ -137,7 +137,7 @@ func (o Options) withDefaults(c *colly.Collector) Options {
 }
 
 // openStores opens the state of the crawl.
-func (c *Crawl) openStores(o Options) error {
+func (c *Crawl) openStores(o WrapOptions) error {
 	if o.Dir == "" {
 		c.stores = []storage.Store{storage.NewMemory(storage.Config{})}
 		return nil
@@ -150,7 +150,7 @@ func (c *Crawl) openStores(o Options) error {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
 		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
-	err := c.openStore(o.Dir, "robots.db", opts)
+	err := c.openBolt(o.Dir, "robots.db", opts)
 	if err == nil {
 		err = c.openLedger(o)
 	}
@@ -158,18 +158,18 @@ func (c *Crawl) openStores(o Options) error {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
 		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
-		opts.OutputFiles = c.ledger.files
-		err = c.openStore(o.Dir, "frontier.db", opts)
+		opts.OutputFiles = c.ledger.outputFiles
+		err = c.openBolt(o.Dir, "frontier.db", opts)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
 	}
-	c.resumed = true
+	c.mustReleaseHolds = true
 	return nil
 }
 
-// openStore opens one of the files of the crawl's state.
-func (c *Crawl) openStore(dir, name string, opts bolt.Options) error {
+// openBolt opens one of the files of the crawl's state.
+func (c *Crawl) openBolt(dir, name string, opts bolt.Options) error {
 	s, err := bolt.Open(filepath.Join(dir, name), opts)
 	if err == nil {
 		c.stores = append(c.stores, s)
@@ -177,19 +177,19 @@ func (c *Crawl) openStore(dir, name string, opts bolt.Options) error {
 	return err
 }
 
-// state returns the store of the crawl's frontier.
-func (c *Crawl) state() storage.Store { return c.stores[len(c.stores)-1] }
+// frontierStore returns the store of the crawl's frontier.
+func (c *Crawl) frontierStore() storage.Store { return c.stores[len(c.stores)-1] }
 
-// assemble puts the rooms of the house together.
-func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
-	if c.resumed {
-		o.Limits.Restarted = time.Now()
+// assembleCrawler puts the rooms of the house together.
+func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
+	if c.mustReleaseHolds {
+		o.Limiter.Restarted = time.Now()
 	}
-	limits := politeness.NewLimits(o.Limits)
+	limits := politeness.NewLimits(o.Limiter)
 	gate := robots.NewGate(o.Robots, c.stores[0])
 	o.Frontier.Clean, o.Frontier.Budget = gate.Clean, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.state(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
+		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
 		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 	if c.ledger != nil {
@@ -197,17 +197,17 @@ func (c *Crawl) assemble(o Options, fetcher *Fetcher) {
 	}
 }
 
-// errRunning refuses to run a crawl twice at a time.
-var errRunning = errors.New("collyfetch: the crawl is running")
+// errAlreadyRunning refuses to run a crawl twice at a time.
+var errAlreadyRunning = errors.New("collyfetch: the crawl is running")
 
 // Run crawls until nothing is left to visit, and returns what crawler.Run does.
 // It may be called again when there is more to visit.
 func (c *Crawl) Run(ctx context.Context) error {
 	if !c.running.CompareAndSwap(false, true) {
-		return errRunning
+		return errAlreadyRunning
 	}
 	defer c.running.Store(false)
-	if err := c.settle(); err != nil {
+	if err := c.rereadSettings(); err != nil {
 		return err
 	}
 	return c.run(ctx)
@@ -215,40 +215,40 @@ func (c *Crawl) Run(ctx context.Context) error {
 
 // run is Run, by whom has set running and called settle.
 func (c *Crawl) run(ctx context.Context) error {
-	if c.resumed {
+	if c.mustReleaseHolds {
 		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillAside); err != nil {
 			return err
 		}
-		c.resumed = false
+		c.mustReleaseHolds = false
 	}
-	c.crawler.Settings.Workers = c.workers
-	if c.workers == 0 && !c.async.Load() {
+	c.crawler.Settings.Workers = c.workerCount
+	if c.workerCount == 0 && !c.async.Load() {
 		c.crawler.Settings.Workers = 1 // the callbacks of a sync program do not expect each other
 	}
-	defer c.begun.Store(false)
+	defer c.started.Store(false)
 	return c.crawler.Run(ctx)
 }
 
-// settle looks at what the program has set since the last time.
-func (c *Crawl) settle() error {
+// rereadSettings looks at what the program has set since the last time.
+func (c *Crawl) rereadSettings() error {
 	if c.Async {
 		c.async.Store(true)
 	}
-	return c.Collector.settle()
+	return c.Collector.reapplyOverrides()
 }
 
 // Wait crawls until nothing is left to visit, as colly's Wait returns when the
 // requests of an Async collector have ended. Use Run to get its error, which
 // Wait logs.
 func (c *Crawl) Wait() {
-	if err := c.tell(c.Run(c.ctx)); err != nil {
+	if err := c.warnIfSuspended(c.Run(c.ctx)); err != nil {
 		c.Log.Error("the crawl ended early", "error", err)
 	}
 }
 
-// tell logs an end of the crawl that colly's users expect to be none: origins
+// warnIfSuspended logs an end of the crawl that colly's users expect to be none: origins
 // are left that do not answer.
-func (c *Crawl) tell(err error) error {
+func (c *Crawl) warnIfSuspended(err error) error {
 	if errors.Is(err, frontier.ErrDormant) {
 		c.Log.Warn("not all was visited", "why", err)
 		return nil

@@ -27,16 +27,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// quiet are Options for a web in memory.
-func quiet(web http.RoundTripper) collyfetch.Options {
-	return collyfetch.Options{
+// quietOptions are WrapOptions for a web in memory.
+func quietOptions(web http.RoundTripper) collyfetch.WrapOptions {
+	return collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", Policy: politeness.Policy{Delay: 2 * time.Second},
 		Fetch: collyfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
-// wrap wraps c, for the length of the test.
-func wrap(t *testing.T, c *colly.Collector, o collyfetch.Options) *collyfetch.Crawl {
+// wrapCollector wraps c, for the length of the test.
+func wrapCollector(t *testing.T, c *colly.Collector, o collyfetch.WrapOptions) *collyfetch.Crawl {
 	t.Helper()
 	crawl, err := collyfetch.Wrap(c, o)
 	if err != nil {
@@ -58,11 +58,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// village is a site of four pages, one of which robots.txt closes.
-func village() *crawltest.Web { return villageWith(3 * time.Second) }
+// smallWeb is a site of four pages, one of which robots.txt closes.
+func smallWeb() *crawltest.Web { return smallWebWithDelay(3 * time.Second) }
 
-// villageWith is village with another Crawl-delay.
-func villageWith(delay time.Duration) *crawltest.Web {
+// smallWebWithDelay is village with another Crawl-delay.
+func smallWebWithDelay(delay time.Duration) *crawltest.Web {
 	pages := map[string]crawltest.Page{}
 	for path, body := range map[string]string{
 		"/":       "<h1>Village</h1><a href=/church>x</a><a href=/mill>y</a><a href=/private>z</a>",
@@ -75,8 +75,8 @@ func villageWith(delay time.Duration) *crawltest.Web {
 		crawltest.Robots{Answer: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), Delay: delay, Disallow: closed})})
 }
 
-// judged fails the test if the server saw anything impolite.
-func judged(t *testing.T, web *crawltest.Web) {
+// checkPolite fails the test if the server saw anything impolite.
+func checkPolite(t *testing.T, web *crawltest.Web) {
 	t.Helper()
 	if report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 2 * time.Second}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
@@ -89,10 +89,10 @@ func judged(t *testing.T, web *crawltest.Web) {
 func TestWrap(t *testing.T) {
 	for _, async := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			web := village()
-			c := wrap(t, colly.NewCollector(colly.Async(async)), quiet(web))
-			var asked, titles []string
-			c.OnRequest(func(r *colly.Request) { asked = append(asked, r.URL.Path) })
+			web := smallWeb()
+			c := wrapCollector(t, colly.NewCollector(colly.Async(async)), quietOptions(web))
+			var requested, titles []string
+			c.OnRequest(func(r *colly.Request) { requested = append(requested, r.URL.Path) })
 			c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 				if err := e.Request.Visit(e.Attr("href")); err != nil {
 					t.Error(err)
@@ -107,18 +107,18 @@ func TestWrap(t *testing.T) {
 			if want := []string{"Village", "Church", "Mill"}; !slices.Equal(titles, want) {
 				t.Errorf("async=%v: titles %q, want %q", async, titles, want)
 			}
-			if want := []string{"/", "/church", "/mill"}; !slices.Equal(asked, want) {
-				t.Errorf("async=%v: OnRequest was called for %q, want %q", async, asked, want)
+			if want := []string{"/", "/church", "/mill"}; !slices.Equal(requested, want) {
+				t.Errorf("async=%v: OnRequest was called for %q, want %q", async, requested, want)
 			}
-			judged(t, web)
+			checkPolite(t, web)
 		})
 	}
 }
 
-// TestNoWayPastTheDoor: whatever a program puts under the collector, nothing is
+// TestNoRequestPastTheTransport: whatever a program puts under the collector, nothing is
 // sent without a ticket, and whoever asked is told.
-func TestNoWayPastTheDoor(t *testing.T) {
-	web := village()
+func TestNoRequestPastTheTransport(t *testing.T) {
+	web := smallWeb()
 	server, err := web.Start("")
 	must(t, err)
 	defer server.Close()
@@ -133,13 +133,13 @@ func TestNoWayPastTheDoor(t *testing.T) {
 		"Clone and SetClient":     func(c *colly.Collector) *colly.Collector { c.SetClient(&http.Client{}); return c.Clone() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := quiet(nil)
+			o := quietOptions(nil)
 			var log strings.Builder
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			o.Fetch = collyfetch.Config{AllowPrivate: true}
 			o.Policy.Delay = time.Millisecond
 			c := colly.NewCollector()
-			crawl := wrap(t, c, o)
+			crawl := wrapCollector(t, c, o)
 			other := undermine(c)
 			var visitErr error
 			other.OnError(func(_ *colly.Response, err error) { visitErr = err })
@@ -160,11 +160,11 @@ func TestNoWayPastTheDoor(t *testing.T) {
 // TestWrapResumes: a crawl that was stopped goes on in another process, with
 // what the callbacks put into contexts, and visits nothing twice.
 func TestWrapResumes(t *testing.T) {
-	web := villageWith(50 * time.Millisecond)
+	web := smallWebWithDelay(50 * time.Millisecond)
 	server, err := web.Start("")
 	must(t, err)
 	defer server.Close()
-	o := quiet(server.Transport())
+	o := quietOptions(server.Transport())
 	o.Policy, o.Settings.Workers = politeness.Policy{Delay: 50 * time.Millisecond}, 1
 	o.Dir = filepath.Join(t.TempDir(), "state")
 	var got []string
@@ -207,12 +207,12 @@ func TestContext(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				crawl := wrap(t, colly.NewCollector(), quiet(village()))
-				var came bool
+				crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
+				var visited bool
 				crawl.OnResponse(func(r *colly.Response) {
 					if r.Request.URL.Path == "/mill" {
 						got := r.Ctx.GetAny("k")
-						came = true
+						visited = true
 						if !reflect.DeepEqual(got, tt.value) {
 							t.Errorf("%T %v came back as %T %v", tt.value, tt.value, got, got)
 						}
@@ -225,8 +225,8 @@ func TestContext(t *testing.T) {
 					}
 				})
 				must(t, crawl.Visit("http://a.test/"))
-				if came != (tt.error == "") {
-					t.Errorf("visited: %v", came)
+				if visited != (tt.error == "") {
+					t.Errorf("visited: %v", visited)
 				}
 			})
 		})
@@ -261,9 +261,9 @@ func TestRequestCallbacks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := village()
+				web := smallWeb()
 				var got []string
-				o := quiet(transport(func(r *http.Request) (*http.Response, error) {
+				o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 					got = append(got, r.URL.Path+" "+r.Header.Get("Referer")+r.Header.Get("Cookie")+r.Header.Get("If-None-Match"))
 					for name := range r.Header {
 						if strings.HasPrefix(name, "decorum") {
@@ -273,22 +273,22 @@ func TestRequestCallbacks(t *testing.T) {
 					return web.RoundTrip(r)
 				}))
 				o.Settings.Workers = 1
-				crawl := wrap(t, colly.NewCollector(), o)
+				crawl := wrapCollector(t, colly.NewCollector(), o)
 				tt.set(crawl)
 				crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 				must(t, crawl.Visit("http://a.test/"))
 				if !slices.Equal(got, tt.want) {
 					t.Errorf("the server was sent %q, want %q", got, tt.want)
 				}
-				judged(t, web)
+				checkPolite(t, web)
 			})
 		})
 	}
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestPanicsOfCallbacks: wherever a callback panics, the crawl goes on, and the
 // panic is counted and logged with its URL and its place.
@@ -301,10 +301,10 @@ func TestPanicsOfCallbacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log strings.Builder
-				o := quiet(village())
+				o := quietOptions(smallWeb())
 				o.Settings.Workers = 1
 				o.Log = slog.New(slog.NewTextHandler(&log, nil))
-				crawl := wrap(t, colly.NewCollector(), o)
+				crawl := wrapCollector(t, colly.NewCollector(), o)
 				register(crawl, func() { panic("oh dear") })
 				must(t, crawl.Visit("http://a.test/"))
 				must(t, crawl.Visit("http://a.test/mill"))
@@ -325,10 +325,10 @@ func TestPanicsOfCallbacks(t *testing.T) {
 // as the crawl allows.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
-		o := quiet(web)
+		web := smallWeb()
+		o := quietOptions(web)
 		o.Settings.Attempts = 3
-		crawl := wrap(t, colly.NewCollector(), o)
+		crawl := wrapCollector(t, colly.NewCollector(), o)
 		var times []time.Time
 		crawl.OnResponse(func(r *colly.Response) {
 			times = append(times, time.Now())
@@ -352,9 +352,9 @@ func TestErrorsReachOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
 			"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}), "/gone": crawltest.Always(crawltest.Status(http.StatusGone))}})
-		o := quiet(web)
+		o := quietOptions(web)
 		o.Settings.Attempts, o.Settings.Workers = 1, 1
-		crawl := wrap(t, colly.NewCollector(), o)
+		crawl := wrapCollector(t, colly.NewCollector(), o)
 		var got []string
 		crawl.OnError(func(r *colly.Response, err error) {
 			got = append(got, r.Request.URL.Path+" "+http.StatusText(r.StatusCode))
@@ -375,7 +375,7 @@ func TestErrorsReachOnError(t *testing.T) {
 // TestDetach: a callback that is detached is not called any more.
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		crawl := wrap(t, colly.NewCollector(), quiet(village()))
+		crawl := wrapCollector(t, colly.NewCollector(), quietOptions(smallWeb()))
 		calls := 0
 		crawl.OnHTML("h1", func(*colly.HTMLElement) { calls++; crawl.OnHTMLDetach("h1") })
 		crawl.OnXML("//h1", func(*colly.XMLElement) { calls++; crawl.OnXMLDetach("//h1") })
@@ -390,18 +390,18 @@ func TestDetach(t *testing.T) {
 // TestAbortAfterHeaders: the page counts as visited, and is not read.
 func TestAbortAfterHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
+		web := smallWeb()
 		var acks []storage.Outcome
-		o := quiet(web)
+		o := quietOptions(web)
 		o.Hooks.Acked = func(a storage.Ack) { acks = append(acks, a.Outcome) }
-		crawl := wrap(t, colly.NewCollector(), o)
+		crawl := wrapCollector(t, colly.NewCollector(), o)
 		crawl.OnResponseHeaders(func(r *colly.Response) { r.Request.Abort() })
 		crawl.OnResponse(func(*colly.Response) { t.Error("the page was read") })
 		must(t, crawl.Visit("http://a.test/mill"))
 		if want := []storage.Outcome{storage.Again, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
 			t.Errorf("acks %v, want %v", acks, want)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
@@ -409,9 +409,9 @@ func TestAbortAfterHeaders(t *testing.T) {
 // and share the crawl's seen set.
 func TestJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := village()
+		web := smallWeb()
 		c := colly.NewCollector()
-		crawl := wrap(t, c, quiet(web))
+		crawl := wrapCollector(t, c, quietOptions(web))
 		detail := c.Clone()
 		must(t, crawl.Join("detail", detail))
 		if crawl.Join("detail", c.Clone()) == nil {
@@ -428,7 +428,7 @@ func TestJoin(t *testing.T) {
 		if want := []string{"asks /", "list Village", "detail Church", "detail Mill"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		judged(t, web)
+		checkPolite(t, web)
 	})
 }
 
@@ -442,17 +442,17 @@ func TestRefusedSettings(t *testing.T) {
 	} {
 		c := colly.NewCollector()
 		set(c)
-		if _, err := collyfetch.Wrap(c, quiet(village())); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := collyfetch.Wrap(c, quietOptions(smallWeb())); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Wrap returned %v, want an error that names %s", err, name)
 		}
 		c = colly.NewCollector()
-		crawl := wrap(t, c, quiet(village()))
+		crawl := wrapCollector(t, c, quietOptions(smallWeb()))
 		set(c)
 		if err := crawl.Visit("http://a.test/"); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Visit returned %v, want an error that names %s", err, name)
 		}
 	}
-	for name, o := range map[string]collyfetch.Options{
+	for name, o := range map[string]collyfetch.WrapOptions{
 		"contact": {Agent: "testbot"}, "product token": {Agent: "bot 7", Contact: "https://bot.test/"}, "agent": {Agent: "a/b/c", Contact: "https://bot.test/"},
 	} {
 		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), name) {
@@ -465,7 +465,7 @@ func TestRefusedSettings(t *testing.T) {
 func TestStdlibContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		crawl := wrap(t, colly.NewCollector(colly.StdlibContext(ctx)), quiet(village()))
+		crawl := wrapCollector(t, colly.NewCollector(colly.StdlibContext(ctx)), quietOptions(smallWeb()))
 		crawl.OnResponse(func(*colly.Response) { cancel() })
 		crawl.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		if err := crawl.Visit("http://a.test/"); !errors.Is(err, context.Canceled) {

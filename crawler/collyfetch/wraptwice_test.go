@@ -19,8 +19,8 @@ func TestWrapTwice(t *testing.T) {
 		"Clone":  func(c *colly.Collector) *colly.Collector { return c.Clone() },
 	} {
 		c := colly.NewCollector()
-		wrap(t, c, quiet(village()))
-		second, err := collyfetch.Wrap(other(c), quiet(village()))
+		wrapCollector(t, c, quietOptions(smallWeb()))
+		second, err := collyfetch.Wrap(other(c), quietOptions(smallWeb()))
 		if err == nil || !strings.Contains(err.Error(), "Join") {
 			t.Errorf("%s: Wrap returned %v, %v; want an error that names Join", name, second, err)
 		}
@@ -34,8 +34,8 @@ func TestTwoCrawlsOfClones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := colly.NewCollector()
 		clone := c.Clone()
-		webs := []*crawltest.Web{village(), village()}
-		first, second := wrap(t, c, quiet(webs[0])), wrap(t, clone, quiet(webs[1]))
+		webs := []*crawltest.Web{smallWeb(), smallWeb()}
+		first, second := wrapCollector(t, c, quietOptions(webs[0])), wrapCollector(t, clone, quietOptions(webs[1]))
 		check := func(want string) func(*colly.Response) {
 			return func(r *colly.Response) {
 				if !strings.Contains(string(r.Body), want) {

@@ -37,7 +37,7 @@ type archive struct {
 
 // Notes are kept with the state of the crawl, in order with its acks.
 type notes interface {
-	Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
+	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
@@ -149,7 +149,7 @@ func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Capture, 
 	if !a.comesAgain(v) {
 		return nil, nil
 	}
-	note, err := a.notes.Note(ctx, v.URL().Origin(), warcNote(v.URL()))
+	note, err := a.notes.ReadNote(ctx, v.URL().Origin(), warcNote(v.URL()))
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,9 @@ func checkAgent(p *Project) *fault {
 		field, value string
 		maxBytes     int
 	}{
-		{"agent.product", p.Agent.Product, collyfetch.MaxProduct},
-		{"agent.version", p.Agent.Version, collyfetch.MaxProduct},
-		{"agent.contact", p.Agent.Contact, collyfetch.MaxContact},
+		{"agent.product", p.Agent.Product, collyfetch.MaxProductBytes},
+		{"agent.version", p.Agent.Version, collyfetch.MaxProductBytes},
+		{"agent.contact", p.Agent.Contact, collyfetch.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
 			return faulty(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)

@@ -27,7 +27,7 @@ func checkFetch(p *Project) *fault {
 		} else {
 			known[lower] = true
 		}
-		if err := collyfetch.CheckHeader(name, p.Fetch.Headers[name]); err != nil {
+		if err := collyfetch.CheckCustomHeader(name, p.Fetch.Headers[name]); err != nil {
 			return faulty("fetch.headers."+name, "%v", err)
 		}
 	}

@@ -103,7 +103,7 @@ func (q *inquiry) refusedPort(u decorum.URL) string {
 		rules = append(rules, to)
 	}
 	var refused *decorum.Error
-	if errors.As(collyfetch.RefusePort(u.Origin(), rules), &refused) {
+	if errors.As(collyfetch.CheckPort(u.Origin(), rules), &refused) {
 		return refused.Err.Error()
 	}
 	return ""

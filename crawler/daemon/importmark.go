@@ -21,7 +21,7 @@ type importMark struct {
 
 // readMark returns the mark of a state; false if it was not imported.
 func readMark(ctx context.Context, frontier store) (m importMark, imported bool, err error) {
-	text, err := frontier.Note(ctx, decorum.Origin{}, importNote)
+	text, err := frontier.ReadNote(ctx, decorum.Origin{}, importNote)
 	if err != nil || text == nil {
 		return m, false, err
 	}

@@ -12,10 +12,10 @@ import (
 // within c.
 func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
-		UserAgent: p.userAgent(), From: collyfetch.MailOf(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByte: time.Duration(p.Fetch.FirstByte),
-		MaxHeader: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
+		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByte),
+		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
-		Capture: p.Output.WARC != "",
+		CaptureExchanges: p.Output.WARC != "",
 	}
 	if cfg.DNSTTL == 0 {
 		cfg.DNSTTL = -1
@@ -41,15 +41,15 @@ func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 // fetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func (p *Project) fetcher(
-	c *confinement, notes collyfetch.Notes, transport http.RoundTripper, bodies *bodymem.Memory,
+	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodies *bodymem.Memory,
 ) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetchConfig(c)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Transport, cfg.Bodies = transport, bodies
+	cfg.Transport, cfg.BodyMemory = transport, bodies
 	if p.Fetch.Cookies {
 		cfg.Cookies = collyfetch.NewCookies(notes)
 	}
-	return collyfetch.New(cfg)
+	return collyfetch.NewFetcher(cfg)
 }

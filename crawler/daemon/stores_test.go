@@ -43,7 +43,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer left.Close()
-	if note, err := left.Note(t.Context(), u.Origin(), "rules"); err != nil || string(note) != "allow" {
+	if note, err := left.ReadNote(t.Context(), u.Origin(), "rules"); err != nil || string(note) != "allow" {
 		t.Errorf("after a crash the note is %q (%v)", note, err)
 	}
 }

@@ -29,7 +29,7 @@ func fetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpf
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, err := collyfetch.New(collyfetch.Config{
+	web, err := collyfetch.NewFetcher(collyfetch.Config{
 		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private,
 	})
 	if err != nil {

@@ -175,9 +175,9 @@ func (s *Store) Parked(ctx context.Context) (parked []decorum.Origin, err error)
 }
 
 // Note implements storage.Store.
-func (s *Store) Note(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	m, _ := s.of(o.Host())
-	return m.Note(ctx, o, key)
+	return m.ReadNote(ctx, o, key)
 }
 
 // SetNote implements storage.Store.

@@ -61,7 +61,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 	defer func() { err = errors.Join(err, state.Close()) }()
 
 	fetch.UserAgent = "mirrorbot/1.0 (+https://example.org/bot)" // yours
-	fetch.Capture = true
+	fetch.CaptureExchanges = true
 	c, err := assemble(home, state, fetch, policy)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, po
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.New(fetch)
+	fetcher, err := collyfetch.NewFetcher(fetch)
 	if err != nil {
 		return nil, err
 	}

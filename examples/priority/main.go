@@ -25,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: priority URL")
 		os.Exit(2)
 	}
-	o := collyfetch.Options{Agent: "newsbot/1.0", Contact: "https://example.org/bot"} // yours
+	o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot"} // yours
 	if err := crawl(context.Background(), os.Args[1], o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -45,7 +45,7 @@ func newsFirst(e *storage.Entry) {
 }
 
 // crawl prints the URLs of a site in the order of their visits.
-func crawl(ctx context.Context, url string, o collyfetch.Options, out io.Writer) (err error) {
+func crawl(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
 	o.Frontier.Order = newsFirst
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx)), o)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestPriority(t *testing.T) {
 			"/news/1": page("<a href=/news/2>next</a>"),
 		}})
 		var out strings.Builder
-		o := collyfetch.Options{Agent: "newsbot/1.0", Contact: "https://example.org/bot", Fetch: collyfetch.Config{Transport: web}}
+		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", Fetch: collyfetch.Config{Transport: web}}
 		if err := crawl(t.Context(), "http://example.com/", o, &out); err != nil {
 			t.Fatal(err)
 		}

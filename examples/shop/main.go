@@ -36,7 +36,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := scrape(ctx, os.Args[1], collyfetch.Options{
+	err := scrape(ctx, os.Args[1], collyfetch.WrapOptions{
 		Agent: "shopbot/1.0", Contact: "https://example.org/bot", // yours
 		Dir: "shop-crawl",
 	}, os.Stdout)
@@ -47,7 +47,7 @@ func main() {
 }
 
 // scrape writes the products of the catalogue that begins at url.
-func scrape(ctx context.Context, url string, o collyfetch.Options, out io.Writer) (err error) {
+func scrape(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx), colly.Async()), o)
 	if err != nil {
 		return err

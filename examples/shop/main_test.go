@@ -32,7 +32,7 @@ func TestShop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	o := collyfetch.Options{Agent: "shopbot/1.0", Contact: "https://example.org/bot", Dir: filepath.Join(t.TempDir(), "crawl"),
+	o := collyfetch.WrapOptions{Agent: "shopbot/1.0", Contact: "https://example.org/bot", Dir: filepath.Join(t.TempDir(), "crawl"),
 		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: server.Transport()}}
 	var out strings.Builder
 	for range 2 {

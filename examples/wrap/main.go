@@ -40,4 +40,4 @@ func main() {
 	}
 }
 
-var options = collyfetch.Options{Agent: "titlebot/1.0", Contact: "https://example.org/bot"} // yours
+var options = collyfetch.WrapOptions{Agent: "titlebot/1.0", Contact: "https://example.org/bot"} // yours

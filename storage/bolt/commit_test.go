@@ -79,7 +79,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))
 	}
-	if got := string(must1(s.Note(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key"))); got != "value" {
+	if got := string(must1(s.ReadNote(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), "key"))); got != "value" {
 		t.Errorf("note %q, want %q", got, "value")
 	}
 }
@@ -337,7 +337,7 @@ func TestCallsDuringCheckpoint(t *testing.T) {
 	if added := storage.CountAdded(must1(s.Add(t.Context(), entries, 0))); added != 0 {
 		t.Errorf("%d URLs were added twice", added)
 	}
-	if got := string(must1(s.Note(t.Context(), o, "key"))); got != "value" {
+	if got := string(must1(s.ReadNote(t.Context(), o, "key"))); got != "value" {
 		t.Errorf("note %q, want %q", got, "value")
 	}
 	leaseAndAck := func(i int) {

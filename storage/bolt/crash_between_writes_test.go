@@ -204,7 +204,7 @@ func dumpStore(t *testing.T, s *Store) []string {
 		}
 		slices.Sort(urls)
 		all = append(all, urls...)
-		all = append(all, string(must1(s.Note(t.Context(), o, "key"))))
+		all = append(all, string(must1(s.ReadNote(t.Context(), o, "key"))))
 		known := 0
 		for i := range 200 {
 			if must1(s.Known(t.Context(), newEntry(t, "%v/%d", o, i).URL)) {

@@ -188,7 +188,7 @@ func crashEntry(t *testing.T, i int) storage.Entry {
 // mustReadNumber returns the number under the key, 0 if there is none.
 func mustReadNumber(t *testing.T, s *Store, o decorum.Origin, key string) int {
 	t.Helper()
-	b, err := s.Note(t.Context(), o, key)
+	b, err := s.ReadNote(t.Context(), o, key)
 	must(t, err)
 	n, _ := strconv.Atoi(string(b))
 	return n

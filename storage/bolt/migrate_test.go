@@ -97,7 +97,7 @@ func checkMigrated(t *testing.T, s *Store) {
 				t.Fatalf("%s/%d is not known", name, i)
 			}
 		}
-		if note := string(must1(s.Note(t.Context(), o, "robots"))); note != "note of "+name {
+		if note := string(must1(s.ReadNote(t.Context(), o, "robots"))); note != "note of "+name {
 			t.Errorf("note of %s: %q", name, note)
 		}
 		i, found, err := s.Origin(t.Context(), o)

@@ -12,7 +12,7 @@ import (
 )
 
 // Note implements storage.Store.
-func (s *Store) Note(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
+func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestFaultWhileReading(t *testing.T) {
 	addEntries(t, s, newEntry(t, "https://a.example/2")) // something to write at the end
 	must(t, os.Truncate(storePath(dir), 0))
 	for range 2 {
-		if _, err := s.Note(t.Context(), e.URL.Origin(), "key"); !errors.Is(err, errFault) {
+		if _, err := s.ReadNote(t.Context(), e.URL.Origin(), "key"); !errors.Is(err, errFault) {
 			t.Errorf("a note is read with error %v, want a fault", err)
 		}
 	}

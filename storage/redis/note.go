@@ -18,7 +18,7 @@ const noteLife = time.Minute
 // says that one of the origin's notes has changed, or the connection to it is lost: a
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.
-func (s *Store) Note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ var shop = must1(decorum.ParseURL("https://shop.example/")).Origin()
 // noteIs wants a note to be so.
 func noteIs(t *testing.T, s *Store, want string) {
 	t.Helper()
-	if got := must1(s.Note(t.Context(), shop, "rules")); string(got) != want {
+	if got := must1(s.ReadNote(t.Context(), shop, "rules")); string(got) != want {
 		t.Fatalf("the note is %q, want %q", got, want)
 	}
 }
@@ -64,7 +64,7 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 		must(t, b.Ack(t.Context(), []storage.Ack{{Lease: lease}}))
 	}
 	must(t, b.SetNote(t.Context(), shop, "rules", nil))
-	if v := must1(b.Note(t.Context(), shop, "rules")); v != nil {
+	if v := must1(b.ReadNote(t.Context(), shop, "rules")); v != nil {
 		t.Errorf("the note was deleted, and is %q", v)
 	}
 }
@@ -89,7 +89,7 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	silent := time.Now()
 	for asked := t.Context(); ; {
 		ctx, cancel := context.WithTimeout(asked, 50*time.Millisecond)
-		_, err := b.Note(ctx, shop, "rules")
+		_, err := b.ReadNote(ctx, shop, "rules")
 		cancel()
 		if err != nil {
 			break // nobody goes on with it for ever

@@ -281,7 +281,7 @@ func testNotes(f *fixture) {
 	a, b := origin("https://a.example"), origin("http://a.example")
 	note := func(o decorum.Origin, key string, want []byte) {
 		f.Helper()
-		got, err := f.store.Note(f.Context(), o, key)
+		got, err := f.store.ReadNote(f.Context(), o, key)
 		f.must(err)
 		if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
 			f.Errorf("note %s of %v: %.40q, want %.40q", key, o, got, want)
@@ -301,7 +301,7 @@ func testNotes(f *fixture) {
 	note(a, "robots2", []byte("2"))
 	note(b, "robots", []byte("b"))
 	note(a, "", nil)
-	got, err := f.store.Note(f.Context(), a, "robots")
+	got, err := f.store.ReadNote(f.Context(), a, "robots")
 	f.must(err)
 	copy(got, "OTHER") // and what is returned is the caller's
 	note(a, "robots", []byte("value"))
@@ -370,7 +370,7 @@ func calls(ctx context.Context, s storage.Store) map[string]error {
 	_, errs["Recall"] = s.Recall(ctx, at(0), nil)
 	_, errs["Revive"] = s.Revive(ctx, a, func(storage.Entry) bool { return true })
 	_, errs["Parked"] = s.Parked(ctx)
-	_, errs["Note"] = s.Note(ctx, a, "key")
+	_, errs["Note"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.Counts(ctx)
 	errs["Flush"] = s.Flush(ctx)

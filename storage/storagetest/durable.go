@@ -213,9 +213,9 @@ var durableTests = []struct {
 		d.reopen()
 		d.must(d.store.SetNote(d.Context(), b, "key", nil))
 		d.reopen()
-		got, err := d.store.Note(d.Context(), a, "key")
+		got, err := d.store.ReadNote(d.Context(), a, "key")
 		d.must(err)
-		gone, err := d.store.Note(d.Context(), b, "key")
+		gone, err := d.store.ReadNote(d.Context(), b, "key")
 		d.must(err)
 		if string(got) != "value" || gone != nil {
 			d.Errorf("notes %q and %q", got, gone)

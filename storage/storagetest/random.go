@@ -255,7 +255,7 @@ func (w *walk) doNote() error {
 	o, key := w.origin(), strconv.Itoa(w.rand.IntN(3))
 	id := o.String() + key
 	if w.rand.IntN(2) == 0 {
-		got, err := w.store.Note(w.Context(), o, key)
+		got, err := w.store.ReadNote(w.Context(), o, key)
 		if string(got) != w.model.notes[id] {
 			return fmt.Errorf("%q, want %q", got, w.model.notes[id])
 		}

@@ -61,7 +61,7 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.New(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}

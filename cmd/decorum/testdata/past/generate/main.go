@@ -42,7 +42,7 @@ func main() {
 
 // callbacks follow links, and post forms.
 func callbacks(c *collyfetch.Collector) {
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.Follow(e.Request, e.Attr("href")) })
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = collyfetch.FollowLink(e.Request, e.Attr("href")) })
 	c.OnHTML("form[action]", func(e *colly.HTMLElement) {
 		_ = e.Request.Post(e.Attr("action"), map[string]string{"form": e.Attr("action")})
 	})
