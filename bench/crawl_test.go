@@ -78,7 +78,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 		}),
 		Gate:     robots.NewGate(robots.GateConfig{}, store),
 		Policy:   politeness.Policy{Delay: politeness.NoDelay, Adaptive: -1},
-		Limits:   politeness.NewLimits(politeness.LimitsConfig{}),
+		Limiter:  politeness.NewLimits(politeness.LimitsConfig{}),
 		Fetcher:  fetcher,
 		Settings: crawler.Settings{Workers: 1, MaxPages: int64(b.N)},
 		Log:      slog.New(slog.DiscardHandler),

@@ -15,137 +15,137 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// errLapsed ends a visit whose lease has run out: by now another process may be
+// errLeaseExpired ends a visit whose lease has run out: by now another process may be
 // at the host.
-var errLapsed = errors.New("the lease has run out")
+var errLeaseExpired = errors.New("the lease has run out")
 
-// A Hand is what one worker is busy with.
-type Hand struct {
-	URL     decorum.URL    // as it is queued
-	Source  storage.Source // how it was found
-	Host    string         // that is asked for it, or for what must come first
-	Robots  bool           // it is a robots.txt that must come first
-	Since   time.Time      // when it was leased
-	Started time.Time      // when the request was made; zero: not yet
+// An ActiveVisit is what one worker is busy with.
+type ActiveVisit struct {
+	URL         decorum.URL    // as it is queued
+	Source      storage.Source // how it was found
+	Host        string         // that is asked for it, or for what must come first
+	ForRobots   bool           // it is a robots.txt that must come first
+	LeasedAt    time.Time      // when it was leased
+	RequestedAt time.Time      // when the request was made; zero: not yet
 }
 
-// InHand returns what the crawl is busy with now, what it has had longest first.
+// ActiveVisits returns what the crawl is busy with now, what it has had longest first.
 // It may be called at any time.
-func (c *Crawler) InHand() []Hand {
-	c.hands.mu.Lock()
-	defer c.hands.mu.Unlock()
-	all := make([]Hand, 0, len(c.hands.held))
-	for _, h := range c.hands.held {
-		all = append(all, h.Hand)
+func (c *Crawler) ActiveVisits() []ActiveVisit {
+	c.activeLeases.mu.Lock()
+	defer c.activeLeases.mu.Unlock()
+	all := make([]ActiveVisit, 0, len(c.activeLeases.byToken))
+	for _, h := range c.activeLeases.byToken {
+		all = append(all, h.ActiveVisit)
 	}
-	slices.SortFunc(all, func(a, b Hand) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.URL.String(), b.URL.String()))
+	slices.SortFunc(all, func(a, b ActiveVisit) int {
+		return cmp.Or(a.LeasedAt.Compare(b.LeasedAt), cmp.Compare(a.URL.String(), b.URL.String()))
 	})
 	return all
 }
 
-// hands holds the leases that workers are busy with.
-type hands struct {
-	mu   sync.Mutex
-	held map[uint64]*held // by token
+// activeLeases holds the leases that workers are busy with.
+type activeLeases struct {
+	mu      sync.Mutex
+	byToken map[uint64]*activeLease // by token
 }
 
-type held struct {
-	Hand
-	lease    storage.Lease
-	lapse    *time.Timer             // ends the visit when the lease runs out
-	end      func()                  // likewise, at once
-	breakOff context.CancelCauseFunc // the request that is under way; nil: none is
+type activeLease struct {
+	ActiveVisit
+	lease         storage.Lease
+	expiryTimer   *time.Timer             // ends the visit when the lease runs out
+	expire        func()                  // likewise, at once
+	cancelRequest context.CancelCauseFunc // the request that is under way; nil: none is
 }
 
-// take takes a lease, and returns the context of its visit. leave must be called.
-func (h *hands) take(ctx context.Context, l storage.Lease) context.Context {
+// addLease takes a lease, and returns the context of its visit. leave must be called.
+func (h *activeLeases) addLease(ctx context.Context, l storage.Lease) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
-	end := func() { cancel(errLapsed) }
+	expire := func() { cancel(errLeaseExpired) }
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.held == nil {
-		h.held = map[uint64]*held{}
+	if h.byToken == nil {
+		h.byToken = map[uint64]*activeLease{}
 	}
-	h.held[l.Token] = &held{lease: l, lapse: time.AfterFunc(time.Until(l.Expires), end), end: end,
-		Hand: Hand{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), Since: time.Now()}}
+	h.byToken[l.Token] = &activeLease{lease: l, expiryTimer: time.AfterFunc(time.Until(l.Expires), expire), expire: expire,
+		ActiveVisit: ActiveVisit{URL: l.URL, Source: l.Source, Host: l.URL.Origin().Host(), LeasedAt: time.Now()}}
 	return ctx
 }
 
-func (h *hands) leave(l storage.Lease) {
+func (h *activeLeases) removeLease(l storage.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if held := h.held[l.Token]; held != nil {
-		held.lapse.Stop()
-		held.end() // what its context holds is free
-		delete(h.held, l.Token)
+	if active := h.byToken[l.Token]; active != nil {
+		active.expiryTimer.Stop()
+		active.expire() // what its context holds is free
+		delete(h.byToken, l.Token)
 	}
 }
 
-// holds reports whether the lease has not run out. A process that was stopped
+// isUnexpired reports whether the lease has not run out. A process that was stopped
 // learns so by it, before its timers do.
-func (h *hands) holds(l storage.Lease) bool {
+func (h *activeLeases) isUnexpired(l storage.Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	held := h.held[l.Token]
-	if held == nil {
+	active := h.byToken[l.Token]
+	if active == nil {
 		return false
 	}
-	if time.Now().Before(held.lease.Expires) {
+	if time.Now().Before(active.lease.Expires) {
 		return true
 	}
-	held.end()
+	active.expire()
 	return false
 }
 
-// begin returns the context of a request that is made for l now, as cl clears it.
+// beginRequest returns the context of a request that is made for l now, as cl clears it.
 // end says that it is over.
-func (h *hands) begin(ctx context.Context, l storage.Lease, cl robots.Clearance) (visit context.Context, end func()) {
-	visit, breakOff := context.WithCancelCause(ctx)
+func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl robots.Clearance) (requestCtx context.Context, done func()) {
+	requestCtx, cancelRequest := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	held := h.held[l.Token]
-	held.Host, held.Robots, held.Started, held.breakOff = cl.URL().Origin().Host(), cl.ForRobots(), time.Now(), breakOff
-	return visit, func() {
+	active := h.byToken[l.Token]
+	active.Host, active.ForRobots, active.RequestedAt, active.cancelRequest = cl.URL().Origin().Host(), cl.ForRobots(), time.Now(), cancelRequest
+	return requestCtx, func() {
 		h.mu.Lock()
-		held.breakOff = nil
+		active.cancelRequest = nil
 		h.mu.Unlock()
-		breakOff(nil)
+		cancelRequest(nil)
 	}
 }
 
-// breakOff ends the requests to hosts for which why returns a reason.
-func (h *hands) breakOff(why func(host string) error) {
+// cancelRequest ends the requests to hosts for which why returns a reason.
+func (h *activeLeases) cancelRequests(reasonFor func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, held := range h.held {
-		if held.breakOff == nil {
+	for _, active := range h.byToken {
+		if active.cancelRequest == nil {
 			continue
 		}
-		if err := why(held.Host); err != nil {
-			held.breakOff(err)
+		if err := reasonFor(active.Host); err != nil {
+			active.cancelRequest(err)
 		}
 	}
 }
 
-func (h *hands) all() []*held {
+func (h *activeLeases) all() []*activeLease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Values(h.held))
+	return slices.Collect(maps.Values(h.byToken))
 }
 
-// keep renews the leases in hand until ctx is done: a handler may take its
+// renewLoop renews the leases in hand until ctx is done: a handler may take its
 // time. It renews them side by side, so that one that cannot be renewed for now
 // holds back no other.
-func (h *hands) keep(ctx context.Context, f *frontier.Frontier) {
+func (h *activeLeases) renewLoop(ctx context.Context, f *frontier.Frontier) {
 	tick := time.NewTicker(f.LeaseTTL() / 3)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			var renewing sync.WaitGroup
-			for _, held := range h.all() {
-				renewing.Go(func() { h.renew(ctx, f, held) })
+			for _, active := range h.all() {
+				renewing.Go(func() { h.renewLease(ctx, f, active) })
 			}
 			renewing.Wait()
 		case <-ctx.Done():
@@ -154,20 +154,20 @@ func (h *hands) keep(ctx context.Context, f *frontier.Frontier) {
 	}
 }
 
-// renew renews a lease in hand. If it is gone, so is its visit; if it cannot be
+// renewLease renews a lease in hand. If it is gone, so is its visit; if it cannot be
 // renewed, the visit goes on as long as the lease.
-func (h *hands) renew(ctx context.Context, f *frontier.Frontier, held *held) {
+func (h *activeLeases) renewLease(ctx context.Context, f *frontier.Frontier, active *activeLease) {
 	ctx, cancel := context.WithTimeout(ctx, f.LeaseTTL()/3)
 	defer cancel()
 	until := time.Now().Add(f.LeaseTTL())
-	err := f.Renew(ctx, held.lease)
+	err := f.Renew(ctx, active.lease)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case errors.Is(err, storage.ErrStale):
-		held.end()
-	case err == nil && held.lapse.Stop(): // else it has run out, as far as we know
-		held.lease.Expires = until
-		held.lapse.Reset(time.Until(until))
+		active.expire()
+	case err == nil && active.expiryTimer.Stop(): // else it has run out, as far as we know
+		active.lease.Expires = until
+		active.expiryTimer.Reset(time.Until(until))
 	}
 }

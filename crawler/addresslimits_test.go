@@ -23,15 +23,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A wire is a web whose connections have addresses, as net/http tells of them.
-type wire struct {
-	web   *crawltest.Web
-	hosts func(string) netip.Addr
+// An addressedWeb is a web whose connections have addresses, as net/http tells of them.
+type addressedWeb struct {
+	web    *crawltest.Web
+	addrOf func(string) netip.Addr
 }
 
-func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	addr := w.hosts(r.URL.Hostname())
-	conn := &connection{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 80))}
+func (w addressedWeb) RoundTrip(r *http.Request) (*http.Response, error) {
+	addr := w.addrOf(r.URL.Hostname())
+	conn := &fakeConn{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 80))}
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
 	if conn.closed {
 		return nil, net.ErrClosed
@@ -39,60 +39,60 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.web.RoundTrip(r)
 }
 
-// A connection is closed, or not.
-type connection struct {
+// A fakeConn is closed, or not.
+type fakeConn struct {
 	net.Conn
 	addr   net.Addr
 	closed bool
 }
 
-func (c *connection) RemoteAddr() net.Addr { return c.addr }
-func (c *connection) Close() error         { c.closed = true; return nil }
+func (c *fakeConn) RemoteAddr() net.Addr { return c.addr }
+func (c *fakeConn) Close() error         { c.closed = true; return nil }
 
 // oneAddress is where every host of a test lives.
 func oneAddress(string) netip.Addr { return netip.MustParseAddr("93.184.216.34") }
 
-// village returns sites of one page each, and their seeds.
-func village(n int, latency crawltest.Latency) (sites []crawltest.Site, seeds []string) {
+// onePageSites returns sites of one page each, and their seeds.
+func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, seeds []string) {
 	for i := range n {
 		host := fmt.Sprintf("h%d.test", i)
-		sites = append(sites, crawltest.Site{Host: host, Others: pageOf(), Latency: latency})
+		sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: latency})
 		seeds = append(seeds, "http://"+host+"/")
 	}
 	return sites, seeds
 }
 
-// over returns a crawl like newCrawl's, with limits, over a wire.
-func over(t *testing.T, w wire, store storage.Store, cfg politeness.LimitsConfig, seeds ...string) *crawler.Crawler {
+// newLimitedCrawl returns a crawl like newCrawl's, with limits, over a wire.
+func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimitsConfig, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, w.web, store)
-	c.Fetcher = fetcherOver(t, w)
-	c.Limits = politeness.NewLimits(cfg)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
-	plant(t, c, seeds...)
+	c.Fetcher = newFetcher(t, w)
+	c.Limiter = politeness.NewLimits(cfg)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
+	addSeeds(t, c, seeds...)
 	return c
 }
 
 // measureConcurrency returns the most requests at a time of a log, the least time
 // between an end and the next start, and the end of the last.
-func measureConcurrency(log []crawltest.Exchange) (maxConcurrent int, gap time.Duration, end time.Time) {
-	gap = time.Hour
+func measureConcurrency(log []crawltest.Exchange) (maxConcurrent int, minGap time.Duration, end time.Time) {
+	minGap = time.Hour
 	for i, x := range log {
-		going := 1
+		concurrent := 1
 		for _, y := range log[:i] {
-			switch rest := x.Start.Sub(y.End); {
-			case rest < 0:
-				going++
+			switch pause := x.Start.Sub(y.End); {
+			case pause < 0:
+				concurrent++
 			default:
-				gap = min(gap, rest)
+				minGap = min(minGap, pause)
 			}
 		}
-		maxConcurrent = max(maxConcurrent, going)
+		maxConcurrent = max(maxConcurrent, concurrent)
 		if x.End.After(end) {
 			end = x.End
 		}
 	}
-	return maxConcurrent, gap, end
+	return maxConcurrent, minGap, end
 }
 
 // TestHostsOfAnAddressShareIt: 500 hosts, in no more time than the address asks
@@ -105,15 +105,15 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 	}{{2, 0}, {2, 2 * time.Second}, {1, 2 * time.Second}, {1, 0}, {5, 0}} {
 		t.Run(fmt.Sprintf("%d at a time, rest %v", tt.slots, tt.rest), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sites, seeds := village(hosts, crawltest.Latency{Base: latency})
+				sites, seeds := onePageSites(hosts, crawltest.Latency{Base: latency})
 				web := crawltest.New(sites...)
-				c := over(t, wire{web, oneAddress}, memory(),
+				c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
 					politeness.LimitsConfig{IPConcurrency: tt.slots, IPDelay: tt.rest}, seeds...)
-				var asked atomic.Int64
-				c.Hooks.Acked = func(storage.Ack) { asked.Add(1) }
+				var leases atomic.Int64
+				c.Hooks.Acked = func(storage.Ack) { leases.Add(1) }
 				c.Hooks.Visited = func(v *crawler.Visit) {
-					if v.Required() > time.Second {
-						t.Errorf("%v: required rest %v, want the policy's", v.URL(), v.Required())
+					if v.RequiredDelay() > time.Second {
+						t.Errorf("%v: required rest %v, want the policy's", v.URL(), v.RequiredDelay())
 					}
 				}
 				begin := time.Now()
@@ -124,19 +124,19 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 				if len(log) != visits {
 					t.Errorf("%d requests, want %d", len(log), visits)
 				}
-				maxConcurrent, gap, end := measureConcurrency(log)
-				if maxConcurrent != tt.slots || gap < tt.rest {
-					t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
+				maxConcurrent, minGap, end := measureConcurrency(log)
+				if maxConcurrent != tt.slots || minGap < tt.rest {
+					t.Errorf("%d at a time, %v apart", maxConcurrent, minGap)
 				}
 				minTime := visits/time.Duration(tt.slots)*(latency+tt.rest) - tt.rest
 				if took := end.Sub(begin); took > minTime*102/100 {
 					t.Errorf("took %v, possible were %v", took, minTime)
 				}
-				if n := asked.Load(); n > 2*visits+3*hosts/2 {
+				if n := leases.Load(); n > 2*visits+3*hosts/2 {
 					t.Errorf("%d leases for %d visits", n, visits)
 				}
-				judged(t, web, time.Second)
-				t.Logf("%v of %v, %d leases for %d visits", end.Sub(begin), minTime, asked.Load(), visits)
+				checkPoliteness(t, web, time.Second)
+				t.Logf("%v of %v, %d leases for %d visits", end.Sub(begin), minTime, leases.Load(), visits)
 			})
 		})
 	}
@@ -147,23 +147,23 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 func TestAddressesOfManyKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const addresses, rest = 4, time.Second
-		sites, seeds := village(80, crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
+		sites, seeds := onePageSites(80, crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
 		for i := range sites {
 			links := []string{"/1", "/2", fmt.Sprintf("https://h%d.test/3", i)}
 			pages := map[string]crawltest.Page{"/2": crawltest.Always(crawltest.Status(503))}
 			if i%7 == 0 {
 				pages["/1"] = crawltest.Always(crawltest.Answer{Fault: crawltest.Reset})
 			}
-			sites[i].Others, sites[i].Pages = pageOf(links...), pages
+			sites[i].Others, sites[i].Pages = pageWithLinks(links...), pages
 		}
 		web := crawltest.New(sites...)
-		home := func(host string) netip.Addr {
+		addrOf := func(host string) netip.Addr {
 			var i int
 			fmt.Sscanf(host, "h%d.test", &i)
 			i += int(time.Now().Unix() / 300 % 2) // they move every five minutes
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
-		c := over(t, wire{web, home}, memory(), politeness.LimitsConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -176,32 +176,32 @@ func TestAddressesOfManyKinds(t *testing.T) {
 			logs[addr] = append(logs[addr], x)
 		}
 		for addr, log := range logs {
-			if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 2 || gap < rest {
-				t.Errorf("%v: %d at a time, %v apart", addr, maxConcurrent, gap)
+			if maxConcurrent, minGap, _ := measureConcurrency(log); maxConcurrent > 2 || minGap < rest {
+				t.Errorf("%v: %d at a time, %v apart", addr, maxConcurrent, minGap)
 			}
 		}
-		if _, times := visited(web.Log()); len(times) != 80*8 {
+		if _, times := countRequests(web.Log()); len(times) != 80*8 {
 			t.Errorf("%d URLs were visited, want 640", len(times))
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
-// TestStopEndsTheWaitingInLine: the next run does not wait for a call that
+// TestStopEndsWaiting: the next run does not wait for a call that
 // nobody makes.
-func TestStopEndsTheWaitingInLine(t *testing.T) {
+func TestStopEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(40, crawltest.Latency{Base: time.Second})
-		web, store := crawltest.New(sites...), memory()
+		sites, seeds := onePageSites(40, crawltest.Latency{Base: time.Second})
+		web, store := crawltest.New(sites...), newMemoryStore()
 		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 2 * time.Second}
-		c := over(t, wire{web, oneAddress}, store, cfg, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, store, cfg, seeds...)
 		c.Settings.MaxPages = 3
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
 			t.Fatal(err)
 		}
 		before, begin := len(web.Log()), time.Now()
 		cfg.Restarted = begin
-		if err := over(t, wire{web, oneAddress}, store, cfg).Run(t.Context()); err != nil {
+		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, store, cfg).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		log := web.Log()
@@ -214,49 +214,49 @@ func TestStopEndsTheWaitingInLine(t *testing.T) {
 		if took, minTime := time.Since(begin), time.Duration(80-before)*3*time.Second; took > minTime*102/100 {
 			t.Errorf("took %v, possible were %v", took, minTime)
 		}
-		if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 1 || gap < 2*time.Second {
-			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
+		if maxConcurrent, minGap, _ := measureConcurrency(log); maxConcurrent > 1 || minGap < 2*time.Second {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, minGap)
 		}
 	})
 }
 
-// TestATurnAwayIsNoVisit: nothing of it is seen by hooks and counts, and pages
+// TestAbortedVisitIsNotCounted: nothing of it is seen by hooks and counts, and pages
 // are limited by what was visited.
-func TestATurnAwayIsNoVisit(t *testing.T) {
+func TestAbortedVisitIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(10, crawltest.Latency{Base: time.Second})
+		sites, seeds := onePageSites(10, crawltest.Latency{Base: time.Second})
 		web := crawltest.New(sites...)
-		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
-		var turned atomic.Int64
-		c.Hooks.Refused = func(storage.Lease, error) { turned.Add(1) }
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		var refused atomic.Int64
+		c.Hooks.Refused = func(storage.Lease, error) { refused.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := crawler.Stats{Pages: 10, Robots: 10, Bytes: c.Stats().Bytes}
+		want := crawler.Stats{Pages: 10, RobotsFetched: 10, Bytes: c.Stats().Bytes}
 		if got := c.Stats(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
-		if turned.Load() == 0 {
+		if refused.Load() == 0 {
 			t.Error("nobody was turned away")
 		}
-		if urls, _ := visited(web.Log()); len(urls) != 20 || !slices.Contains(urls, "http://h9.test/") {
+		if urls, _ := countRequests(web.Log()); len(urls) != 20 || !slices.Contains(urls, "http://h9.test/") {
 			t.Errorf("%d requests, want 20", len(urls))
 		}
 	})
 }
 
-// TestATurnAwayIsNoPage: ten hosts move to one address before their pages are
+// TestAbortedPageIsNotCounted: ten hosts move to one address before their pages are
 // visited, so that nine of ten are turned away when they have been counted.
-func TestATurnAwayIsNoPage(t *testing.T) {
+func TestAbortedPageIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(10, crawltest.Latency{Base: 100 * time.Millisecond})
+		sites, seeds := onePageSites(10, crawltest.Latency{Base: 100 * time.Millisecond})
 		web, begin := crawltest.New(sites...), time.Now()
-		c := over(t, wire{web, func(host string) netip.Addr {
+		c := newLimitedCrawl(t, addressedWeb{web, func(host string) netip.Addr {
 			if time.Since(begin) < time.Second {
 				return netip.AddrFrom4([4]byte{93, 184, 216, host[1]})
 			}
 			return oneAddress(host)
-		}}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		}}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
 		c.Settings.MaxPages = 10
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("ended with %v", err)
@@ -270,9 +270,9 @@ func TestATurnAwayIsNoPage(t *testing.T) {
 // TestASlowHandlerHoldsNoAddress: it is free when the answer has come.
 func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(5, crawltest.Latency{Base: 100 * time.Millisecond})
+		sites, seeds := onePageSites(5, crawltest.Latency{Base: 100 * time.Millisecond})
 		web := crawltest.New(sites...)
-		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
 		c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
 			time.Sleep(time.Minute)
@@ -289,22 +289,22 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	})
 }
 
-// A tardy store takes its time to hold an origin for long.
-type tardy struct{ storage.Store }
+// A slowHoldStore store takes its time to hold an origin for long.
+type slowHoldStore struct{ storage.Store }
 
-func (s tardy) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+func (s slowHoldStore) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if time.Until(until) > time.Second {
 		time.Sleep(400 * time.Millisecond)
 	}
-	return s.Store.Hold(ctx, o, until, dormant)
+	return s.Store.Hold(ctx, o, until, suspended)
 }
 
-// TestACallThatComesEarly, before the host has begun to wait, is heard.
-func TestACallThatComesEarly(t *testing.T) {
+// TestWakeBeforeWait, before the host has begun to wait, is heard.
+func TestWakeBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(2, crawltest.Latency{Base: 300 * time.Millisecond})
+		sites, seeds := onePageSites(2, crawltest.Latency{Base: 300 * time.Millisecond})
 		web, begin := crawltest.New(sites...), time.Now()
-		c := over(t, wire{web, oneAddress}, tardy{memory()}, politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, slowHoldStore{newMemoryStore()}, politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -15,11 +15,11 @@ import (
 // The archive is given every visit, robots.txt and sitemaps too.
 func TestArchiveSeesEveryVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(),
 			Robots: robotsText("Sitemap: http://a.test/map.txt\n", 0, nil),
 			Pages:  map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Typed("text/plain", "http://a.test/listed\n"))}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		archive := &journal{}
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		archive := &visitLog{}
 		c.Archive = archive
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -34,22 +34,22 @@ func TestArchiveSeesEveryVisit(t *testing.T) {
 
 // What waits to be archived when the crawl is halted was never there: not even
 // the rules of a robots.txt are known, and all is asked for again.
-func TestArchiveWithoutRoom(t *testing.T) {
+func TestArchiveOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Archive = fullDisk{until: time.Now().Add(time.Hour)}
+		c.Archive = fullDiskRecorder{until: time.Now().Add(time.Hour)}
 		time.AfterFunc(time.Minute, c.Halt)
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Errorf("error %v, want ErrHalted", err)
 		}
-		again := newCrawl(t, web, store)
-		again.Archive = fullDisk{until: time.Now().Add(time.Hour)}
-		if err := again.Run(t.Context()); err != nil {
+		second := newCrawl(t, web, store)
+		second.Archive = fullDiskRecorder{until: time.Now().Add(time.Hour)}
+		if err := second.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if urls, _ := visited(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}) {
+		if urls, _ := countRequests(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}) {
 			t.Errorf("visits %q, want robots.txt again before the page", urls)
 		}
 	})
@@ -70,8 +70,8 @@ func (brokenArchive) Record(_ context.Context, v *crawler.Visit) error {
 // read nor done.
 func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Archive = brokenArchive{}
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {

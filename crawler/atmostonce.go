@@ -19,24 +19,24 @@ var (
 	errNotMarked  = errors.New("it cannot be noted that it is sent")
 )
 
-// mark notes durably that the request of l is about to be sent. If that fails,
+// markSent notes durably that the request of l is about to be sent. If that fails,
 // nothing is noted, and nothing is to be sent.
-func (c *Crawler) mark(ctx context.Context, l storage.Lease) error {
+func (c *Crawler) markSent(ctx context.Context, l storage.Lease) error {
 	err := c.Frontier.Mark(ctx, l, true)
 	if err == nil {
 		if err = c.Frontier.Flush(ctx); err == nil {
 			return nil
 		}
-		err = errors.Join(err, c.Frontier.Mark(afterwards(ctx), l, false))
+		err = errors.Join(err, c.Frontier.Mark(commitContext(ctx), l, false))
 	}
 	return &decorum.Error{Op: "send", URL: l.URL.String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
-// doubt tells of a request that was sent, now or before, and to which no whole
+// reportInDoubt tells of a request that was sent, now or before, and to which no whole
 // answer came.
-func (c *Crawler) doubt(v *Visit) {
+func (c *Crawler) reportInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
-		c.tally.inDoubt.Add(1)
+		c.counters.inDoubt.Add(1)
 		c.Log.Warn("a request was sent whose outcome is not known; it is not sent again",
 			"method", v.Lease.Request.Name(), "url", v.URL(), "why", v.Err)
 	}

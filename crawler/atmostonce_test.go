@@ -15,14 +15,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// mailbox is a site that takes what is posted.
-func mailbox() *crawltest.Web {
+// newPostSite is a site that takes what is posted.
+func newPostSite() *crawltest.Web {
 	return crawltest.New(crawltest.Site{Host: "a.test",
 		Forms: map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))}})
 }
 
-// letter returns what posts a letter to it.
-func letter(t *testing.T) storage.Entry {
+// postEntry returns what posts a letter to it.
+func postEntry(t *testing.T) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL("http://a.test/box")
 	if err != nil {
@@ -31,8 +31,8 @@ func letter(t *testing.T) storage.Entry {
 	return storage.Entry{URL: u, Request: &storage.Request{Method: http.MethodPost, Body: []byte("letter")}}
 }
 
-// posted counts what came to the box.
-func posted(web *crawltest.Web) (n int) {
+// countPosts counts what came to the box.
+func countPosts(web *crawltest.Web) (n int) {
 	for _, x := range web.Log() {
 		if x.Method == http.MethodPost {
 			n++
@@ -41,16 +41,16 @@ func posted(web *crawltest.Web) (n int) {
 	return n
 }
 
-// fullOnce is a store that cannot flush until a moment.
-type fullOnce struct {
+// failingFlushStore is a store that cannot flush until a moment.
+type failingFlushStore struct {
 	storage.Store
-	until time.Time
-	tries int
+	until         time.Time
+	failedFlushes int
 }
 
-func (s *fullOnce) Flush(ctx context.Context) error {
+func (s *failingFlushStore) Flush(ctx context.Context) error {
 	if time.Now().Before(s.until) {
-		s.tries++
+		s.failedFlushes++
 		return storage.ErrStalled
 	}
 	return s.Store.Flush(ctx)
@@ -60,16 +60,16 @@ func (s *fullOnce) Flush(ctx context.Context) error {
 // not sent, and when it can be it is.
 func TestNotSentWithoutMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, store := mailbox(), &fullOnce{Store: memory(), until: time.Now().Add(time.Minute)}
+		web, store := newPostSite(), &failingFlushStore{Store: newMemoryStore(), until: time.Now().Add(time.Minute)}
 		c := newCrawl(t, web, store)
-		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if s := c.Stats(); posted(web) != 1 || store.tries == 0 || s.InDoubt != 0 || s.Failed != 0 {
-			t.Errorf("posted %d times, %d flushes failed, stats %+v", posted(web), store.tries, s)
+		if s := c.Stats(); countPosts(web) != 1 || store.failedFlushes == 0 || s.InDoubt != 0 || s.GivenUp != 0 {
+			t.Errorf("posted %d times, %d flushes failed, stats %+v", countPosts(web), store.failedFlushes, s)
 		}
 		if x := web.Log()[len(web.Log())-1]; x.Start.Before(store.until) {
 			t.Errorf("posted at %v, when nothing could be noted before %v", x.Start, store.until)
@@ -81,9 +81,9 @@ func TestNotSentWithoutMark(t *testing.T) {
 // told of once.
 func TestSentBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, store := mailbox(), memory()
+		web, store := newPostSite(), newMemoryStore()
 		c := newCrawl(t, web, store)
-		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}
 		l, err := c.Frontier.Next(t.Context())
@@ -104,8 +104,8 @@ func TestSentBefore(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if posted(web) != 0 || c.Stats().InDoubt != 1 || len(failed) != 1 || !errors.Is(failed[0], decorum.InDoubt) {
-			t.Errorf("posted %d times, %d in doubt, errors %v", posted(web), c.Stats().InDoubt, failed)
+		if countPosts(web) != 0 || c.Stats().InDoubt != 1 || len(failed) != 1 || !errors.Is(failed[0], decorum.InDoubt) {
+			t.Errorf("posted %d times, %d in doubt, errors %v", countPosts(web), c.Stats().InDoubt, failed)
 		}
 	})
 }
@@ -114,10 +114,10 @@ func TestSentBefore(t *testing.T) {
 // letter once.
 func TestOnlyPagesAreVisitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := mailbox()
-		c := newCrawl(t, web, memory())
+		web := newPostSite()
+		c := newCrawl(t, web, newMemoryStore())
 		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}
-		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil {
@@ -127,7 +127,7 @@ func TestOnlyPagesAreVisitedAgain(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if n := posted(web); n != 1 {
+		if n := countPosts(web); n != 1 {
 			t.Errorf("posted %d times", n)
 		}
 	})

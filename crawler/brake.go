@@ -14,12 +14,12 @@ import (
 // brake is lifted; but of several processes, that one may have died by then.
 const maxBrakeHold = 10 * time.Minute
 
-// slow returns the brake that slows l's host, if one does, and an error if the
+// checkBrake returns the brake that slows l's host, if one does, and an error if the
 // host may not be visited now because of a brake. The rest that a brake asks for
 // is no debt of the host's: it is asked for before a visit, and counts from the
 // end of the last, so that it holds for a rest that has begun, and not for one
 // that has begun when it is lifted.
-func (c *Crawler) slow(l storage.Lease, host string, now time.Time) (politeness.Brake, error) {
+func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (politeness.Brake, error) {
 	b, ok := c.Brakes.For(host, now)
 	switch {
 	case !ok:
@@ -27,25 +27,25 @@ func (c *Crawler) slow(l storage.Lease, host string, now time.Time) (politeness.
 	case b.Stop:
 		return b, &politeness.Braked{Brake: b, Until: b.Until}
 	}
-	if due := c.memos.last(l).Add(b.Delay); due.After(now) {
+	if due := c.hostTable.lastVisitEnd(l).Add(b.Delay); due.After(now) {
 		return b, &politeness.Braked{Brake: b, Until: due}
 	}
 	return b, nil
 }
 
-// putOffBraked lets a URL wait until a brake lets it be visited: until then, or
+// postponeBrakedLease lets a URL wait until a brake lets it be visited: until then, or
 // until the brakes change. Nobody waits for a host that is stopped.
-func (c *Crawler) putOffBraked(ctx context.Context, l storage.Lease, braked *politeness.Braked) (ack storage.Ack, err error) {
+func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, braked *politeness.Braked) (ack storage.Ack, err error) {
 	origin := l.URL.Origin()
-	c.braked.add(origin)
+	c.brakedOrigins.add(origin)
 	until := c.brakedUntil(braked.Until, braked.Brake.Until)
 	if braked.Brake.Stop {
-		ack, err = c.putOff(ctx, l, until, true)
+		ack, err = c.postponeLease(ctx, l, until, true)
 	} else {
-		ack, err = c.queueUp(ctx, l, &politeness.Busy{Until: until})
+		ack, err = c.postponeBusyLease(ctx, l, &politeness.Busy{Until: until})
 	}
 	if b, _ := c.Brakes.For(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
-		err = c.Frontier.Hold(afterwards(ctx), origin, time.Time{}, false)
+		err = c.Frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
 	}
 	return ack, err
 }
@@ -56,36 +56,36 @@ func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
 	until := c.now().Add(maxBrakeHold)
 	for _, t := range times {
 		if !t.IsZero() {
-			until = earlier(until, t)
+			until = earlierTime(until, t)
 		}
 	}
 	return until
 }
 
-// heedBrakes breaks off the requests to hosts that are stopped now. It is called
+// onBrakesChanged breaks off the requests to hosts that are stopped now. It is called
 // when the brakes have changed, before who changed them goes on.
-func (c *Crawler) heedBrakes() {
+func (c *Crawler) onBrakesChanged() {
 	now := c.now()
-	c.hands.breakOff(func(host string) error { return c.Brakes.Stopped(host, now) })
+	c.activeLeases.cancelRequests(func(host string) error { return c.Brakes.Stopped(host, now) })
 	select {
-	case c.rebraked <- struct{}{}:
+	case c.brakesChanged <- struct{}{}:
 	default:
 	}
 }
 
-// release lets the origins that were put off by brakes come again, by those that
+// releaseBraked lets the origins that were put off by brakes come again, by those that
 // hold now.
-func (c *Crawler) release(ctx context.Context) error {
-	for _, host := range c.braked.hosts() {
+func (c *Crawler) releaseBraked(ctx context.Context) error {
+	for _, host := range c.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
 		if b, _ = c.Brakes.For(host, c.now()); b.Stop {
 			until = c.brakedUntil(b.Until)
 		}
-		for _, o := range c.braked.take(host) {
+		for _, o := range c.brakedOrigins.takeHost(host) {
 			if b.Stop {
-				c.braked.add(o)
+				c.brakedOrigins.add(o)
 			}
-			if err := c.Frontier.Hold(afterwards(ctx), o, until, b.Stop); err != nil {
+			if err := c.Frontier.Hold(commitContext(ctx), o, until, b.Stop); err != nil {
 				return err
 			}
 		}
@@ -93,10 +93,10 @@ func (c *Crawler) release(ctx context.Context) error {
 	return nil
 }
 
-// unmade returns why v was refused when it was about to connect, nil if it was not
+// abortReason returns why v was refused when it was about to connect, nil if it was not
 // refused: a limit is reached, a brake was set in the meantime, or this machine could
 // not connect. The crawl has sent nothing, so the host need not rest.
-func unmade(v *Visit, t Ticket) error {
+func abortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}
@@ -105,10 +105,10 @@ func unmade(v *Visit, t Ticket) error {
 		return busy
 	}
 	var braked *politeness.Braked
-	if errors.As(v.Err, &braked) && !t.sent() {
+	if errors.As(v.Err, &braked) && !t.maybeSent() {
 		return braked
 	}
-	if isLocal(v) && !v.arrived && !t.stub.sending.Load() {
+	if isLocalFault(v) && !v.mayHaveArrived && !t.state.sendAllowed.Load() {
 		return v.Err
 	}
 	return nil

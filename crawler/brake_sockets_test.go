@@ -17,32 +17,32 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A desk is a server on an address of its own. Pages under /slow are not answered
+// A stallingServer is a server on an address of its own. Pages under /slow are not answered
 // while shut is open: it says that they were asked for, and when the client has
 // gone away.
-type desk struct {
+type stallingServer struct {
 	*httptest.Server
-	asked      atomic.Int64
-	shut       atomic.Bool
-	came, left chan string
+	requests               atomic.Int64
+	stalling               atomic.Bool
+	received, disconnected chan string
 }
 
-func newDesk(t *testing.T, addr string) *desk {
+func newStallingServer(t *testing.T, addr string) *stallingServer {
 	t.Helper()
 	l, err := net.Listen("tcp", addr+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{came: make(chan string, 100), left: make(chan string, 100)}
-	d.shut.Store(true)
+	d := &stallingServer{received: make(chan string, 100), disconnected: make(chan string, 100)}
+	d.stalling.Store(true)
 	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.asked.Add(1)
-		if d.shut.Load() && strings.HasPrefix(r.URL.Path, "/slow") {
+		d.requests.Add(1)
+		if d.stalling.Load() && strings.HasPrefix(r.URL.Path, "/slow") {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
-			d.came <- r.URL.Path
+			d.received <- r.URL.Path
 			<-r.Context().Done()
-			d.left <- r.URL.Path
+			d.disconnected <- r.URL.Path
 		}
 	}))
 	d.Server.Listener.Close()
@@ -55,9 +55,9 @@ func newDesk(t *testing.T, addr string) *desk {
 // TestABrakeOverSockets: when Set has returned, the server whose host is stopped
 // sees its connection closed and gets no request more, while another goes on.
 func TestABrakeOverSockets(t *testing.T) {
-	stopped, free := newDesk(t, "127.0.0.1"), newDesk(t, "127.0.0.2")
+	stopped, free := newStallingServer(t, "127.0.0.1"), newStallingServer(t, "127.0.0.2")
 	seeds := []string{stopped.URL + "/slow", stopped.URL + "/1", stopped.URL + "/2", free.URL + "/1"}
-	store := memory()
+	store := newMemoryStore()
 	c := newCrawl(t, crawltest.New(), store)
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", AllowPrivate: true})
 	if err != nil {
@@ -66,8 +66,8 @@ func TestABrakeOverSockets(t *testing.T) {
 	c.Fetcher = fetcher
 	c.Policy.Delay, c.Policy.Adaptive = time.Millisecond, -1
 	c.Brakes = &politeness.Brakes{}
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
-	plant(t, c, seeds...)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: true})
+	addSeeds(t, c, seeds...)
 	visits := make(chan string, 100)
 	c.Hooks.Visited = func(v *crawler.Visit) { visits <- v.URL().String() }
 	var run sync.WaitGroup
@@ -76,33 +76,33 @@ func TestABrakeOverSockets(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	await(t, stopped.came, "/slow")
+	waitFor(t, stopped.received, "/slow")
 	if err := c.Brakes.Set(politeness.Brake{Host: "127.0.0.1", Stop: true}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, stopped.left, "/slow") // though the page has a minute
-	before := stopped.asked.Load()
+	waitFor(t, stopped.disconnected, "/slow") // though the page has a minute
+	before := stopped.requests.Load()
 	for i := range 20 {
 		page := free.URL + "/again" + strings.Repeat("x", i)
-		plant(t, c, page, strings.Replace(page, free.URL, stopped.URL, 1))
-		await(t, visits, page)
+		addSeeds(t, c, page, strings.Replace(page, free.URL, stopped.URL, 1))
+		waitFor(t, visits, page)
 	}
-	if n := stopped.asked.Load(); n != before {
+	if n := stopped.requests.Load(); n != before {
 		t.Errorf("%d requests were made to a host that was stopped", n-before)
 	}
-	stopped.shut.Store(false)
+	stopped.stalling.Store(false)
 	c.Brakes.Lift("127.0.0.1")
 	run.Wait()
 	if s := c.Stats(); s.Errors != 0 || s.Retries != 0 || s.Pages != int64(len(seeds)+40) {
 		t.Errorf("%+v", s)
 	}
-	if n := stopped.asked.Load(); n != 25 { // robots.txt, one page twice, 22 others
+	if n := stopped.requests.Load(); n != 25 { // robots.txt, one page twice, 22 others
 		t.Errorf("%d requests were made, want 25", n)
 	}
 }
 
-// await waits for what is to come.
-func await(t *testing.T, from <-chan string, want string) {
+// waitFor waits for what is to come.
+func waitFor(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	for got := ""; got != want; {
 		select {

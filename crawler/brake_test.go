@@ -17,30 +17,30 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// braked returns a crawl like newDirect's that can be braked, and waits for whom
+// newBrakedCrawl returns a crawl like newDirectCrawl's that can be braked, and waits for whom
 // a brake stops.
-func braked(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.Crawler {
+func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.Crawler {
 	t.Helper()
-	store := memory()
-	c := newDirect(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
+	store := newMemoryStore()
+	c := newDirectCrawl(t, web, store)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: true})
 	c.Brakes = &politeness.Brakes{}
 	c.Policy.Adaptive = -1
-	plant(t, c, seeds...)
+	addSeeds(t, c, seeds...)
 	return c
 }
 
-// put puts a brake on.
-func put(t *testing.T, c *crawler.Crawler, b politeness.Brake) {
+// setBrake puts a brake on.
+func setBrake(t *testing.T, c *crawler.Crawler, b politeness.Brake) {
 	t.Helper()
 	if err := c.Brakes.Set(b); err != nil {
 		t.Error(err)
 	}
 }
 
-// began returns how many exchanges with hosts of a domain began from one moment
+// countStarted returns how many exchanges with hosts of a domain began from one moment
 // to before another, and when the first did.
-func began(log []crawltest.Exchange, domain string, from, to time.Time) (n int, first time.Time) {
+func countStarted(log []crawltest.Exchange, domain string, from, to time.Time) (n int, first time.Time) {
 	for _, x := range log {
 		host := strings.Split(x.URL, "/")[2]
 		if (host == domain || strings.HasSuffix(host, "."+domain)) && !x.Start.Before(from) && x.Start.Before(to) {
@@ -64,24 +64,24 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 				var seeds []string
 				hosts := []string{"a.test", "www.a.test", "b.test"}
 				for _, host := range hosts {
-					sites = append(sites, crawltest.Site{Host: host, Others: pageOf(), Latency: crawltest.Latency{Base: 10 * time.Second}})
-					seeds = append(seeds, seedsOf(pages, host, "x")...)
+					sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+					seeds = append(seeds, numberedSeeds(pages, host, "x")...)
 				}
 				web, begin := crawltest.New(sites...), time.Now()
-				c := braked(t, web, seeds...)
+				c := newBrakedCrawl(t, web, seeds...)
 				stop, end := begin.Add(25*time.Second), begin.Add(time.Hour)
 				time.AfterFunc(25*time.Second, func() {
 					b := politeness.Brake{Host: "a.test", Domain: true, Stop: true}
 					if !lifted {
 						b.Until = end
 					}
-					if n := len(c.InHand()); n != len(hosts) {
+					if n := len(c.ActiveVisits()); n != len(hosts) {
 						t.Errorf("%d visits are in hand", n)
 					}
-					put(t, c, b)
+					setBrake(t, c, b)
 					synctest.Wait()
-					for _, h := range c.InHand() {
-						if h.Host != "b.test" || !h.Since.Equal(begin.Add(22*time.Second)) || !h.Started.Equal(h.Since) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
+					for _, h := range c.ActiveVisits() {
+						if h.Host != "b.test" || !h.LeasedAt.Equal(begin.Add(22*time.Second)) || !h.RequestedAt.Equal(h.LeasedAt) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
 							t.Errorf("in hand: %+v", h)
 						}
 					}
@@ -93,23 +93,23 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				log := web.Log()
-				if n, _ := began(log, "a.test", stop, end); n > 0 {
+				if n, _ := countStarted(log, "a.test", stop, end); n > 0 {
 					t.Errorf("%d requests were made while the brake was on", n)
 				}
-				if _, first := began(log, "a.test", end, end.Add(time.Hour)); !first.Equal(end) {
+				if _, first := countStarted(log, "a.test", end, end.Add(time.Hour)); !first.Equal(end) {
 					t.Errorf("the first request came %v after the brake", first.Sub(end))
 				}
-				if n, _ := began(log, "b.test", stop, end); n != pages-2 {
+				if n, _ := countStarted(log, "b.test", stop, end); n != pages-2 {
 					t.Errorf("%d requests were made to a neighbour", n)
 				}
-				_, times := visited(log)
+				_, times := countRequests(log)
 				if len(times) != 3*(pages+1) || len(log) != 3*(pages+1)+2 {
 					t.Errorf("%d requests to %d URLs", len(log), len(times))
 				}
-				if s := c.Stats(); s.Pages != 3*pages || s.Errors != 0 || s.Retries != 0 || s.Failed != 0 {
+				if s := c.Stats(); s.Pages != 3*pages || s.Errors != 0 || s.Retries != 0 || s.GivenUp != 0 {
 					t.Errorf("%+v", s)
 				}
-				judged(t, web, time.Second)
+				checkPoliteness(t, web, time.Second)
 			})
 		})
 	}
@@ -120,27 +120,27 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 func TestABrakeThatWasOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf()},
+			crawltest.Site{Host: "a.test", Others: pageWithLinks()},
 			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.Redirect(301, "http://a.test/target")),
 				Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)},
-			crawltest.Site{Host: "c.test", Others: pageOf(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://a.test/robots.txt")})})
-		store := memory()
+			crawltest.Site{Host: "c.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://a.test/robots.txt")})})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/", "http://c.test/")
 		c.Brakes = &politeness.Brakes{}
-		put(t, c, politeness.Brake{Host: "a.test", Stop: true})
+		setBrake(t, c, politeness.Brake{Host: "a.test", Stop: true})
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		if err := c.Run(ctx); !errors.Is(err, frontier.ErrDormant) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ended with %v", err)
 		}
-		if n := len(ofHost(web.Log(), "a.test")); n > 0 {
+		if n := len(hostLog(web.Log(), "a.test")); n > 0 {
 			t.Errorf("%d requests to a host that was stopped", n)
 		}
 		c.Brakes.Lift("a.test")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		for _, u := range []string{"http://a.test/", "http://a.test/target", "http://a.test/map.xml", "http://c.test/"} {
 			if times[u] != 1 {
 				t.Errorf("%s was visited %d times", u, times[u])
@@ -158,21 +158,21 @@ func TestABrakeOfAProcessThatDied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, store := oneHost(0), memory()
-				died := newDirect(t, web, store, seedsOf(2, "a.test", "x")...)
-				died.Brakes = &politeness.Brakes{}
-				if err := died.Prepare(); err != nil {
+				web, store := newOneHostWeb(0), newMemoryStore()
+				deadProcess := newDirectCrawl(t, web, store, numberedSeeds(2, "a.test", "x")...)
+				deadProcess.Brakes = &politeness.Brakes{}
+				if err := deadProcess.Prepare(); err != nil {
 					t.Fatal(err)
 				}
 				for i := range 3 { // robots.txt, a page, and one that is put off
 					if i == 2 {
-						put(t, died, b)
+						setBrake(t, deadProcess, b)
 					}
-					if err := died.Step(t.Context()); err != nil {
+					if err := deadProcess.Step(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				other := newDirect(t, web, store)
+				other := newDirectCrawl(t, web, store)
 				other.Frontier = frontier.New(store, frontier.Config{Wait: true})
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
@@ -188,11 +188,11 @@ func TestABrakeOfAProcessThatDied(t *testing.T) {
 // begun is longer too, one at a time, and no longer than it is on.
 func TestABrakeSlows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, begin := oneHost(100*time.Millisecond), time.Now()
-		c := braked(t, web, seedsOf(200, "a.test", "x")...)
+		web, begin := newOneHostWeb(100*time.Millisecond), time.Now()
+		c := newBrakedCrawl(t, web, numberedSeeds(200, "a.test", "x")...)
 		c.Policy.Concurrency = 3
 		on, off := begin.Add(20*time.Second+500*time.Millisecond), begin.Add(20*time.Minute)
-		time.AfterFunc(on.Sub(begin), func() { put(t, c, politeness.Brake{Host: "a.test", Delay: time.Minute}) })
+		time.AfterFunc(on.Sub(begin), func() { setBrake(t, c, politeness.Brake{Host: "a.test", Delay: time.Minute}) })
 		time.AfterFunc(off.Sub(begin), func() { c.Brakes.Lift("a.test") })
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestABrakeSlows(t *testing.T) {
 		if n < 18 || n > 20 {
 			t.Errorf("%d visits in the twenty minutes that the brake was on", n)
 		}
-		if _, first := began(web.Log(), "a.test", off, off.Add(time.Hour)); !first.Equal(off) && !first.Equal(last.Add(time.Second)) {
+		if _, first := countStarted(web.Log(), "a.test", off, off.Add(time.Hour)); !first.Equal(off) && !first.Equal(last.Add(time.Second)) {
 			t.Errorf("the first visit came %v after the brake was lifted", first.Sub(off))
 		}
 	})
@@ -222,20 +222,20 @@ func TestABrakeSlows(t *testing.T) {
 // the process before.
 func TestABrakeSlowsAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, store := oneHost(0), memory()
-		c := newDirect(t, web, store, seedsOf(3, "a.test", "x")...)
+		web, store := newOneHostWeb(0), newMemoryStore()
+		c := newDirectCrawl(t, web, store, numberedSeeds(3, "a.test", "x")...)
 		c.Settings.MaxPages = 1
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
 			t.Fatal(err)
 		}
-		c = newDirect(t, web, store)
+		c = newDirectCrawl(t, web, store)
 		c.Brakes = &politeness.Brakes{}
-		put(t, c, politeness.Brake{Host: "a.test", Delay: 10 * time.Minute})
+		setBrake(t, c, politeness.Brake{Host: "a.test", Delay: 10 * time.Minute})
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		apart(t, log[1:], 10*time.Minute)
+		checkGaps(t, log[1:], 10*time.Minute)
 		if len(log) != 4 {
 			t.Errorf("%d requests", len(log))
 		}
@@ -246,17 +246,17 @@ func TestABrakeSlowsAfterARestart(t *testing.T) {
 // is about to be sent. It is not.
 func TestABrakeBeforeTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, begin := oneHost(time.Second), time.Now()
-		c := braked(t, web, seedsOf(3, "a.test", "x")...)
+		web, begin := newOneHostWeb(time.Second), time.Now()
+		c := newBrakedCrawl(t, web, numberedSeeds(3, "a.test", "x")...)
 		var visits atomic.Int64
 		c.Hooks.Visited = func(*crawler.Visit) { visits.Add(1) }
-		var put bool
-		c.Fetcher = fetcherOver(t, wire{web, func(string) netip.Addr {
-			if !put && time.Since(begin) > time.Minute {
+		var isSet bool
+		c.Fetcher = newFetcher(t, addressedWeb{web, func(string) netip.Addr {
+			if !isSet && time.Since(begin) > time.Minute {
 				t.Error("no request was to be sent so late")
 			}
-			if n := len(web.Log()); n == 2 && !put { // robots.txt, and a page
-				put = true
+			if n := len(web.Log()); n == 2 && !isSet { // robots.txt, and a page
+				isSet = true
 				if err := c.Brakes.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil {
 					t.Error(err)
 				}

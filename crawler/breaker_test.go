@@ -27,33 +27,33 @@ type outage struct {
 	web      http.RoundTripper
 	from, to time.Time
 	fail     func(*http.Request) error
-	// reaches reports whether a host is reached all the same; nil: none is.
-	reaches func(host string) bool
+	// isReachable reports whether a host is reached all the same; nil: none is.
+	isReachable func(host string) bool
 
-	mu     sync.Mutex           // guards what follows
-	failed int                  // requests
-	ended  map[string]time.Time // the last request of each host that failed
-	early  int                  // requests to a host less than a second after one failed
+	mu           sync.Mutex           // guards what follows
+	failures     int                  // requests
+	lastFailure  map[string]time.Time // the last request of each host that failed
+	earlyRetries int                  // requests to a host less than a second after one failed
 }
 
 func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 	now, host := time.Now(), r.URL.Hostname()
 	o.mu.Lock()
-	if last, failed := o.ended[host]; failed && now.Sub(last) < time.Second {
-		o.early++
+	if last, failed := o.lastFailure[host]; failed && now.Sub(last) < time.Second {
+		o.earlyRetries++
 	}
 	o.mu.Unlock()
-	if now.Before(o.from) || !now.Before(o.to) || o.reaches != nil && o.reaches(host) {
+	if now.Before(o.from) || !now.Before(o.to) || o.isReachable != nil && o.isReachable(host) {
 		return o.web.RoundTrip(r)
 	}
 	err := o.fail(r)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ended == nil {
-		o.ended = map[string]time.Time{}
+	if o.lastFailure == nil {
+		o.lastFailure = map[string]time.Time{}
 	}
-	o.failed++
-	o.ended[host] = time.Now()
+	o.failures++
+	o.lastFailure[host] = time.Now()
 	return nil, err
 }
 
@@ -64,14 +64,14 @@ func systemError(errno syscall.Errno) func(*http.Request) error {
 	}
 }
 
-// lost answers never.
-func lost(r *http.Request) error {
+// ledgerError answers never.
+func ledgerError(r *http.Request) error {
 	<-r.Context().Done()
 	return context.Cause(r.Context())
 }
 
-// noResolver fails as package net does where the name server is down.
-func noResolver(r *http.Request) error {
+// failDNS fails as package net does where the name server is down.
+func failDNS(r *http.Request) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
 		Name: r.URL.Hostname(), Server: "127.0.0.1:53", IsTemporary: true,
 		Err: "read udp 127.0.0.1:40000->127.0.0.1:53: read: connection refused"}}
@@ -92,21 +92,21 @@ func manyHosts(hosts, pages int) (web *crawltest.Web, seeds []string) {
 	return crawltest.New(sites...), seeds
 }
 
-// wereVisited fails the test unless every seed was answered exactly once.
-func wereVisited(t *testing.T, web *crawltest.Web, seeds []string) {
+// checkVisitedOnce fails the test unless every seed was answered exactly once.
+func checkVisitedOnce(t *testing.T, web *crawltest.Web, seeds []string) {
 	t.Helper()
 	times := map[string]int{}
 	for _, x := range web.Log() {
 		times[x.URL]++
 	}
-	lost := 0
+	missing := 0
 	for _, seed := range seeds {
 		if times[seed] == 0 {
-			lost++
+			missing++
 		}
 	}
-	if lost > 0 {
-		t.Errorf("%d of %d pages were lost", lost, len(seeds))
+	if missing > 0 {
+		t.Errorf("%d of %d pages were lost", missing, len(seeds))
 	}
 }
 
@@ -117,11 +117,11 @@ func TestNetworkOutage(t *testing.T) {
 		"network unreachable": systemError(syscall.ENETUNREACH),
 		"network down":        systemError(syscall.ENETDOWN),
 		"no descriptors":      systemError(syscall.EMFILE),
-		"no name server":      noResolver,
+		"no name server":      failDNS,
 		"firewall":            systemError(syscall.EPERM),
 		"refused":             systemError(syscall.ECONNREFUSED),
 		"no host reachable":   systemError(syscall.EHOSTUNREACH),
-		"nothing arrives":     lost,
+		"nothing arrives":     ledgerError,
 	}
 	for name, fail := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,20 +130,20 @@ func TestNetworkOutage(t *testing.T) {
 				begin := time.Now()
 				network := &outage{web: web, from: begin.Add(10 * time.Second), to: begin.Add(70 * time.Second), fail: fail}
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
-				c.Fetcher = fetcherOver(t, network)
+				c.Fetcher = newFetcher(t, network)
 				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
 					t.Fatal(err)
 				}
 				st := c.Stats()
-				wereVisited(t, web, seeds)
-				if st.Failed != 0 || st.Retries != 0 {
-					t.Errorf("%d pages were given up, %d retried; want none", st.Failed, st.Retries)
+				checkVisitedOnce(t, web, seeds)
+				if st.GivenUp != 0 || st.Retries != 0 {
+					t.Errorf("%d pages were given up, %d retried; want none", st.GivenUp, st.Retries)
 				}
-				if network.early > 0 {
-					t.Errorf("%d requests came less than a second after one to the same host had failed", network.early)
+				if network.earlyRetries > 0 {
+					t.Errorf("%d requests came less than a second after one to the same host had failed", network.earlyRetries)
 				}
-				if network.failed > 3*64 {
-					t.Errorf("%d requests failed during the outage", network.failed)
+				if network.failures > 3*64 {
+					t.Errorf("%d requests failed during the outage", network.failures)
 				}
 			})
 		})
@@ -168,13 +168,13 @@ func TestDeadHosts(t *testing.T) {
 				web, seeds := manyHosts(tt.hosts, 1)
 				begin := time.Now()
 				network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: systemError(syscall.ECONNREFUSED),
-					reaches: func(host string) bool {
+					isReachable: func(host string) bool {
 						var n int
 						fmt.Sscanf(host, "site%d.test", &n)
 						return n < tt.alive
 					}}
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
-				c.Fetcher = fetcherOver(t, network)
+				c.Fetcher = newFetcher(t, network)
 				err := c.Run(t.Context())
 				if !errors.Is(err, frontier.ErrDormant) {
 					t.Errorf("the crawl ended with %v, want %v", err, frontier.ErrDormant)
@@ -197,14 +197,14 @@ func TestWildcardOfDeadHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, seeds := manyHosts(20, 50)
 		begin := time.Now()
-		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: lost,
-			reaches: func(host string) bool { return !strings.HasSuffix(host, ".hostile.test") }}
+		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: ledgerError,
+			isReachable: func(host string) bool { return !strings.HasSuffix(host, ".hostile.test") }}
 		good := newCrawl(t, web, storage.NewMemory(storage.Config{}), seeds...)
-		good.Fetcher = fetcherOver(t, network)
+		good.Fetcher = newFetcher(t, network)
 		bad := newCrawl(t, web, storage.NewMemory(storage.Config{}))
-		bad.Fetcher, bad.Limits = fetcherOver(t, network), good.Limits
+		bad.Fetcher, bad.Limiter = newFetcher(t, network), good.Limiter
 		for i := range 1000 {
-			plant(t, bad, fmt.Sprintf("http://%d.hostile.test/", i))
+			addSeeds(t, bad, fmt.Sprintf("http://%d.hostile.test/", i))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var other sync.WaitGroup
@@ -235,7 +235,7 @@ func (f *refusingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum
 	f.attempts[host] = append(f.attempts[host], time.Now())
 	f.mu.Unlock()
 	if time.Now().Before(f.until) {
-		return nil, crawler.NoAnswer(t, systemError(syscall.ECONNREFUSED)(nil))
+		return nil, crawler.NewFetchError(t, systemError(syscall.ECONNREFUSED)(nil))
 	}
 	return f.Fetcher.Fetch(ctx, t)
 }
@@ -253,8 +253,8 @@ func TestRefusedHostsRest(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wereVisited(t, web, seeds)
-		if c.Stats().Local == 0 {
+		checkVisitedOnce(t, web, seeds)
+		if c.Stats().LocalFaults == 0 {
 			t.Error("no failure was found to be this machine's")
 		}
 		for host, attempts := range f.attempts {

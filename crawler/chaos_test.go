@@ -23,49 +23,49 @@ import (
 
 var chaosSeeds = flag.Int("chaos", 20, "how many webs TestChaos makes up")
 
-// A chaos is a web in which nothing stays as it is: robots.txt files change
+// A chaosWeb is a web in which nothing stays as it is: robots.txt files change
 // their rules and delays, fail and move; pages fail, redirect across hosts and
 // ask to be left alone. After a while all is well.
-type chaos struct {
-	seed  uint64
-	hosts int
-	pages int // of each host
-	begin time.Time
-	calm  time.Time // when all is well
+type chaosWeb struct {
+	seed   uint64
+	hosts  int
+	pages  int // of each host
+	begin  time.Time
+	calmAt time.Time // when all is well
 }
 
-// at returns chance that is the same for the same place: a host, a page or a
+// randFor returns chance that is the same for the same place: a host, a page or a
 // moment.
-func (c *chaos) at(place ...any) *rand.Rand {
+func (c *chaosWeb) randFor(place ...any) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, place...)
 	return rand.New(rand.NewPCG(c.seed, h.Sum64()))
 }
 
-func (c *chaos) host(i int) string { return fmt.Sprintf("h%d.test", i%c.hosts) }
+func (c *chaosWeb) host(i int) string { return fmt.Sprintf("h%d.test", i%c.hosts) }
 
-// url returns any page of the web.
-func (c *chaos) url(chance *rand.Rand) string {
-	base := []string{"http://%s", "http://%s", "http://%s", "https://%s", "http://%s:8080"}[chance.IntN(5)]
-	return fmt.Sprintf(base, c.host(chance.IntN(c.hosts))) + c.path(chance.IntN(c.pages))
+// randomURL returns any page of the web.
+func (c *chaosWeb) randomURL(rng *rand.Rand) string {
+	base := []string{"http://%s", "http://%s", "http://%s", "https://%s", "http://%s:8080"}[rng.IntN(5)]
+	return fmt.Sprintf(base, c.host(rng.IntN(c.hosts))) + c.pagePath(rng.IntN(c.pages))
 }
 
-// path returns page n of a host. Pages are in four folders.
-func (c *chaos) path(n int) string { return fmt.Sprintf("/d%d/%d", n%4, n) }
+// pagePath returns page n of a host. Pages are in four folders.
+func (c *chaosWeb) pagePath(n int) string { return fmt.Sprintf("/d%d/%d", n%4, n) }
 
-// web returns the web.
-func (c *chaos) web(slots int) *crawltest.Web {
+// newWeb returns the web.
+func (c *chaosWeb) newWeb(slots int) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
 	for i := range c.hosts {
 		host := c.host(i)
-		chance := c.at("site", host)
+		rng := c.randFor("site", host)
 		sites = append(sites, crawltest.Site{
 			Host: host, Concurrency: slots,
-			Robots: func(at time.Time) crawltest.Robots { return c.robots(host, at) },
-			Others: c.page,
-			Latency: crawltest.Latency{Base: between(chance, time.Millisecond, time.Second),
-				Jitter: between(chance, time.Millisecond, 2*time.Second), Seed: c.seed},
+			Robots: func(at time.Time) crawltest.Robots { return c.robotsAt(host, at) },
+			Others: c.answerPage,
+			Latency: crawltest.Latency{Base: randomDuration(rng, time.Millisecond, time.Second),
+				Jitter: randomDuration(rng, time.Millisecond, 2*time.Second), Seed: c.seed},
 		})
 		seeds = append(seeds, "http://"+host+"/seed")
 	}
@@ -74,12 +74,12 @@ func (c *chaos) web(slots int) *crawltest.Web {
 	return web
 }
 
-// rules returns the rules of a host in an epoch, and their text.
-func (c *chaos) rules(host string, epoch int) (crawltest.Robots, string) {
-	chance := c.at("rules", host, epoch)
+// rulesOf returns the rules of a host in an epoch, and their text.
+func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.Robots, string) {
+	rng := c.randFor("rules", host, epoch)
 	text, closed := "User-agent: *\nDisallow: /never\n", []string{"/never"}
 	for d := range 4 {
-		if chance.IntN(4) == 0 {
+		if rng.IntN(4) == 0 {
 			closed = append(closed, fmt.Sprintf("/d%d/", d))
 			text += fmt.Sprintf("Disallow: /d%d/\n", d)
 		}
@@ -87,41 +87,41 @@ func (c *chaos) rules(host string, epoch int) (crawltest.Robots, string) {
 	r := crawltest.Robots{Disallow: func(p string) bool {
 		return slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(p, c) })
 	}}
-	if chance.IntN(2) == 0 {
-		r.Delay = between(chance, 0, 20*time.Second).Truncate(time.Millisecond)
+	if rng.IntN(2) == 0 {
+		r.Delay = randomDuration(rng, 0, 20*time.Second).Truncate(time.Millisecond)
 		text += fmt.Sprintf("Crawl-delay: %.3f\n", r.Delay.Seconds())
 	}
 	return r, text
 }
 
-// robots returns a host's robots.txt at a moment: it changes every few minutes.
-func (c *chaos) robots(host string, at time.Time) crawltest.Robots {
-	epoch, calm := int(at.Sub(c.begin)/between(c.at("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calm)
-	if calm {
+// robotsAt returns a host's robots.txt at a moment: it changes every few minutes.
+func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.Robots {
+	epoch, isCalm := int(at.Sub(c.begin)/randomDuration(c.randFor("epoch", host), 2*time.Minute, 20*time.Minute)), !at.Before(c.calmAt)
+	if isCalm {
 		epoch = -1
 	}
-	rules, text := c.rules(host, epoch)
-	chance := c.at("robots", host, epoch)
-	kind := chance.IntN(12)
+	rules, text := c.rulesOf(host, epoch)
+	rng := c.randFor("robots", host, epoch)
+	kind := rng.IntN(12)
 	switch {
-	case calm || kind < 6:
+	case isCalm || kind < 6:
 		rules.Answer = crawltest.Text(text)
-		rules.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", chance.IntN(1200)))
+		rules.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", rng.IntN(1200)))
 	case kind == 6:
-		rules.Answer = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(chance.IntN(c.hosts)), host, epoch))
+		rules.Answer = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
 	case kind == 7:
 		return crawltest.Robots{Answer: crawltest.Status(http.StatusNotFound)}
 	default:
-		return crawltest.Robots{Answer: c.failure(chance, at)}
+		return crawltest.Robots{Answer: c.failureAnswer(rng, at)}
 	}
 	return rules
 }
 
-// failure returns an answer that is none.
-func (c *chaos) failure(chance *rand.Rand, at time.Time) crawltest.Answer {
-	a := crawltest.Status([]int{429, 503, 500, 502}[chance.IntN(4)])
-	pause := between(chance, time.Second, 2*time.Minute)
-	switch chance.IntN(8) {
+// failureAnswer returns an answer that is none.
+func (c *chaosWeb) failureAnswer(rng *rand.Rand, at time.Time) crawltest.Answer {
+	a := crawltest.Status([]int{429, 503, 500, 502}[rng.IntN(4)])
+	pause := randomDuration(rng, time.Second, 2*time.Minute)
+	switch rng.IntN(8) {
 	case 0, 1:
 		a.Header.Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
 	case 2:
@@ -136,32 +136,32 @@ func (c *chaos) failure(chance *rand.Rand, at time.Time) crawltest.Answer {
 	return a
 }
 
-// page answers for all pages of all hosts. A page fails at most twice.
-func (c *chaos) page(r crawltest.Request) crawltest.Answer {
-	if of, ok := strings.CutPrefix(r.Path, "/rules/"); ok {
+// answerPage answers for all pages of all hosts. A page fails at most twice.
+func (c *chaosWeb) answerPage(r crawltest.Request) crawltest.Answer {
+	if rulesPath, ok := strings.CutPrefix(r.Path, "/rules/"); ok {
 		var epoch int
-		host, n, _ := strings.Cut(of, "/")
+		host, n, _ := strings.Cut(rulesPath, "/")
 		fmt.Sscan(n, &epoch)
-		_, text := c.rules(host, epoch)
+		_, text := c.rulesOf(host, epoch)
 		return crawltest.Text(text)
 	}
-	if chance := c.at("failure", r.Host, r.Path, r.Nth); r.Nth <= 2 && chance.IntN(6) == 0 {
-		return c.failure(chance, r.At)
+	if rng := c.randFor("failure", r.Host, r.Path, r.Nth); r.Nth <= 2 && rng.IntN(6) == 0 {
+		return c.failureAnswer(rng, r.At)
 	}
-	chance := c.at("page", r.Host, r.Path)
-	switch chance.IntN(12) {
+	rng := c.randFor("page", r.Host, r.Path)
+	switch rng.IntN(12) {
 	case 0:
-		return crawltest.Redirect(http.StatusMovedPermanently, c.url(chance))
+		return crawltest.Redirect(http.StatusMovedPermanently, c.randomURL(rng))
 	case 1:
 		return crawltest.Status(http.StatusNotFound)
 	}
 	var links strings.Builder
-	for range 1 + chance.IntN(8) {
-		fmt.Fprintf(&links, `<a href="%s">x</a>`, c.url(chance))
+	for range 1 + rng.IntN(8) {
+		fmt.Fprintf(&links, `<a href="%s">x</a>`, c.randomURL(rng))
 	}
 	a := crawltest.HTML(links.String())
-	if chance.IntN(8) == 0 {
-		a.Spread = between(chance, 0, 10*time.Second)
+	if rng.IntN(8) == 0 {
+		a.Spread = randomDuration(rng, 0, 10*time.Second)
 	}
 	return a
 }
@@ -172,43 +172,43 @@ func (c *chaos) page(r crawltest.Request) crawltest.Answer {
 // well again, everything that is open is visited.
 func TestChaos(t *testing.T) {
 	n := uint64(*chaosSeeds)
-	if race {
+	if raceEnabled {
 		n = max(1, n/5)
 	}
 	var requests, redone int
 	for i := range n {
-		t.Run(fmt.Sprint(*seed+i), func(t *testing.T) {
+		t.Run(fmt.Sprint(*randomSeed+i), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := crawlChaos(t, *seed+i)
+				r := crawlChaos(t, *randomSeed+i)
 				requests += r.Requests
 				redone += r.Redone
 			})
 		})
 	}
-	t.Logf("%d webs from seed %d on: %d requests, %d of them again after a stop", n, *seed, requests, redone)
+	t.Logf("%d webs from seed %d on: %d requests, %d of them again after a stop", n, *randomSeed, requests, redone)
 }
 
 func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 	t.Helper()
-	chance := rand.New(rand.NewPCG(seed, 1))
+	rng := rand.New(rand.NewPCG(seed, 1))
 	begin := time.Now()
-	world := &chaos{seed: seed, hosts: 2 + chance.IntN(8), pages: 10 + chance.IntN(40), begin: begin,
-		calm: begin.Add(between(chance, time.Hour, 4*time.Hour))}
-	slots, store := 1+chance.IntN(2), memory()
-	web := world.web(slots)
-	policy := politeness.Policy{Delay: between(chance, 100*time.Millisecond, 3*time.Second), Concurrency: slots,
+	world := &chaosWeb{seed: seed, hosts: 2 + rng.IntN(8), pages: 10 + rng.IntN(40), begin: begin,
+		calmAt: begin.Add(randomDuration(rng, time.Hour, 4*time.Hour))}
+	slots, store := 1+rng.IntN(2), newMemoryStore()
+	web := world.newWeb(slots)
+	policy := politeness.Policy{Delay: randomDuration(rng, 100*time.Millisecond, 3*time.Second), Concurrency: slots,
 		Jitter: func() float64 { return 0.5 }}
-	workers := 1 + chance.IntN(20)
+	workers := 1 + rng.IntN(20)
 	crawl := func(seeds ...string) *crawler.Crawler {
 		c := newCrawl(t, web, store, seeds...)
-		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: true})
 		c.Policy, c.Settings.Workers = policy, workers
 		return c
 	}
 	var restarts []time.Time
-	for seeds := web.Plan.Seeds; time.Now().Before(world.calm); seeds = nil {
-		runOrHalt(t, crawl(seeds...), between(chance, time.Minute, time.Hour), chance.IntN(2) == 0)
-		time.Sleep(between(chance, 0, 10*time.Minute))
+	for seeds := web.Plan.Seeds; time.Now().Before(world.calmAt); seeds = nil {
+		runOrHalt(t, crawl(seeds...), randomDuration(rng, time.Minute, time.Hour), rng.IntN(2) == 0)
+		time.Sleep(randomDuration(rng, 0, 10*time.Minute))
 		restarts = append(restarts, time.Now())
 	}
 	time.Sleep(25 * time.Hour) // what was known of robots.txt files is too old now
@@ -231,11 +231,11 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 }
 
 // runOrHalt runs the crawl for a time, and stops it, or breaks it off.
-func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, breakOff bool) {
+func runOrHalt(t *testing.T, c *crawler.Crawler, d time.Duration, halt bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	defer stop()
-	if breakOff {
+	if halt {
 		ctx = t.Context()
 		defer time.AfterFunc(d, c.Halt).Stop()
 	}

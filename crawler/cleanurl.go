@@ -9,38 +9,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// target returns what the visit of e is to: its URL, unless nothing was there,
+// urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
 // and then what it was first found as.
-func target(e storage.Entry) decorum.URL {
+func urlToVisit(e storage.Entry) decorum.URL {
 	if e.AsFound {
 		return e.Found
 	}
 	return e.URL
 }
 
-// aim returns what the visit of e will be to by the rules known now: where they
+// cleanURLToVisit returns what the visit of e will be to by the rules known now: where they
 // clean it further, that is another entry in its place.
-func (c *Crawler) aim(e storage.Entry) decorum.URL {
+func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
 	if e.AsFound || e.Source == storage.Robots || e.Request != nil {
-		return target(e)
+		return urlToVisit(e)
 	}
-	return c.clean(e.URL)
+	return c.cleanURL(e.URL)
 }
 
-// missing returns what to visit where nothing is at the clean URL that v went
+// uncleanedFallback returns what to visit where nothing is at the clean URL that v went
 // to, or only a redirect that puts a parameter or the id of a session back: the
 // URL that it was cleaned from, which stands for all others (CLEAN-05, CLEAN-23),
 // or, if it was found clean, where the redirect leads.
-func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
+func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 	found = v.Lease.Found
 	if v.Lease.AsFound || v.Response == nil || v.Lease.Request != nil {
 		return found, false
 	}
-	if absent(v.Status()) {
+	if isNotFound(v.Status()) {
 		return found, !found.IsZero()
 	}
 	to, redirects := v.Response.Location()
-	if !redirects || to == v.URL() || c.clean(to) != v.URL() {
+	if !redirects || to == v.URL() || c.cleanURL(to) != v.URL() {
 		return found, false
 	}
 	if found.IsZero() {
@@ -49,25 +49,27 @@ func (c *Crawler) missing(v *Visit) (found decorum.URL, ok bool) {
 	return found, true
 }
 
-// alias returns the page that l is by the Clean-param rules of its origin, and
+// cleanReplacement returns the page that l is by the Clean-param rules of its origin, and
 // false if it is that page already. They may not have been known when l was
 // discovered. The gate, asked about l, has just answered cl or err: only where
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
-func (c *Crawler) alias(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
+func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.ForRobots()
-	clean := c.aim(l.Entry)
-	return clean, judged && clean != target(l.Entry)
+	clean := c.cleanURLToVisit(l.Entry)
+	return clean, judged && clean != urlToVisit(l.Entry)
 }
 
-// clean returns u without what the project's rules and its origin's Clean-param
+// cleanURL returns u without what the project's rules and its origin's Clean-param
 // take off.
-func (c *Crawler) clean(u decorum.URL) decorum.URL { return c.Gate.Clean(c.Frontier.Params().Clean(u)) }
+func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
+	return c.Gate.Clean(c.Frontier.Params().Clean(u))
+}
 
-// replace queues clean in the place of l, which is then given up without a
+// requeueAs queues clean in the place of l, which is then given up without a
 // visit: clean is the page that is known, requested and judged (CLEAN-23,
 // CLEAN-24).
-func (c *Crawler) replace(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
+func (c *Crawler) requeueAs(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
 	e.URL, e.Attempt, e.Page = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.Revisit {

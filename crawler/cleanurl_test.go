@@ -32,11 +32,11 @@ func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...strin
 	if early {
 		c.Frontier = frontier.New(store, frontier.Config{Clean: c.Gate.Clean})
 	}
-	run(t, c)
-	return asked(web)
+	runCrawl(t, c)
+	return requestedPages(web)
 }
 
-func run(t *testing.T, c *crawler.Crawler) {
+func runCrawl(t *testing.T, c *crawler.Crawler) {
 	t.Helper()
 	c.Settings.Workers = 3
 	if err := c.Run(t.Context()); err != nil {
@@ -44,8 +44,8 @@ func run(t *testing.T, c *crawler.Crawler) {
 	}
 }
 
-// asked returns the paths that a.test was asked for, robots.txt left out.
-func asked(web *crawltest.Web) []string {
+// requestedPages returns the paths that a.test was asked for, robots.txt left out.
+func requestedPages(web *crawltest.Web) []string {
 	var paths []string
 	for _, x := range web.Log() {
 		if path := x.URL[len("http://a.test"):]; path != "/robots.txt" {
@@ -104,8 +104,8 @@ func TestCleanParamInAFullHost(t *testing.T) {
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
 				Others: crawltest.Always(crawltest.HTML("page"))})
 		scope := frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 9, MaxURLsPerPattern: 9}
-		run(t, within(t, web, memory(), scope, "http://a.test/"))
-		_, times := visited(web.Log())
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), scope, "http://a.test/"))
+		_, times := countRequests(web.Log())
 		for i := range 9 {
 			if u := fmt.Sprintf("http://b.test/p?item=%d", i); times[u] != 1 {
 				t.Errorf("%s was asked for %d times", u, times[u])
@@ -150,9 +150,9 @@ func TestCleanParamFallsBack(t *testing.T) {
 	}
 }
 
-// TestCleanParamRevives pins that a page parked under an address that the
+// TestCleanParamUnparks pins that a page parked under an address that the
 // rules close is visited when new rules take off what they close.
-func TestCleanParamRevives(t *testing.T) {
+func TestCleanParamUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
@@ -164,13 +164,13 @@ func TestCleanParamRevives(t *testing.T) {
 				return crawltest.Robots{Answer: crawltest.Text(text)}
 			}})
 		store := storage.NewMemory(storage.Config{})
-		run(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
-		if got := asked(web); got != nil {
+		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
+		if got := requestedPages(web); got != nil {
 			t.Fatalf("asked for %q, though it is disallowed", got)
 		}
 		time.Sleep(25 * time.Hour)
-		run(t, newCrawl(t, web, store, "http://a.test/y"))
-		got := asked(web)
+		runCrawl(t, newCrawl(t, web, store, "http://a.test/y"))
+		got := requestedPages(web)
 		slices.Sort(got)
 		if want := []string{"/x", "/y"}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
@@ -178,9 +178,9 @@ func TestCleanParamRevives(t *testing.T) {
 	})
 }
 
-// TestAsFoundRevives: a page that is to be visited as it was found is judged by
+// TestUseOriginalUnparks: a page that is to be visited as it was found is judged by
 // new rules as it was found: /x itself, where nothing is, may be closed.
-func TestAsFoundRevives(t *testing.T) {
+func TestUseOriginalUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
@@ -191,11 +191,11 @@ func TestAsFoundRevives(t *testing.T) {
 				}
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
 			}})
-		store := memory()
-		run(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
+		store := newMemoryStore()
+		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
 		time.Sleep(25 * time.Hour)
-		run(t, newCrawl(t, web, store, "http://a.test/y"))
-		got := asked(web)
+		runCrawl(t, newCrawl(t, web, store, "http://a.test/y"))
+		got := requestedPages(web)
 		slices.Sort(got)
 		if want := []string{"/x", "/x?sid=1", "/y"}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
@@ -219,11 +219,11 @@ func TestYandexSession(t *testing.T) {
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
 			c := newCrawl(t, web, store, seeds...)
 			c.Gate = robots.NewGate(robots.GateConfig{Dialect: robots.Yandex, Session: time.Now()}, store)
-			run(t, c)
+			runCrawl(t, c)
 			time.Sleep(10 * time.Minute)
 		}
-		urls, times := visited(web.Log())
-		if got, want := asked(web), []string{"/x", "/y"}; !slices.Equal(got, want) {
+		urls, times := countRequests(web.Log())
+		if got, want := requestedPages(web), []string{"/x", "/y"}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
 		}
 		if times["http://a.test/robots.txt"] != 2 || urls[0] != "http://a.test/robots.txt" {
@@ -253,8 +253,8 @@ func TestFallBackKeepsToScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageOf("/x?sid=3"), "/x?sid=3": pageOf()}})
-		store := memory()
+			Pages:  map[string]crawltest.Page{"/": pageWithLinks("/x?sid=3"), "/x?sid=3": pageWithLinks()}})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store)
 		seed, err := decorum.ParseURL("http://a.test/")
 		if err != nil {
@@ -268,7 +268,7 @@ func TestFallBackKeepsToScope(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/x?sid=3"] != 0 || times["http://a.test/x"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/x?sid=3"] != 0 || times["http://a.test/x"] != 1 {
 			t.Errorf("requests %v: want the clean URL only", times)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// twins is a site of pages that name other URLs as canonical, and pages that are
+// duplicateSite is a site of pages that name other URLs as canonical, and pages that are
 // the same.
-func twins() crawltest.Site {
+func duplicateSite() crawltest.Site {
 	byHeader := crawltest.Typed("application/pdf", "%PDF")
 	byHeader.Header.Set("Link", "</whole>; rel=canonical")
 	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
@@ -30,47 +30,47 @@ func twins() crawltest.Site {
 // wanted, though links should not be, and counts as what it is.
 func TestCanonical(t *testing.T) {
 	for _, test := range []struct {
-		follow  crawler.Follow
+		follow  crawler.FollowedLinkKinds
 		want    []string
 		renamed int64
 	}{
-		{crawler.Follow{}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none", "/page", "/whole"}, 2},
-		{crawler.Follow{NoCanonical: true}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none"}, 2},
-		{crawler.Follow{NoLinks: true}, []string{"/"}, 0},
+		{crawler.FollowedLinkKinds{}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none", "/page", "/whole"}, 2},
+		{crawler.FollowedLinkKinds{NoCanonical: true}, []string{"/", "/print", "/pdf", "/one", "/two", "/three", "/none"}, 2},
+		{crawler.FollowedLinkKinds{NoLinks: true}, []string{"/"}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(twins())
-			c := newCrawl(t, web, memory(), "http://a.test/")
+			web := crawltest.New(duplicateSite())
+			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 			c.Settings.Follow = test.follow
-			j := &journal{}
-			c.Recorder = j
-			run(t, c)
-			wantLines(t, asked(web), test.want...)
-			if st := c.Stats(); st.Renamed != test.renamed || len(j.lines) != len(test.want) {
-				t.Errorf("%+v: %d pages name another URL, want %d", test.follow, st.Renamed, test.renamed)
+			j := &visitLog{}
+			c.PageRecorder = j
+			runCrawl(t, c)
+			wantLines(t, requestedPages(web), test.want...)
+			if st := c.Stats(); st.NonCanonical != test.renamed || len(j.lines) != len(test.want) {
+				t.Errorf("%+v: %d pages name another URL, want %d", test.follow, st.NonCanonical, test.renamed)
 			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(twins())
-		c := newCrawl(t, web, memory(), "http://a.test/print", "http://a.test/pdf")
-		c.Settings.Follow = crawler.Follow{NoLinks: true}
-		run(t, c)
-		wantLines(t, asked(web), "/print", "/pdf", "/page", "/whole")
+		web := crawltest.New(duplicateSite())
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/print", "http://a.test/pdf")
+		c.Settings.Follow = crawler.FollowedLinkKinds{NoLinks: true}
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/print", "/pdf", "/page", "/whole")
 	})
 }
 
 // TestDuplicates: pages with the body of another are counted, once each, however
 // often they are visited, and whether anybody writes the visits down or not.
 func TestDuplicates(t *testing.T) {
-	for _, recorder := range []crawler.Recorder{new(journal), nil} {
+	for _, recorder := range []crawler.Recorder{new(visitLog), nil} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(twins())
-			c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
-			c.Recorder = recorder
+			web := crawltest.New(duplicateSite())
+			c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
+			c.PageRecorder = recorder
 			runFor(t, c, 3*day)
-			if st := c.Stats(); st.Duplicates != 2 || st.Renamed != 2 || st.Revisits == 0 {
-				t.Errorf("%T: %d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", recorder, st.Duplicates, st.Renamed, st.Revisits)
+			if st := c.Stats(); st.DuplicateBodies != 2 || st.NonCanonical != 2 || st.Revisits == 0 {
+				t.Errorf("%T: %d duplicates and %d pages that name another URL, want 2 and 2, after %d revisits", recorder, st.DuplicateBodies, st.NonCanonical, st.Revisits)
 			}
 		})
 	}

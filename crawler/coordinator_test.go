@@ -10,39 +10,39 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// An absentee is a company that cannot be asked in a span of time.
-type absentee struct{ from, to time.Time }
+// An unreachableCoordinator is a company that cannot be asked in a span of time.
+type unreachableCoordinator struct{ from, to time.Time }
 
-func (a absentee) May(now time.Time) error {
+func (a unreachableCoordinator) CheckVisit(now time.Time) error {
 	if now.Before(a.from) || !now.Before(a.to) {
 		return nil
 	}
 	return &politeness.Busy{What: "what others say", Until: now.Add(time.Second)}
 }
 
-func (absentee) Page() error   { return nil }
-func (absentee) Unpage()       {}
-func (absentee) Receive(int64) {}
+func (unreachableCoordinator) AcquirePage() error { return nil }
+func (unreachableCoordinator) ReleasePage()       {}
+func (unreachableCoordinator) AddBytes(int64)     {}
 
 // While its company cannot be asked, a crawl begins no visit, finishes those under
 // way, and holds nothing against the hosts; then it goes on.
-func TestCompanyThatCannotBeAsked(t *testing.T) {
+func TestUnreachableCoordinator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 10
 		sites := []crawltest.Site{}
 		for _, host := range []string{"a.test", "b.test"} {
-			sites = append(sites, crawltest.Site{Host: host, Others: pageOf(), Latency: crawltest.Latency{Base: 3 * time.Second}})
+			sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: crawltest.Latency{Base: 3 * time.Second}})
 		}
 		web, begin := crawltest.New(sites...), time.Now()
-		c := braked(t, web, append(seedsOf(pages, "a.test", "x"), seedsOf(pages, "b.test", "x")...)...)
-		away := absentee{begin.Add(20 * time.Second), begin.Add(time.Hour)}
-		c.Company = away
+		c := newBrakedCrawl(t, web, append(numberedSeeds(pages, "a.test", "x"), numberedSeeds(pages, "b.test", "x")...)...)
+		unreachable := unreachableCoordinator{begin.Add(20 * time.Second), begin.Add(time.Hour)}
+		c.Coordinator = unreachable
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		visits := map[string]int{}
 		for _, x := range web.Log() {
-			if !x.Start.Before(away.from) && x.Start.Before(away.to) {
+			if !x.Start.Before(unreachable.from) && x.Start.Before(unreachable.to) {
 				t.Errorf("%s was asked for %v after the beginning", x.URL, x.Start.Sub(begin))
 			}
 			if x.Broken {

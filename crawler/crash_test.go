@@ -19,9 +19,9 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/map.xml": sitemapOf("urlset", "http://a.test/listed")}})
+			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		cut := errors.New("power cut")
-		store := &faulty{Store: memory(), add: func(es []storage.Entry) error {
+		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if es[0].Source == storage.Robots {
 				return cut
 			}
@@ -34,22 +34,22 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		if times["http://a.test/listed"] != 1 || times["http://a.test/robots.txt"] != 1 {
 			t.Errorf("requests %v: want the listed page, and robots.txt once", times)
 		}
 	})
 }
 
-// TestHopSurvivesACrash: a crash comes between learning that a robots.txt is
+// TestRobotsRedirectSurvivesCrash: a crash comes between learning that a robots.txt is
 // elsewhere and queueing that. The next run asks there, and soon.
-func TestHopSurvivesACrash(t *testing.T) {
+func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "/rules.txt")}),
-			Pages:  map[string]crawltest.Page{"/": pageOf(), "/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
+			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
 		cut := errors.New("power cut")
-		store := &faulty{Store: memory(), add: func(es []storage.Entry) error {
+		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if !es[0].For.IsZero() {
 				return cut
 			}
@@ -63,7 +63,7 @@ func TestHopSurvivesACrash(t *testing.T) {
 		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		if times["http://a.test/"] != 1 || times["http://a.test/rules.txt"] != 1 || times["http://a.test/robots.txt"] != 1 {
 			t.Errorf("requests %v: want each once", times)
 		}
@@ -73,20 +73,20 @@ func TestHopSurvivesACrash(t *testing.T) {
 	})
 }
 
-// TestReviveKnowsPurposes: a new robots.txt that still keeps a page from the
+// TestUnparkKnowsPurposes: a new robots.txt that still keeps a page from the
 // crawl's purpose revives nothing: each of a million pages would be leased to be
 // parked again.
-func TestReviveKnowsPurposes(t *testing.T) {
+func TestUnparkKnowsPurposes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
 			more := ""
 			if at.Sub(begin) > 20*time.Hour {
 				more = "Disallow: /other\n"
 			}
 			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
 		}})
-		store := memory()
+		store := newMemoryStore()
 		for range 2 {
 			c := newCrawl(t, web, store, "http://a.test/"+time.Now().Format("05"))
 			agent, err := robots.NewAgent("testbot")

@@ -20,51 +20,51 @@ import (
 // ErrHalted is the error of Run when Halt has ended it.
 var ErrHalted = errors.New("the crawl was halted")
 
-// errGoexit stops a crawl that has lost a worker, and with it a visit.
-var errGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
+// errWorkerGoexit stops a crawl that has lost a worker, and with it a visit.
+var errWorkerGoexit = errors.New("a callback ended its goroutine by runtime.Goexit, as t.FailNow does")
 
 // A Crawler is one crawl: fill in its parts, then Run. It needs a Frontier, a Gate,
 // Limits and a Fetcher; of the others each says what zero means.
 type Crawler struct {
-	Frontier *frontier.Frontier // which URL is next; its Config has the Gate's Clean, and the Limits for a Budget
-	Gate     *robots.Gate       // whether it is allowed
-	Policy   politeness.Policy  // how long its host rests; the zero Policy is polite
-	Limits   *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
-	Brakes   *politeness.Brakes // that stop or slow hosts, at once; nil: none
-	Rests    *Rests             // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
-	Company  Company            // the other processes that work on it; nil: it is alone
-	Fetcher  Fetcher            // makes the requests
-	Handler  Handler            // nil: FollowLinks
-	Recorder Recorder           // of visits to pages, when they have been read; nil: none
-	Archive  Recorder           // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
-	Ledger   Ledger             // of every request, before it is sent, and of what came of it; nil: none
-	Hooks    Hooks              // look on
-	Settings Settings           // numbers and switches
-	Log      *slog.Logger       // nil: slog.Default
+	Frontier     *frontier.Frontier // which URL is next; its Config has the Gate's Clean, and the Limiter for a Budget
+	Gate         *robots.Gate       // whether it is allowed
+	Policy       politeness.Policy  // how long its host rests; the zero Policy is polite
+	Limiter      *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
+	Brakes       *politeness.Brakes // that stop or slow hosts, at once; nil: none
+	HostDueStore *HostDueStore      // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
+	Coordinator  Coordinator        // the other processes that work on it; nil: it is alone
+	Fetcher      Fetcher            // makes the requests
+	Handler      Handler            // nil: LinksToFollow
+	PageRecorder Recorder           // of visits to pages, when they have been read; nil: none
+	Archive      Recorder           // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
+	Ledger       Ledger             // of every request, before it is sent, and of what came of it; nil: none
+	Hooks        Hooks              // look on
+	Settings     Settings           // numbers and switches
+	Log          *slog.Logger       // nil: slog.Default
 	// Now is the clock by which is decided and recorded; that of the frontier must be
 	// the same. Leases run by the clock of the machine. Nil: time.Now.
 	Now func() time.Time
 
-	tally                 tally
-	lag                   lagMeter
-	pages                 atomic.Int64 // page visits begun in this run
-	bytes                 atomic.Int64 // of bodies, likewise
-	hands                 hands
-	memos                 memos
-	heeded                heeded
-	delays                delays
-	quotas                quotas
-	reservations          reservations
-	follows               bool // Handler is FollowLinks, as none was given
-	claims                claims
-	bodies                bodies
-	scanners              sync.Pool     // of *extract.Scanner, which keep their buffers
+	counters              counters
+	timerLag              timerLagMeter
+	pagesBegun            atomic.Int64 // page visits begun in this run
+	bytesReceived         atomic.Int64 // of bodies, likewise
+	activeLeases          activeLeases
+	hostTable             hostTable
+	appliedRobots         appliedRobotsFiles
+	crawlDelays           crawlDelays
+	hostSitemapCounts     hostSitemapCounts
+	tdmrepCache           tdmrepCache
+	usesDefaultHandler    bool // Handler is LinksToFollow, as none was given
+	lastmodLock           lastmodLock
+	contentSeen           contentSeen
+	scannerPool           sync.Pool     // of *extract.Scanner, which keep their buffers
 	originsAwaitingPermit originsToWake // who waits to be called
-	braked                originsToWake // whom brakes have put off
-	rebraked              chan struct{} // the brakes have changed
-	lapsed                sync.Map      // hosts whose override has expired, and that it was said of
-	damaged               atomic.Bool   // a damaged sitemap has been logged in this run
-	halt                  context.CancelFunc
+	brakedOrigins         originsToWake // whom brakes have put off
+	brakesChanged         chan struct{} // the brakes have changed
+	expiredOverrides      sync.Map      // hosts whose override has expired, and that it was said of
+	sitemapDamageLogged   atomic.Bool   // a damaged sitemap has been logged in this run
+	cancelRun             context.CancelFunc
 	mu                    sync.Mutex // guards halt
 }
 
@@ -84,16 +84,16 @@ type Settings struct {
 	// queued. Retries and revisits continue. Each visit in flight may exceed the limit
 	// by its body.
 	MaxBytesPerHost int64
-	// Attempts is how many visits a page gets that keeps failing; more where
-	// the server is throttling, fewer where there is no hope: see Failure.
+	// MaxAttempts is how many visits a page gets that keeps failing; more where
+	// the server is throttling, fewer where there is no hope: see FailureClass.
 	// Default 3.
-	Attempts int
+	MaxAttempts int
 	// Revisit says when pages and sitemaps are visited again; the zero value:
 	// never. Pages that rest from an earlier run are then visited a last time.
 	Revisit frontier.Revisit
-	// Grace is how long visits in hand may go on when Run's context is done.
+	// GracePeriod is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
-	Grace time.Duration
+	GracePeriod time.Duration
 	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in this
 	// run, by itself and by indexes; default DefaultMaxSitemaps.
 	MaxSitemaps int
@@ -101,22 +101,22 @@ type Settings struct {
 	// compressed as they come out of it; default DefaultMaxSitemapBody, at most 1 TiB.
 	// What comes after them does not count.
 	MaxSitemapBody int64
-	NoSitemaps     bool   // do not read the sitemaps that robots.txt names
-	Follow         Follow // what leads on from a page
-	IgnoreMeta     bool   // do not read nofollow in pages and headers
+	NoSitemaps     bool              // do not read the sitemaps that robots.txt names
+	Follow         FollowedLinkKinds // what leads on from a page
+	IgnoreNoFollow bool              // do not read nofollow in pages and headers
 	// LedgerRefusals writes into the Ledger, too, which URLs were refused when their
 	// turn came, and why.
 	LedgerRefusals bool
-	// Scout makes a run that only finds out what there is to visit: robots.txt and
-	// sitemaps are, pages are passed by (Hooks.Passed) and count as done. Its
+	// DryRun makes a run that only finds out what there is to visit: robots.txt and
+	// sitemaps are, pages are passed by (Hooks.SkippedInDryRun) and count as done. Its
 	// frontier is not that of a crawl.
-	Scout bool
-	// ReservationTTL is how long what a tdmrep.json says holds, where the Gate's
+	DryRun bool
+	// TDMRepTTL is how long what a tdmrep.json says holds, where the Gate's
 	// purposes make the crawl ask for it. Default 24 h.
-	ReservationTTL time.Duration
-	// Token is the crawl's product token, for meta tags and X-Robots-Tag
+	TDMRepTTL time.Duration
+	// ProductToken is the crawl's product token, for meta tags and X-Robots-Tag
 	// headers that name it.
-	Token string
+	ProductToken string
 }
 
 // DefaultMaxLinks is how many links are taken from one page, or feed.
@@ -131,10 +131,10 @@ const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
 	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 ||
-		s.MaxBytesPerHost < 0 || s.Attempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
+		s.MaxBytesPerHost < 0 || s.MaxAttempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
 		return errors.New("numbers must not be negative")
 	}
-	if s.Grace < 0 || s.ReservationTTL < 0 {
+	if s.GracePeriod < 0 || s.TDMRepTTL < 0 {
 		return errors.New("durations must not be negative")
 	}
 	return nil
@@ -144,9 +144,9 @@ func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
 	s.MaxSitemaps = cmp.Or(s.MaxSitemaps, DefaultMaxSitemaps)
 	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40) // more is read, to see whether there is more
-	s.Attempts = cmp.Or(s.Attempts, 3)
-	s.ReservationTTL = cmp.Or(s.ReservationTTL, 24*time.Hour)
-	s.Grace = cmp.Or(s.Grace, 30*time.Second)
+	s.MaxAttempts = cmp.Or(s.MaxAttempts, 3)
+	s.TDMRepTTL = cmp.Or(s.TDMRepTTL, 24*time.Hour)
+	s.GracePeriod = cmp.Or(s.GracePeriod, 30*time.Second)
 	return s
 }
 
@@ -162,37 +162,37 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	c.announce(c.now())
+	c.logPolicy(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	work, done := c.workContext(ctx, stop)
+	workCtx, done := c.graceContext(ctx, stop)
 	defer done()
-	c.rebraked = make(chan struct{}, 1)
-	defer c.Brakes.Watch(c.heedBrakes)()
+	c.brakesChanged = make(chan struct{}, 1)
+	defer c.Brakes.Watch(c.onBrakesChanged)()
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {
 		wg.Go(func() {
-			defer stop(errGoexit) // the run is over already, or the worker was ended
+			defer stop(errWorkerGoexit) // the run is over already, or the worker was ended
 			for ctx.Err() == nil {
-				if err := c.step(ctx, work); err != nil {
+				if err := c.step(ctx, workCtx); err != nil {
 					stop(err)
 				}
 			}
 		})
 	}
 	var renewing sync.WaitGroup
-	renewing.Go(func() { c.hands.keep(work, c.Frontier) })
-	renewing.Go(func() { c.keepSightings(work) })
+	renewing.Go(func() { c.activeLeases.renewLoop(workCtx, c.Frontier) })
+	renewing.Go(func() { c.saveRefusalCountsLoop(workCtx) })
 	renewing.Go(func() {
-		if err := c.answer(work); err != nil {
+		if err := c.originWakeLoop(workCtx); err != nil {
 			stop(err)
 		}
 	})
 	wg.Wait()
 	c.Halt()
 	renewing.Wait()
-	return c.end(context.Cause(ctx))
+	return c.finishRun(context.Cause(ctx))
 }
 
 // Validate returns why the crawl cannot run, if so: it lacks a part, or a part makes
@@ -204,7 +204,7 @@ func (c *Crawler) Validate() error {
 		err = errors.New("there is no Frontier")
 	case c.Gate == nil:
 		err = errors.New("there is no Gate")
-	case c.Limits == nil:
+	case c.Limiter == nil:
 		err = errors.New("there are no Limits")
 	case c.Fetcher == nil:
 		err = errors.New("there is no Fetcher")
@@ -222,13 +222,13 @@ func (c *Crawler) Prepare() error {
 		return err
 	}
 	c.Settings = c.Settings.withDefaults()
-	c.Limits.SetWorkers(c.Settings.Workers)
-	c.pages.Store(0)
-	c.quotas = quotas{}
-	c.bytes.Store(0)
-	c.damaged.Store(false)
+	c.Limiter.SetWorkers(c.Settings.Workers)
+	c.pagesBegun.Store(0)
+	c.hostSitemapCounts = hostSitemapCounts{}
+	c.bytesReceived.Store(0)
+	c.sitemapDamageLogged.Store(false)
 	if c.Handler == nil {
-		c.Handler, c.follows = c.FollowLinks, true
+		c.Handler, c.usesDefaultHandler = c.LinksToFollow, true
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -248,9 +248,9 @@ func (c *Crawler) now() time.Time {
 	return c.Now()
 }
 
-// keepSightings makes durable every minute what the frontier has refused and cleaned, until
+// saveRefusalCountsLoop makes durable every minute what the frontier has refused and cleaned, until
 // ctx is done. What cannot be kept now is kept later.
-func (c *Crawler) keepSightings(ctx context.Context) {
+func (c *Crawler) saveRefusalCountsLoop(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
@@ -268,19 +268,19 @@ func (c *Crawler) keepSightings(ctx context.Context) {
 func (c *Crawler) Halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.halt != nil {
-		c.halt()
+	if c.cancelRun != nil {
+		c.cancelRun()
 	}
 }
 
-// end gives back what no worker took, flushes, and says how the run ended.
-func (c *Crawler) end(cause error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), settling)
+// finishRun gives back what no worker took, flushes, and says how the run ended.
+func (c *Crawler) finishRun(cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	c.Limits.Withdraw(c.now())
+	c.Limiter.Withdraw(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.dissolve(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.GiveBack(ctx), c.wakeAllOrigins(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

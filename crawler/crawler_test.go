@@ -32,22 +32,22 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	limiter := politeness.NewLimits(politeness.LimitsConfig{})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits}),
+		Frontier: frontier.New(store, frontier.Config{Budget: limiter}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store),
 		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
-		Limits:   limits,
-		Fetcher:  fetcherOver(t, web),
-		Settings: crawler.Settings{Token: "testbot"},
+		Limiter:  limiter,
+		Fetcher:  newFetcher(t, web),
+		Settings: crawler.Settings{ProductToken: "testbot"},
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	plant(t, c, seeds...)
+	addSeeds(t, c, seeds...)
 	return c
 }
 
-// fetcherOver returns a fetcher that sends its requests over transport.
-func fetcherOver(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher {
+// newFetcher returns a fetcher that sends its requests over transport.
+func newFetcher(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher {
 	t.Helper()
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
 	if err != nil {
@@ -56,8 +56,8 @@ func fetcherOver(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher 
 	return fetcher
 }
 
-// plant queues the seeds.
-func plant(t *testing.T, c *crawler.Crawler, seeds ...string) {
+// addSeeds queues the seeds.
+func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 	t.Helper()
 	for _, s := range seeds {
 		u, err := decorum.ParseURL(s)
@@ -75,8 +75,8 @@ func robotsText(text string, delay time.Duration, disallow func(string) bool) fu
 	return crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text(text), Delay: delay, Disallow: disallow})
 }
 
-// visited returns the URLs of the log in order, and how often each occurs.
-func visited(log []crawltest.Exchange) (urls []string, times map[string]int) {
+// countRequests returns the URLs of the log in order, and how often each occurs.
+func countRequests(log []crawltest.Exchange) (urls []string, times map[string]int) {
 	times = map[string]int{}
 	for _, x := range log {
 		urls = append(urls, x.URL)
@@ -144,7 +144,7 @@ func testCrawlDelay(t *testing.T, workers int) {
 			t.Errorf("least gap on %s is %v, want exactly %v", h, gap, delay)
 		}
 	}
-	urls, times := visited(log)
+	urls, times := countRequests(log)
 	if want := len(hosts) * (pages + 1); len(urls) != want || len(times) != want {
 		t.Errorf("%d requests of %d URLs, want %d of each", len(urls), len(times), want)
 	}
@@ -194,7 +194,7 @@ func TestRetryAfterIsWaitedOut(t *testing.T) {
 				end = x.End
 			}
 		}
-		if _, times := visited(web.Log()); times["http://a.test/busy"] != 2 || times["http://a.test/other"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/busy"] != 2 || times["http://a.test/other"] != 1 {
 			t.Errorf("visits: %v", times)
 		}
 	})
@@ -223,7 +223,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
 				}
-				_, times := visited(web.Log())
+				_, times := countRequests(web.Log())
 				if times["http://shut.test/"]+times["http://shut.test/page"] > 0 {
 					t.Error("a page was visited though robots.txt could not be had")
 				}
@@ -257,7 +257,7 @@ func TestRobotsReturns(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		urls, _ := visited(web.Log())
+		urls, _ := countRequests(web.Log())
 		want := []string{"http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/robots.txt", "http://a.test/"}
 		if !slices.Equal(urls, want) {
 			t.Errorf("requests %v, want %v", urls, want)
@@ -286,7 +286,7 @@ func TestRobotsRedirect(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		for url, want := range map[string]int{
 			"http://a.test/robots.txt": 1, "http://a.test/": 1, "http://a.test/open": 1, "http://a.test/closed": 0,
 			"http://b.test/robots.txt": 1, "http://b.test/r.txt": 2, "http://b.test/open": 1, "http://b.test/closed": 0,
@@ -320,7 +320,7 @@ func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		urls, times := visited(web.Log())
+		urls, times := countRequests(web.Log())
 		if times["http://b.test/private/x"] != 0 || times["http://b.test/public"] != 1 {
 			t.Errorf("requests: %v", times)
 		}
@@ -469,7 +469,7 @@ func TestMaxCrawlDelay(t *testing.T) {
 		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("the crawl waited %v for a host that it sets aside", took)
 		}
-		if urls, _ := visited(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt"}) {
+		if urls, _ := countRequests(web.Log()); !slices.Equal(urls, []string{"http://a.test/robots.txt"}) {
 			t.Errorf("requests %v", urls)
 		}
 	})
@@ -490,7 +490,7 @@ func TestSecondCrawlKnowsTheRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if urls, _ := visited(web.Log()); len(urls) != 3 {
+		if urls, _ := countRequests(web.Log()); len(urls) != 3 {
 			t.Errorf("requests %v, want robots.txt once and two pages", urls)
 		}
 		if gap := minHostGap(web.Log(), "a.test"); gap != 10*time.Second {
@@ -514,11 +514,11 @@ func TestNoFollow(t *testing.T) {
 					"/meta":   crawltest.Always(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
 					"/header": crawltest.Always(header), "/other": crawltest.Always(other)}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
-				c.Settings.IgnoreMeta = ignore
+				c.Settings.IgnoreNoFollow = ignore
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				_, times := visited(web.Log())
+				_, times := countRequests(web.Log())
 				for path, want := range map[string]bool{"/by-other": true, "/by-rel": ignore, "/by-meta": ignore, "/by-header": ignore,
 					"/de": ignore, "/one.png": ignore} { // what else names them is not followed, and asks for nothing
 					if got := times["http://a.test"+path] > 0; got != want {

@@ -16,15 +16,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An asking is one line of the log of a crawl: what was asking for, and when.
-type asking struct {
+// A timedURL is one line of the log of a crawl: what was asking for, and when.
+type timedURL struct {
 	after time.Duration // since the crawl began
 	url   string
 }
 
-// demoOrder crawls the demo web in virtual time, with chance by seed, and returns
+// crawlDemo crawls the demo web in virtual time, with chance by seed, and returns
 // its log: in the order of time, and, of one moment, of URLs.
-func demoOrder(t *testing.T, workers int, seed uint64) (order []asking) {
+func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.Demo()
@@ -38,59 +38,59 @@ func demoOrder(t *testing.T, workers int, seed uint64) (order []asking) {
 			roots = append(roots, u)
 		}
 		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.Plan.MaxDepth, MaxURLsPerPattern: 40}, roots)
-		c.Frontier = frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: c.Limits, Scope: scope})
+		c.Frontier = frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: c.Limiter, Scope: scope})
 		c.Policy.Jitter, c.Policy.Seed, c.Settings.Workers = nil, seed, workers
-		plant(t, c, web.Plan.Seeds...)
+		addSeeds(t, c, web.Plan.Seeds...)
 		began := time.Now()
 		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
 			t.Fatal(err)
 		}
 		for _, x := range web.Log() {
-			order = append(order, asking{x.Start.Sub(began), x.URL})
+			order = append(order, timedURL{x.Start.Sub(began), x.URL})
 		}
 	})
-	slices.SortFunc(order, func(a, b asking) int {
+	slices.SortFunc(order, func(a, b timedURL) int {
 		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.url, b.url))
 	})
 	return order
 }
 
-// byOrigin returns the URLs of a log, origin by origin.
-func byOrigin(t *testing.T, order []asking) map[decorum.Origin][]string {
+// urlsByOrigin returns the URLs of a log, origin by origin.
+func urlsByOrigin(t *testing.T, order []timedURL) map[decorum.Origin][]string {
 	t.Helper()
-	of := map[decorum.Origin][]string{}
+	byOrigin := map[decorum.Origin][]string{}
 	for _, a := range order {
 		u, err := decorum.ParseURL(a.url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		of[u.Origin()] = append(of[u.Origin()], a.url)
+		byOrigin[u.Origin()] = append(byOrigin[u.Origin()], a.url)
 	}
-	return of
+	return byOrigin
 }
 
 // A crawl that is made again, with the same seed, makes the same requests at the
 // same moments; with another, servers that fail are asked again at others. There is a
 // worker for each host: which of hosts that are due at one moment waits is chance.
 func TestSameSeedSameCrawl(t *testing.T) {
-	first, again, other := demoOrder(t, 20, 1), demoOrder(t, 20, 1), demoOrder(t, 20, 2)
+	first, again, other := crawlDemo(t, 20, 1), crawlDemo(t, 20, 1), crawlDemo(t, 20, 2)
 	if len(first) < 300 {
 		t.Errorf("only %d requests: the web is not crawled", len(first))
 	}
-	if i := differs(first, again); i >= 0 {
-		t.Errorf("request %d differs: %v", i, [2][]asking{first[i:min(i+3, len(first))], again[i:min(i+3, len(again))]})
+	if i := firstDifference(first, again); i >= 0 {
+		t.Errorf("request %d differs: %v", i, [2][]timedURL{first[i:min(i+3, len(first))], again[i:min(i+3, len(again))]})
 	}
-	if differs(first, other) < 0 {
+	if firstDifference(first, other) < 0 {
 		t.Error("chance is the same whatever the seed")
 	}
 }
 
 // Workers make a crawl faster, and change no origin's order.
 func TestSameOrderWhateverTheWorkers(t *testing.T) {
-	alone, together := byOrigin(t, demoOrder(t, 1, 1)), byOrigin(t, demoOrder(t, 8, 1))
+	alone, together := urlsByOrigin(t, crawlDemo(t, 1, 1)), urlsByOrigin(t, crawlDemo(t, 8, 1))
 	if len(alone) < 15 || !maps.EqualFunc(alone, together, slices.Equal[[]string]) {
 		for o := range alone {
-			if i := differs(alone[o], together[o]); i >= 0 {
+			if i := firstDifference(alone[o], together[o]); i >= 0 {
 				t.Errorf("%v: request %d differs: %v", o, i, fmt.Sprint(alone[o][i:], together[o][i:]))
 			}
 		}
@@ -98,8 +98,8 @@ func TestSameOrderWhateverTheWorkers(t *testing.T) {
 	}
 }
 
-// differs returns where two lists begin to differ, -1 if they do not.
-func differs[T comparable](a, b []T) int {
+// firstDifference returns where two lists begin to differ, -1 if they do not.
+func firstDifference[T comparable](a, b []T) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
 			return i

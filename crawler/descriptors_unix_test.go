@@ -22,12 +22,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// withoutDescriptors is the variable that makes the test of this process the crawl of
+// noDescriptorsEnv is the variable that makes the test of this process the crawl of
 // TestNoDescriptors, and holds the address of its server.
-const withoutDescriptors = "CRAWLER_TEST_DESCRIPTORS"
+const noDescriptorsEnv = "CRAWLER_TEST_DESCRIPTORS"
 
-// A starved is what a crawl that had no descriptors says of itself.
-type starved struct {
+// A starvedCrawl is what a crawl that had no descriptors says of itself.
+type starvedCrawl struct {
 	Stats  crawler.Stats
 	Closed []string // origins whose robots.txt could not be had
 	Error  string   // of the run
@@ -37,8 +37,8 @@ type starved struct {
 // no page is lost; when it has some again, all pages are visited.
 func TestNoDescriptors(t *testing.T) {
 	const hosts, pages = 12, 1
-	if server := os.Getenv(withoutDescriptors); server != "" {
-		if err := json.NewEncoder(os.Stdout).Encode(starve(t, server, hosts, pages)); err != nil {
+	if server := os.Getenv(noDescriptorsEnv); server != "" {
+		if err := json.NewEncoder(os.Stdout).Encode(crawlWithoutDescriptors(t, server, hosts, pages)); err != nil {
 			t.Fatal(err)
 		}
 		os.Exit(0)
@@ -56,27 +56,27 @@ func TestNoDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(ctx, self, "-test.run=^TestNoDescriptors$")
-	c.Env, c.Stderr = append(os.Environ(), withoutDescriptors+"="+server.Addr), os.Stderr
+	c.Env, c.Stderr = append(os.Environ(), noDescriptorsEnv+"="+server.Addr), os.Stderr
 	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var got starved
+	var got starvedCrawl
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	wereVisited(t, web, seeds)
+	checkVisitedOnce(t, web, seeds)
 	st := got.Stats
 	charged := st.Errors + st.Retries + int64(len(got.Closed))
-	if got.Error != "" || st.Pages != hosts*pages || st.Local == 0 || charged != 0 {
+	if got.Error != "" || st.Pages != hosts*pages || st.LocalFaults == 0 || charged != 0 {
 		t.Errorf("the crawl ended with %q, %d of %d pages, %d errors, %d retries, %d local failures, and closed %v",
-			got.Error, st.Pages, hosts*pages, st.Errors, st.Retries, st.Local, got.Closed)
+			got.Error, st.Pages, hosts*pages, st.Errors, st.Retries, st.LocalFaults, got.Closed)
 	}
 }
 
-// starve crawls, and takes all descriptors of the process from the beginning on until
+// crawlWithoutDescriptors crawls, and takes all descriptors of the process from the beginning on until
 // the crawl has paused for that.
-func starve(t *testing.T, server string, hosts, pages int) (got starved) {
+func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got starvedCrawl) {
 	to, err := collyfetch.ParseConnectTo("::" + server)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func starve(t *testing.T, server string, hosts, pages int) (got starved) {
 	}
 	c.Fetcher = fetcher
 	var mu sync.Mutex // guards got.Closed
-	c.Hooks.Learnt = func(l robots.Lesson) {
+	c.Hooks.RobotsFetched = func(l robots.Lesson) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !l.Open {
@@ -104,15 +104,15 @@ func starve(t *testing.T, server string, hosts, pages int) (got starved) {
 		}
 	}
 	taken := takeDescriptors(t)
-	over := make(chan error)
-	go func() { over <- c.Run(t.Context()) }()
-	for c.Stats().Paused == "" && c.Stats().Errors == 0 {
+	done := make(chan error)
+	go func() { done <- c.Run(t.Context()) }()
+	for c.Stats().MachinePauseReason == "" && c.Stats().Errors == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	for _, f := range taken {
 		f.Close()
 	}
-	if err := <-over; err != nil {
+	if err := <-done; err != nil {
 		got.Error = err.Error()
 	}
 	got.Stats = c.Stats()

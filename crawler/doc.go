@@ -1,6 +1,6 @@
 // Package crawler walks one URL at a time through the house.
 //
-// The hallway is Crawler.walk: lease, clearance, permit, ticket, fetch,
+// The hallway is Crawler.processLease: lease, clearance, permit, ticket, fetch,
 // record, callbacks, links, ack. Each step takes the value that proves the
 // step before was made, and nothing goes back to an earlier room: links are
 // discovered into the store, redirects are discovered and not followed, and an
@@ -39,7 +39,7 @@
 //	decorum.Drop(why)      it is given up
 //	anything else          it is visited again after a back-off
 //
-// Repeats end after Settings.Attempts. A panic is caught, logged with the URL and
+// Repeats end after Settings.MaxAttempts. A panic is caught, logged with the URL and
 // the stack, and counted in Stats.Panics; the page is given up, for what panics
 // today will tomorrow.
 //

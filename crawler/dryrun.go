@@ -10,30 +10,30 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// passBy ends the walk of a page in a run that scouts: all has been asked that is
+// skipPageInDryRun ends the walk of a page in a run that scouts: all has been asked that is
 // asked before a visit, but for what time will tell. The page counts as done, and
 // its host's clock stays as it is.
-func (c *Crawler) passBy(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
+func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
 	origin, now := cl.URL().Origin(), c.now()
-	delay, _, err := c.pace(ctx, origin, now)
+	delay, _, err := c.hostDelayAndNextOpen(ctx, origin, now)
 	if err == nil {
-		err = tooSlow(c.policyOf(origin.Host(), now), delay, now)
+		err = refuseLongCrawlDelay(c.policyOf(origin.Host(), now), delay, now)
 	}
 	if err != nil {
-		return c.refuse(ctx, l, err)
+		return c.handleUnvisited(ctx, l, err)
 	}
-	if c.Hooks.Passed != nil {
-		c.Hooks.Passed(l, cl)
+	if c.Hooks.SkippedInDryRun != nil {
+		c.Hooks.SkippedInDryRun(l, cl)
 	}
 	return storage.Ack{Outcome: storage.Done}, nil
 }
 
-// tooSlow returns why the pages of a host are set aside that asks for this rest;
+// refuseLongCrawlDelay returns why the pages of a host are set aside that asks for this rest;
 // nil if it is not longer than the policy lets the crawl wait.
-func tooSlow(policy politeness.Policy, delay time.Duration, now time.Time) error {
+func refuseLongCrawlDelay(policy politeness.Policy, delay time.Duration, now time.Time) error {
 	if delay <= policy.MaxCrawlDelay {
 		return nil
 	}
-	return &robots.PostponedError{Until: now.Add(asideFor), Dormant: true,
+	return &robots.PostponedError{Until: now.Add(suspendDuration), Dormant: true,
 		Why: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
 }

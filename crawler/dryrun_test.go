@@ -17,7 +17,7 @@ import (
 // A run that scouts visits robots.txt files and sitemaps, and passes by the pages
 // that a crawl would visit: not those that are closed, nor those of a host that
 // asks for too long a rest.
-func TestScout(t *testing.T) {
+func TestDryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := func(path string) bool { return path == "/closed" }
 		web := crawltest.New(
@@ -26,22 +26,22 @@ func TestScout(t *testing.T) {
 			crawltest.Site{Host: "slow.test", Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
 		)
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/", "http://a.test/closed", "http://slow.test/")
-		c.Settings.Scout = true
+		c.Settings.DryRun = true
 		var mu sync.Mutex
-		var passed []string
-		c.Hooks.Passed = func(_ storage.Lease, cl robots.Clearance) {
+		var skipped []string
+		c.Hooks.SkippedInDryRun = func(_ storage.Lease, cl robots.Clearance) {
 			mu.Lock()
 			defer mu.Unlock()
-			passed = append(passed, cl.URL().String())
+			skipped = append(skipped, cl.URL().String())
 		}
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Fatalf("it ended with %v", err)
 		}
-		slices.Sort(passed)
-		if want := []string{"http://a.test/", "http://a.test/1", "http://a.test/2"}; !slices.Equal(passed, want) {
-			t.Errorf("passed by %v, want %v", passed, want)
+		slices.Sort(skipped)
+		if want := []string{"http://a.test/", "http://a.test/1", "http://a.test/2"}; !slices.Equal(skipped, want) {
+			t.Errorf("passed by %v, want %v", skipped, want)
 		}
-		urls, _ := visited(web.Log())
+		urls, _ := countRequests(web.Log())
 		slices.Sort(urls)
 		if want := []string{"http://a.test/map.txt", "http://a.test/robots.txt", "http://slow.test/robots.txt"}; !slices.Equal(urls, want) {
 			t.Errorf("visited %v, want %v", urls, want)

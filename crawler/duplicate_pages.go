@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// countDuplicate counts v if its page says that it stands for another, or has the
+// countDuplicateOrNonCanonical counts v if its page says that it stands for another, or has the
 // body of one that was visited before. A page that was visited before itself is
 // counted then, and one that is not to be used is not.
-func (c *Crawler) countDuplicate(v *Visit) {
-	if !v.OK() || v.Revisits() || v.Lease.Request != nil || v.withheld {
+func (c *Crawler) countDuplicateOrNonCanonical(v *Visit) {
+	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.withheld {
 		return
 	}
-	if to := v.Canonical(); !to.IsZero() && to != v.URL() && c.clean(to) != v.Lease.URL {
-		c.tally.renamed.Add(1)
+	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && c.cleanURL(to) != v.Lease.URL {
+		c.counters.nonCanonical.Add(1)
 	}
-	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.bodies.known(c.bodyKey(v), v.URL().String()) {
-		c.tally.duplicates.Add(1)
+	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.contentSeen.checkAndAdd(c.bodyHash(v), v.URL().String()) {
+		c.counters.duplicateBodies.Add(1)
 	}
 }
 
-// bodyKey returns what the body of v is known by. Where visits are written down, that
+// bodyHash returns what the body of v is known by. Where visits are written down, that
 // is what is written.
-func (c *Crawler) bodyKey(v *Visit) uint64 {
-	if c.Recorder == nil {
-		return c.bodies.hash(v.Response.Body)
+func (c *Crawler) bodyHash(v *Visit) uint64 {
+	if c.PageRecorder == nil {
+		return c.contentSeen.hash(v.Response.Body)
 	}
 	sum := v.BodySHA256()
 	return binary.LittleEndian.Uint64(sum[:])
@@ -35,30 +35,30 @@ func (c *Crawler) bodyKey(v *Visit) uint64 {
 // about 4 MB.
 const contentSeenSize = 50_000
 
-// bodies remembers which pages had which bodies lately.
-type bodies struct {
-	once                   sync.Once
-	seed                   maphash.Seed
-	mu                     sync.Mutex
-	lately[uint64, uint64] // by the hash of a body: that of the URL that had it first
+// contentSeen remembers which pages had which bodies lately.
+type contentSeen struct {
+	seedOnce                  sync.Once
+	seed                      maphash.Seed
+	mu                        sync.Mutex
+	recentMap[uint64, uint64] // by the hash of a body: that of the URL that had it first
 }
 
 // hash returns a quick hash.
-func (b *bodies) hash(text []byte) uint64 {
-	b.once.Do(func() { b.seed = maphash.MakeSeed() })
+func (b *contentSeen) hash(text []byte) uint64 {
+	b.seedOnce.Do(func() { b.seed = maphash.MakeSeed() })
 	return maphash.Bytes(b.seed, text)
 }
 
-// known reports whether the body with that hash was another URL's before, and
+// checkAndAdd reports whether the body with that hash was another URL's before, and
 // remembers it.
-func (b *bodies) known(key uint64, url string) bool {
-	own := b.hash([]byte(url))
+func (b *contentSeen) checkAndAdd(key uint64, url string) bool {
+	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	first, known := b.find(key)
+	firstURLHash, known := b.get(key)
 	if !known {
-		first = own
+		firstURLHash = urlHash
 	}
-	b.keep(key, first, contentSeenSize)
-	return first != own
+	b.put(key, firstURLHash, contentSeenSize)
+	return firstURLHash != urlHash
 }

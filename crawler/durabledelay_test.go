@@ -10,10 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestLongRestIsDurableAtOnce: a process that is killed as soon as a host has
+// TestLongDelayIsDurableAtOnce: a process that is killed as soon as a host has
 // asked to be left alone for an hour, long before the store writes on its own,
 // leaves the next one in the know.
-func TestLongRestIsDurableAtOnce(t *testing.T) {
+func TestLongDelayIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
@@ -25,16 +25,16 @@ func TestLongRestIsDurableAtOnce(t *testing.T) {
 		}})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		c := newCrawl(t, web, openBolt(t, file), "http://a.test/")
-		var left string
+		var copied string
 		c.Hooks.Acked = func(a storage.Ack) {
 			if a.Outcome == storage.Later {
-				left = killed(t, file)
+				copied = copyStoreFile(t, file)
 				go c.Halt()
 			}
 		}
 		_ = c.Run(t.Context()) // it is halted
 		began := time.Now()
-		if err := newCrawl(t, web, openBolt(t, left)).Run(t.Context()); err != nil {
+		if err := newCrawl(t, web, openBolt(t, copied)).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		log := web.Log()

@@ -33,7 +33,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
 	return &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Clean: gate.Clean, Budget: limits}),
-		Gate:     gate, Limits: limits, Fetcher: fetcher,
+		Gate:     gate, Limiter: limits, Fetcher: fetcher,
 		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Settings: crawler.Settings{Workers: 1},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, nil
@@ -60,7 +60,7 @@ func ExampleHandler() {
 			return nil, decorum.RetryAfter(50 * time.Millisecond) // not ready: later again
 		}
 		fmt.Println(v.URL().Path(), v.Document().Title)
-		return c.FollowLinks(ctx, v)
+		return c.LinksToFollow(ctx, v)
 	}
 	// A Handler is a function: what goes around it is one too.
 	logged := func(next crawler.Handler) crawler.Handler {

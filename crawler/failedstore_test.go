@@ -28,7 +28,7 @@ func TestFailedStoreEndsTheCrawl(t *testing.T) {
 }
 
 func testFailedStore(t *testing.T, cfg frontier.Config) {
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2"), Robots: crawltest.Lasting(crawltest.Robots{
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2"), Robots: crawltest.Lasting(crawltest.Robots{
 		Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), Delay: time.Hour,
 	})})
 	var broken atomic.Bool
@@ -42,10 +42,10 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newDirect(t, web, store)
-	cfg.Budget = c.Limits
+	c := newDirectCrawl(t, web, store)
+	cfg.Budget = c.Limiter
 	c.Frontier = frontier.New(store, cfg)
-	plant(t, c, "http://a.test/")
+	addSeeds(t, c, "http://a.test/")
 	// The next visit is after two hours; what comes of it is written within a minute.
 	time.AfterFunc(time.Hour+30*time.Minute, func() { broken.Store(true) })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
@@ -58,9 +58,9 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 		t.Errorf("it took %v", took)
 	}
 	_ = store.Close() // says the same again
-	pages := len(pagesWhen(web.Log(), "a.test"))
-	again := openBolt(t, file)
-	n, err := again.Counts(t.Context())
+	pages := len(pageTimes(web.Log(), "a.test"))
+	reopened := openBolt(t, file)
+	n, err := reopened.Counts(t.Context())
 	if err != nil || n.Seen != 3 || n.Queued+pages < 3 {
 		t.Errorf("%+v (%v) after %d pages, want all three URLs known and none lost", n, err, pages)
 	}

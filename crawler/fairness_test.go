@@ -15,19 +15,19 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A turn is one request, when its host was due for it, and when it began.
-type turn struct {
+// A timedRequest is one request, when its host was due for it, and when it began.
+type timedRequest struct {
 	host       string
 	due, start time.Time
 }
 
-// turns returns the turns of a log of hosts that rest for as long as an answer
+// timedRequests returns the turns of a log of hosts that rest for as long as an answer
 // took, at least a second. They are all due at first.
-func turns(log []crawltest.Exchange, begin time.Time) (ts []turn) {
+func timedRequests(log []crawltest.Exchange, begin time.Time) (ts []timedRequest) {
 	due := map[string]time.Time{}
 	for _, x := range log {
 		host := strings.Split(x.URL, "/")[2]
-		t := turn{host: host, due: begin, start: x.Start}
+		t := timedRequest{host: host, due: begin, start: x.Start}
 		if d, ok := due[host]; ok {
 			t.due = d
 		}
@@ -37,9 +37,9 @@ func turns(log []crawltest.Exchange, begin time.Time) (ts []turn) {
 	return ts
 }
 
-// ahead returns, for each turn, how many hosts had been due at least as long
+// hostsAhead returns, for each turn, how many hosts had been due at least as long
 // when it was due, and still waited.
-func ahead(ts []turn) []int {
+func hostsAhead(ts []timedRequest) []int {
 	var dues, starts []time.Time
 	for _, t := range ts {
 		dues, starts = append(dues, t.due), append(starts, t.start)
@@ -49,8 +49,8 @@ func ahead(ts []turn) []int {
 	counts := make([]int, len(ts))
 	for i, t := range ts {
 		due, _ := slices.BinarySearchFunc(dues, t.due.Add(1), time.Time.Compare) // due then or before
-		gone, _ := slices.BinarySearchFunc(starts, t.due, time.Time.Compare)     // begun before
-		counts[i] = due - gone - 1                                               // but for itself
+		begun, _ := slices.BinarySearchFunc(starts, t.due, time.Time.Compare)    // begun before
+		counts[i] = due - begun - 1                                              // but for itself
 	}
 	return counts
 }
@@ -62,11 +62,11 @@ func ahead(ts []turn) []int {
 func TestFairness(t *testing.T) {
 	const small, each, workers, maxLatency = 1000, 10, 16, 500 * time.Millisecond
 	big := 100_000
-	if *full {
+	if *fullSize {
 		big = 1_000_000
 	}
 	synctest.Test(t, func(t *testing.T) {
-		chance := rand.New(rand.NewPCG(*seed, 2))
+		rng := rand.New(rand.NewPCG(*randomSeed, 2))
 		page := crawltest.Always(crawltest.HTML("a page"))
 		sites := []crawltest.Site{{Host: "big.test", Others: page, Latency: crawltest.Latency{Base: maxLatency}}}
 		patterns := make([]string, small)
@@ -74,24 +74,24 @@ func TestFairness(t *testing.T) {
 			host := fmt.Sprintf("s%d.test", i)
 			patterns[i] = "http://" + host + "/%d"
 			sites = append(sites, crawltest.Site{Host: host, Others: page,
-				Latency: crawltest.Latency{Base: maxLatency * 8 / 10, Jitter: maxLatency * 2 / 10, Seed: chance.Uint64()}})
+				Latency: crawltest.Latency{Base: maxLatency * 8 / 10, Jitter: maxLatency * 2 / 10, Seed: rng.Uint64()}})
 		}
 		web := crawltest.New(sites...)
-		c := newDirect(t, web, memory())
+		c := newDirectCrawl(t, web, newMemoryStore())
 		c.Settings.Workers = workers
-		queue(t, c, big, "http://big.test/%d")
-		queue(t, c, small*each, patterns...)
+		queueURLs(t, c, big, "http://big.test/%d")
+		queueURLs(t, c, small*each, patterns...)
 		begin := time.Now()
-		ended := until(t, c, func(v *crawler.Visit) bool { return v.URL().Origin().Host() != "big.test" && !v.Clearance.ForRobots() }, small*each)
-		judged(t, web, time.Second)
+		ended := crawlUntil(t, c, func(v *crawler.Visit) bool { return v.URL().Origin().Host() != "big.test" && !v.Clearance.ForRobots() }, small*each)
+		checkPoliteness(t, web, time.Second)
 
 		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * maxLatency }
 		var maxWait time.Duration // waited
-		var fullest float64       // of its bound
-		ts := turns(web.Log(), begin)
-		for i, n := range ahead(ts) {
+		var maxBoundUsed float64  // of its bound
+		ts := timedRequests(web.Log(), begin)
+		for i, n := range hostsAhead(ts) {
 			wait := ts[i].start.Sub(ts[i].due)
-			maxWait, fullest = max(maxWait, wait), max(fullest, float64(wait)/float64(bound(n)))
+			maxWait, maxBoundUsed = max(maxWait, wait), max(maxBoundUsed, float64(wait)/float64(bound(n)))
 			if wait < 0 || wait > bound(n) {
 				t.Fatalf("%s waited %v with %d hosts ahead of it, want at most %v", ts[i].host, wait, n, bound(n))
 			}
@@ -102,20 +102,20 @@ func TestFairness(t *testing.T) {
 		if all := (each + 1) * (bound(small) + maxLatency + time.Second); ended > all {
 			t.Errorf("the small origins ended after %v, want at most %v", ended, all)
 		}
-		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, maxWait, fullest)
+		t.Logf("%d requests; the small origins ended after %v; the longest wait for a worker was %v, and the fullest bound %.3f", len(ts), ended, maxWait, maxBoundUsed)
 	})
 }
 
-// until crawls until n visits have been made of those that count, and returns
+// crawlUntil crawls until n visits have been made of those that count, and returns
 // how long it took.
-func until(t *testing.T, c *crawler.Crawler, counts func(*crawler.Visit) bool, n int) (took time.Duration) {
+func crawlUntil(t *testing.T, c *crawler.Crawler, isCounted func(*crawler.Visit) bool, n int) (took time.Duration) {
 	t.Helper()
 	enough := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	begin, seen := time.Now(), make(chan struct{}, n)
 	c.Hooks.Visited = func(v *crawler.Visit) {
-		if !counts(v) || len(seen) == n {
+		if !isCounted(v) || len(seen) == n {
 			return
 		}
 		if seen <- struct{}{}; len(seen) == n {
@@ -143,13 +143,13 @@ func TestHostsThatNeverAnswer(t *testing.T) {
 		{"workers rule", 32, 5 * time.Second, 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if race && tt.workers < 64 {
+			if raceEnabled && tt.workers < 64 {
 				t.Skip("40,000 visits take too long")
 			}
 			var took [2]time.Duration
 			for i, hanging := range []int{0, 10} {
 				synctest.Test(t, func(t *testing.T) {
-					took[i] = crawlBeside(t, hanging, tt.workers, tt.pages, tt.latency)
+					took[i] = crawlBesideHanging(t, hanging, tt.workers, tt.pages, tt.latency)
 				})
 			}
 			slower := float64(took[1])/float64(took[0]) - 1
@@ -161,9 +161,9 @@ func TestHostsThatNeverAnswer(t *testing.T) {
 	}
 }
 
-// crawlBeside crawls 200 hosts beside so many that never answer, and returns
+// crawlBesideHanging crawls 200 hosts beside so many that never answer, and returns
 // how long the 200 took.
-func crawlBeside(t *testing.T, hanging, workers, pages int, latency time.Duration) time.Duration {
+func crawlBesideHanging(t *testing.T, hanging, workers, pages int, latency time.Duration) time.Duration {
 	t.Helper()
 	const hosts = 200
 	var sites []crawltest.Site
@@ -181,13 +181,13 @@ func crawlBeside(t *testing.T, hanging, workers, pages int, latency time.Duratio
 			Robots: robotsText("", 0, nil)})
 	}
 	web := crawltest.New(sites...)
-	c := newDirect(t, web, memory())
+	c := newDirectCrawl(t, web, newMemoryStore())
 	c.Settings.Workers = workers
 	if hanging > 0 {
-		queue(t, c, 100*hanging, bad...)
+		queueURLs(t, c, 100*hanging, bad...)
 	}
-	queue(t, c, hosts*pages, good...)
-	took := until(t, c, func(v *crawler.Visit) bool { return v.OK() && !v.Clearance.ForRobots() }, hosts*pages)
-	judged(t, web, time.Second)
+	queueURLs(t, c, hosts*pages, good...)
+	took := crawlUntil(t, c, func(v *crawler.Visit) bool { return v.OK() && !v.Clearance.ForRobots() }, hosts*pages)
+	checkPoliteness(t, web, time.Second)
 	return took
 }

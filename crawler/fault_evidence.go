@@ -11,36 +11,36 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A NetworkFault is the error of a Fetcher that failed before it reached the host, for
+// A NetworkFaultError is the error of a Fetcher that failed before it reached the host, for
 // example because the proxy is unreachable. The crawl pauses for it unless other hosts
 // answer in the meantime.
-type NetworkFault struct {
-	Why string // for people: "the proxy cannot be reached"
-	Err error  // the cause; may be nil
+type NetworkFaultError struct {
+	Reason string // for people: "the proxy cannot be reached"
+	Err    error  // the cause; may be nil
 }
 
 // Error returns what failed, and the cause.
-func (f *NetworkFault) Error() string {
+func (f *NetworkFaultError) Error() string {
 	if f.Err == nil {
-		return f.Why
+		return f.Reason
 	}
-	return f.Why + ": " + f.Err.Error()
+	return f.Reason + ": " + f.Err.Error()
 }
 
 // Unwrap returns the cause.
-func (f *NetworkFault) Unwrap() error { return f.Err }
+func (f *NetworkFaultError) Unwrap() error { return f.Err }
 
-// isLocal reports whether v failed on this machine; its URL then returns to the queue
+// isLocalFault reports whether v failed on this machine; its URL then returns to the queue
 // and its host is not charged. A request that must not be sent twice and may have been
 // sent stays in doubt, even if this machine is to blame.
-func isLocal(v *Visit) bool {
+func isLocalFault(v *Visit) bool {
 	return v.Response == nil && errors.Is(v.Err, decorum.Local) && !errors.Is(v.Err, decorum.InDoubt)
 }
 
-// errnos are the system's errors that may be faults of this machine. A Probable one may
+// faultErrnos are the system's errors that may be faults of this machine. A Probable one may
 // also be the fault of a single host, for example of one that has only IPv6 addresses,
 // or that a firewall on this machine blocks.
-var errnos = []struct {
+var faultErrnos = []struct {
 	errno    syscall.Errno
 	evidence politeness.Evidence
 	why      string
@@ -55,24 +55,24 @@ var errnos = []struct {
 	{syscall.ENETUNREACH, politeness.Probable, "the network is unreachable"},
 	{syscall.EPERM, politeness.Probable, "the system does not permit connections"},
 	{syscall.EACCES, politeness.Probable, "the system does not permit connections"},
-	{syscall.EHOSTUNREACH, politeness.Possible, whyManyFail},
+	{syscall.EHOSTUNREACH, politeness.Possible, reasonNoHostAnswers},
 }
 
-// whyManyFail is the reason given when all hosts fail.
-const whyManyFail = "no host answers"
+// reasonNoHostAnswers is the reason given when all hosts fail.
+const reasonNoHostAnswers = "no host answers"
 
-// evidenceOf returns how likely err is a fault of this machine, and which fault; false
+// faultEvidence returns how likely err is a fault of this machine, and which fault; false
 // if the host is to blame in any case.
-func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
+func faultEvidence(err error) (e politeness.Evidence, why string, ok bool) {
 	var (
 		dns   *net.DNSError // wraps the system's error as text only
-		fault *NetworkFault
+		fault *NetworkFaultError
 	)
 	lookup := errors.As(err, &dns)
-	for _, n := range errnos {
+	for _, n := range faultErrnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
-			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && isFamily(err) {
-				return politeness.Possible, whyManyFail, true
+			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && lacksIPVersion(err) {
+				return politeness.Possible, reasonNoHostAnswers, true
 			}
 			return n.evidence, n.why, true
 		}
@@ -83,9 +83,9 @@ func evidenceOf(err error) (e politeness.Evidence, why string, ok bool) {
 	case lookup && strings.Contains(dns.Err, syscall.ECONNREFUSED.Error()):
 		return politeness.Probable, "the name server cannot be reached", true
 	case errors.As(err, &fault):
-		return politeness.Probable, fault.Why, true
+		return politeness.Probable, fault.Reason, true
 	case lookup, errors.Is(err, syscall.ECONNREFUSED), isTimeout(err):
-		return politeness.Possible, whyManyFail, true
+		return politeness.Possible, reasonNoHostAnswers, true
 	}
 	return 0, "", false
 }
@@ -96,10 +96,10 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isFamily reports whether this machine has no route for the version of IP of the
+// lacksIPVersion reports whether this machine has no route for the version of IP of the
 // address in err, but has one for the other version. Finding a route sends no packet.
-func isFamily(err error) bool {
-	addr := addrOf(err)
+func lacksIPVersion(err error) bool {
+	addr := dialErrorAddr(err)
 	if !addr.IsValid() {
 		return false
 	}
@@ -115,8 +115,8 @@ func isFamily(err error) bool {
 	return true
 }
 
-// addrOf returns the address that err could not connect to, if err names it.
-func addrOf(err error) netip.Addr {
+// dialErrorAddr returns the address that err could not connect to, if err names it.
+func dialErrorAddr(err error) netip.Addr {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Addr == nil {
 		return netip.Addr{}

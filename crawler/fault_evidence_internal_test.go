@@ -49,7 +49,7 @@ func TestEvidence(t *testing.T) {
 		{"firewall", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EPERM)}, probable},
 		{"no route to the name server", dns("dial udp 10.0.0.1:53: connect: network is unreachable", false), probable},
 		{"name server refuses", dns("read udp 127.0.0.1:4000->127.0.0.1:53: read: connection refused", false), probable},
-		{"proxy", &NetworkFault{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
+		{"proxy", &NetworkFaultError{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
 		{"name server fails for a name", dns("server misbehaving", false), possible},
 		{"host refuses", connect("192.0.2.1:80", syscall.ECONNREFUSED), possible},
 		{"host unreachable", connect("192.0.2.1:80", syscall.EHOSTUNREACH), possible},
@@ -59,7 +59,7 @@ func TestEvidence(t *testing.T) {
 		{"cut", io.ErrUnexpectedEOF, none},
 	}
 	for _, tt := range tests {
-		got, why, ok := evidenceOf(tt.err)
+		got, why, ok := faultEvidence(tt.err)
 		if !ok {
 			got = none
 		}
@@ -79,7 +79,7 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 	conn.Close()
 	err = &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, "[2001:db8::2]:80")),
 		Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
-	if got, _, _ := evidenceOf(err); got != politeness.Possible {
+	if got, _, _ := faultEvidence(err); got != politeness.Possible {
 		t.Errorf("evidence %d, want Possible", got)
 	}
 }
@@ -88,32 +88,32 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 // host, thrice in a row at most, and lowers the number of visits at a time; one while
 // they are in time is charged.
 func TestTimeoutsOfABusyMachine(t *testing.T) {
-	c := &Crawler{Limits: politeness.NewLimits(politeness.LimitsConfig{}), Log: slog.New(slog.DiscardHandler)}
+	c := &Crawler{Limiter: politeness.NewLimits(politeness.LimitsConfig{}), Log: slog.New(slog.DiscardHandler)}
 	lease := storage.Lease{Token: 1}
-	c.memos.take(lease)
+	c.hostTable.acquireHost(lease)
 	start := time.Now()
 	visit := func(lag time.Duration) *Visit {
 		start = start.Add(time.Minute)
-		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{}, lag: lag, slots: 1}
-		c.blame(context.Background(), v)
+		v := &Visit{Lease: lease, Start: start, End: start.Add(30 * time.Second), Err: timeoutError{}, timerLag: lag, hostSlots: 1}
+		c.attributeFault(context.Background(), v)
 		return v
 	}
 	for range 8 {
-		if _, err := c.Limits.Request(start, fmt.Sprint(start), politeness.Wish{}); err != nil {
+		if _, err := c.Limiter.Request(start, fmt.Sprint(start), politeness.Wish{}); err != nil {
 			t.Fatal(err)
 		}
 		start = start.Add(time.Second)
 	}
-	if v := visit(2 * time.Second); isLocal(v) || c.Limits.Load().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limits.Load().Limit())
+	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.Load().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.Load().Limit())
 	}
-	for n := range maxExcused + 1 {
+	for n := range maxMachineTimeouts + 1 {
 		v := visit(4 * time.Second)
-		if want := n < maxExcused; isLocal(v) != want || !errors.Is(v.Err, timeoutError{}) {
+		if want := n < maxMachineTimeouts; isLocalFault(v) != want || !errors.Is(v.Err, timeoutError{}) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}
-	if limit := c.Limits.Load().Limit(); limit != 1 {
+	if limit := c.Limiter.Load().Limit(); limit != 1 {
 		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
 	}
 }
@@ -121,17 +121,17 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 // TestLagMeter: it adds up by how much ticks are late, while visits are under way.
 func TestLagMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m lagMeter
-		before := m.begin()
+		var m timerLagMeter
+		before := m.beginVisit()
 		time.Sleep(time.Minute) // in time, by the clock of the bubble
 		m.mu.Lock()
-		m.due = time.Now().Add(-3 * time.Second) // as of a process that was not run for so long
+		m.nextTick = time.Now().Add(-3 * time.Second) // as of a process that was not run for so long
 		m.mu.Unlock()
-		if got := m.end() - before; got != 3*time.Second {
+		if got := m.endVisit() - before; got != 3*time.Second {
 			t.Errorf("the lag is %v, want 3s", got)
 		}
-		m.begin()
-		if got := m.end(); got != 3*time.Second {
+		m.beginVisit()
+		if got := m.endVisit(); got != 3*time.Second {
 			t.Errorf("the lag is %v in sum, want 3s", got)
 		}
 	})

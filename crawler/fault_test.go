@@ -43,7 +43,7 @@ func (f *failingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.
 			return nil, err
 		}
 	}
-	return nil, crawler.NoAnswer(t, f.err)
+	return nil, crawler.NewFetchError(t, f.err)
 }
 
 // TestLocalErrorsAreNotCharged: visits that fail with an error of Kind Local are
@@ -55,7 +55,7 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				page := crawltest.Always(crawltest.HTML("a page"))
 				web := crawltest.New(crawltest.Site{Host: "a.test", Others: page, Robots: func(time.Time) crawltest.Robots {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n"), Disallow: under("/x")}
+					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n"), Disallow: hasPrefixFunc("/x")}
 				}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again
@@ -69,9 +69,9 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 					t.Fatal(err)
 				}
 				st := c.Stats()
-				if st.Pages != 2 || st.Retries != 0 || st.Failed != 0 || st.Errors != 0 || st.Local != 3*times {
+				if st.Pages != 2 || st.Retries != 0 || st.GivenUp != 0 || st.Errors != 0 || st.LocalFaults != 3*times {
 					t.Errorf("%d pages, %d retries, %d given up, %d errors, %d local; want 2, 0, 0, 0, %d",
-						st.Pages, st.Retries, st.Failed, st.Errors, st.Local, 3*times)
+						st.Pages, st.Retries, st.GivenUp, st.Errors, st.LocalFaults, 3*times)
 				}
 				if slices.Max(attempts) != 0 {
 					t.Errorf("attempts are %v, want none beyond the first", attempts)

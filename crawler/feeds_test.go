@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// rss returns an RSS feed of these links, as an answer of a content type.
-func rss(contentType string, links ...string) crawltest.Answer {
+// rssAnswer returns an RSS feed of these links, as an answer of a content type.
+func rssAnswer(contentType string, links ...string) crawltest.Answer {
 	var b strings.Builder
 	b.WriteString("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>/not-an-item</link>")
 	for _, l := range links {
@@ -25,8 +25,8 @@ func rss(contentType string, links ...string) crawltest.Answer {
 	return crawltest.Typed(contentType, b.String()+"</channel></rss>")
 }
 
-// atom returns an Atom feed of these links.
-func atom(links ...string) crawltest.Answer {
+// atomAnswer returns an Atom feed of these links.
+func atomAnswer(links ...string) crawltest.Answer {
 	b := "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"/not-an-item\"/>"
 	for _, l := range links {
 		b += "<entry><link rel=\"alternate\" href=\"" + l + "\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
@@ -34,8 +34,8 @@ func atom(links ...string) crawltest.Answer {
 	return crawltest.Typed("application/atom+xml", b+"</feed>")
 }
 
-// announcing returns a page that announces feeds, and has more on it.
-func announcing(more string, feeds ...string) crawltest.Answer {
+// pageWithFeeds returns a page that announces feeds, and has more on it.
+func pageWithFeeds(more string, feeds ...string) crawltest.Answer {
 	for i, f := range feeds {
 		kind := []string{"rss", "atom"}[i%2]
 		more = fmt.Sprintf("<link rel=alternate type=application/%s+xml href=%q>", kind, f) + more
@@ -43,33 +43,33 @@ func announcing(more string, feeds ...string) crawltest.Answer {
 	return crawltest.HTML(more)
 }
 
-// newspaper is a site whose articles no page links to: feeds of all kinds list
+// feedSite is a site whose articles no page links to: feeds of all kinds list
 // them. open and closed are what is to be asked for and what is not.
-func newspaper() (site crawltest.Site, open, closed []string) {
-	front := announcing("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what it is</a>",
+func feedSite() (site crawltest.Site, open, closed []string) {
+	front := pageWithFeeds("<a href=/feeds/rss>RSS</a><a href=/plain.xml>a page as any</a><a href=/typed>says what it is</a>",
 		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed", "/feeds/list", "http://elsewhere.test/feed")
 	front.Header.Set("Link", `</feeds/header>; rel=alternate; type="application/rss+xml"`)
-	packed := rss("application/xml", "/zipped")
+	packed := rssAnswer("application/xml", "/zipped")
 	packed.Gzip = true
-	broken := rss("text/xml", "/before-the-break", "/the-break")
+	broken := rssAnswer("text/xml", "/before-the-break", "/the-break")
 	broken.Body = strings.Replace(broken.Body, "<link>/the-break", "</item></rss><link>/the-break", 1)
 	robots := "User-agent: *\nDisallow: /closed\n"
 	site = crawltest.Site{Host: "a.test",
 		Robots: robotsText(robots, 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
 		Pages: map[string]crawltest.Page{
 			"/":             crawltest.Always(front),
-			"/feeds/rss":    crawltest.Always(rss("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
-			"/feeds/atom":   crawltest.Always(atom("../entry")),
+			"/feeds/rss":    crawltest.Always(rssAnswer("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
+			"/feeds/atom":   crawltest.Always(atomAnswer("../entry")),
 			"/feeds/gz":     crawltest.Always(packed),
 			"/feeds/moved":  crawltest.Always(crawltest.Redirect(301, "/feeds/new")),
-			"/feeds/new":    crawltest.Always(rss("application/octet-stream", "/moved-on")),
+			"/feeds/new":    crawltest.Always(rssAnswer("application/octet-stream", "/moved-on")),
 			"/feeds/broken": crawltest.Always(broken),
 			"/feeds/page":   crawltest.Always(crawltest.HTML("<a href=/linked>no feed at all")),
-			"/feeds/header": crawltest.Always(rss("text/html", "/by-header")),
+			"/feeds/header": crawltest.Always(rssAnswer("text/html", "/by-header")),
 			"/feeds/list":   crawltest.Always(crawltest.Text("http://a.test/not-an-item\n")),
-			"/closed/feed":  crawltest.Always(rss("text/xml", "/never")),
-			"/plain.xml":    crawltest.Always(rss("text/xml", "/not-an-item")),
-			"/typed":        crawltest.Always(rss("application/rss+xml", "/by-type")),
+			"/closed/feed":  crawltest.Always(rssAnswer("text/xml", "/never")),
+			"/plain.xml":    crawltest.Always(rssAnswer("text/xml", "/not-an-item")),
+			"/typed":        crawltest.Always(rssAnswer("application/rss+xml", "/by-type")),
 		},
 		Others: crawltest.Always(crawltest.HTML("an article"))}
 	open = []string{"/feeds/rss", "/feeds/article", "/top?a=1&b=2", "/feeds/atom", "/entry", "/feeds/gz", "/zipped", "/feeds/new", "/moved-on",
@@ -83,14 +83,14 @@ func newspaper() (site crawltest.Site, open, closed []string) {
 // scope, and what is no feed.
 func TestFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site, open, closed := newspaper()
+		site, open, closed := feedSite()
 		web := crawltest.New(site, crawltest.Site{Host: "elsewhere.test"})
-		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/")
-		c.Fetcher = choosy(t, web)
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
+		c.Fetcher = newHTMLFetcher(t, web)
 		var log strings.Builder
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
-		run(t, c)
-		_, times := visited(web.Log())
+		runCrawl(t, c)
+		_, times := countRequests(web.Log())
 		for _, path := range open {
 			if times["http://a.test"+path] != 1 {
 				t.Errorf("%s was asked for %d times", path, times["http://a.test"+path])
@@ -109,12 +109,12 @@ func TestFeeds(t *testing.T) {
 		if strings.Count(log.String(), "feed is damaged") != 1 {
 			t.Errorf("one feed is damaged, the log says:\n%s", log.String())
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
-// choosy returns a fetcher that wants bodies of HTML only.
-func choosy(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
+// newHTMLFetcher returns a fetcher that wants bodies of HTML only.
+func newHTMLFetcher(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
 	t.Helper()
 	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
 	if err != nil {
@@ -128,14 +128,14 @@ func choosy(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
 func TestNoFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":       crawltest.Always(announcing("<a href=/linked>", "/announced")),
-			"/linked": crawltest.Always(rss("application/rss+xml", "/item")),
+			"/":       crawltest.Always(pageWithFeeds("<a href=/linked>", "/announced")),
+			"/linked": crawltest.Always(rssAnswer("application/rss+xml", "/item")),
 		}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Follow = crawler.Follow{NoFeeds: true}
-		c.Fetcher = choosy(t, web)
-		run(t, c)
-		wantLines(t, asked(web), "/", "/linked")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		c.Settings.Follow = crawler.FollowedLinkKinds{NoFeeds: true}
+		c.Fetcher = newHTMLFetcher(t, web)
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/", "/linked")
 	})
 }
 
@@ -143,14 +143,14 @@ func TestNoFeeds(t *testing.T) {
 func TestFeedsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":     crawltest.Always(announcing("<a href=/linked><a href=/feed>", "/feed")),
-			"/feed": crawltest.Always(rss("text/xml", "/item")),
+			"/":     crawltest.Always(pageWithFeeds("<a href=/linked><a href=/feed>", "/feed")),
+			"/feed": crawltest.Always(rssAnswer("text/xml", "/item")),
 			"/item": crawltest.Always(crawltest.HTML("<a href=/linked>")),
 		}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Follow = crawler.Follow{NoLinks: true}
-		run(t, c)
-		wantLines(t, asked(web), "/", "/feed", "/item")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		c.Settings.Follow = crawler.FollowedLinkKinds{NoLinks: true}
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/", "/feed", "/item")
 	})
 }
 
@@ -158,12 +158,12 @@ func TestFeedsOnly(t *testing.T) {
 func TestFeedDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":     crawltest.Always(announcing("", "/feed")),
-			"/feed": crawltest.Always(rss("text/xml", "/item")),
+			"/":     crawltest.Always(pageWithFeeds("", "/feed")),
+			"/feed": crawltest.Always(rssAnswer("text/xml", "/item")),
 			"/item": crawltest.Always(crawltest.HTML("<a href=/deep>")),
 		}})
-		run(t, within(t, web, memory(), frontier.ScopeConfig{MaxDepth: 2}, "http://a.test/"))
-		wantLines(t, asked(web), "/", "/feed", "/item")
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxDepth: 2}, "http://a.test/"))
+		wantLines(t, requestedPages(web), "/", "/feed", "/item")
 	})
 }
 
@@ -174,7 +174,7 @@ func TestFeedIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(announcing("", "/feed")),
+			"/": crawltest.Always(pageWithFeeds("", "/feed")),
 			"/feed": func(r crawltest.Request) crawltest.Answer {
 				day := int(r.At.Sub(begin) / (24 * time.Hour))
 				tag := fmt.Sprintf("\"%d\"", min(day, 1)) // news come after one day
@@ -185,19 +185,19 @@ func TestFeedIsReadAgain(t *testing.T) {
 				if day > 0 {
 					items = append(items, "/new")
 				}
-				a := rss("text/xml", items...)
+				a := rssAnswer("text/xml", items...)
 				a.Body = strings.ReplaceAll(a.Body, "2000", "2050")
 				a.Header.Set("ETag", tag)
 				return a
 			},
 		}, Others: crawltest.Always(crawltest.HTML("article"))})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
-		c.Fetcher = choosy(t, web)
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
+		c.Fetcher = newHTMLFetcher(t, web)
 		runFor(t, c, 60*time.Hour)
 		wantLines(t, j.lines, "200 seed /", "200 feed /feed", "200 feed /old",
 			"200 revisit /", "200 feed /feed", "200 feed /new", "200 revisit /old",
 			"200 revisit /", "304 feed /feed", "200 revisit /new", "200 revisit /old")
-		if n := c.Stats().Recalled; n != 0 {
+		if n := c.Stats().Rescheduled; n != 0 {
 			t.Errorf("%d pages were recalled by a feed", n)
 		}
 	})
@@ -218,10 +218,10 @@ func TestJSONFeed(t *testing.T) {
 			"/feed":        feed(`{"id": "1", "url": "/1", "external_url": "/not-ours"}`, `, "next_url": "/feed?page=2"`),
 			"/feed?page=2": feed(`{"id": "2", "url": "/2"}`, `, "next_url": "/feed"`), "/1": page, "/2": page,
 		}})
-		if err := newCrawl(t, web, memory(), "http://a.test/").Run(t.Context()); err != nil {
+		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, _ := visited(web.Log())
+		got, _ := countRequests(web.Log())
 		want := []string{"/robots.txt", "/", "/feed", "/1", "/feed?page=2", "/2"}
 		for i := range want {
 			want[i] = "http://a.test" + want[i]

@@ -12,10 +12,10 @@ import (
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
-// sends anything, Ticket.Connect when it has a connection, and Ticket.Send right
+// sends anything, Ticket.BindAddr when it has a connection, and Ticket.MarkSent right
 // before the first byte leaves, and sends nothing if one of them returns an error.
 // It follows no redirects, and returns an answer of any status as a Response; an
-// error, as NoAnswer makes it, means that no whole answer came.
+// error, as NewFetchError makes it, means that no whole answer came.
 type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
@@ -24,16 +24,16 @@ type Fetcher interface {
 // told, by the ticket, when the visit is over and its handler has returned, if
 // one was called at all.
 type Finisher interface {
-	Finish(Ticket)
+	FinishVisit(Ticket)
 }
 
-// ByScheme is the Fetcher of a crawl that speaks several protocols: each visit
+// SchemeFetcher is the Fetcher of a crawl that speaks several protocols: each visit
 // is made by the one that is registered for the scheme of its URL (LOC-15). A
 // visit of a scheme that has none is refused with an error of Kind Invalid.
-type ByScheme map[string]Fetcher
+type SchemeFetcher map[string]Fetcher
 
 // Fetch implements Fetcher.
-func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
+func (b SchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
@@ -44,14 +44,14 @@ func (b ByScheme) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
-// Finish implements Finisher, for those of the fetchers that are one.
-func (b ByScheme) Finish(t Ticket) {
+// FinishVisit implements Finisher, for those of the fetchers that are one.
+func (b SchemeFetcher) FinishVisit(t Ticket) {
 	if f, ok := b[t.URL().Origin().Scheme()].(Finisher); ok {
-		f.Finish(t)
+		f.FinishVisit(t)
 	}
 }
 
-// NoAnswer returns the error of a Fetcher that got no whole answer, because of
+// NewFetchError returns the error of a Fetcher that got no whole answer, because of
 // cause. Its Kind is that of cause if we refused the request ourselves
 // (Unticketed, Forbidden, NotDue) or if the visit failed on this machine (Local),
 // else Unreachable; but InDoubt if the request must not be sent twice, and was sent.
@@ -59,7 +59,7 @@ func (b ByScheme) Finish(t Ticket) {
 // A visit whose error is of Kind Local is not charged to its host: it does not count as
 // an attempt at the page, a failure of the host or an outage of its robots.txt. The URL
 // goes back to its queue.
-func NoAnswer(t Ticket, cause error) error {
+func NewFetchError(t Ticket, cause error) error {
 	kind := decorum.Unreachable
 	for _, ours := range []decorum.Kind{
 		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.Local,
@@ -69,36 +69,36 @@ func NoAnswer(t Ticket, cause error) error {
 			break
 		}
 	}
-	if t.isMarked() {
+	if t.isMarkedSent() {
 		kind = decorum.InDoubt
 	}
 	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}
 }
 
-// robotsBody is how much of a robots.txt is read: the 500 KiB that count
+// robotsReadLimit is how much of a robots.txt is read: the 500 KiB that count
 // (FMT-08), and one byte that shows there is more.
-const robotsBody = 512_000 + 1
+const robotsReadLimit = 512_000 + 1
 
-// Limit returns how many bytes of a body are read, where usual are of a page's.
+// BodyLimit returns how many bytes of a body are read, where usual are of a page's.
 // Of a robots.txt at least 512,000 bytes are, of a sitemap Settings.MaxSitemapBody, of a
 // tdmrep.json 64 KiB at most; and one more, which shows that there are more.
-func (t Ticket) Limit(usual int64) int64 {
+func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	switch {
 	case t.ForRobots():
-		return max(usual, robotsBody)
-	case t.stub != nil && t.stub.detour:
+		return max(pageLimit, robotsReadLimit)
+	case t.state != nil && t.state.isTDMRep:
 		return robots.TDMRepLimit + 1
 	case t.IsPrerequisite():
-		return t.stub.crawl.Settings.MaxSitemapBody + 1
+		return t.state.crawler.Settings.MaxSitemapBody + 1
 	}
-	return usual
+	return pageLimit
 }
 
-// Wants reports whether a body of this content type is read, where types are
+// WantsContentType reports whether a body of this content type is read, where types are
 // those of pages that are; none: all. robots.txt, sitemaps and feeds are always
 // read, and so is what has no type.
-func (t Ticket) Wants(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || t.IsPrerequisite() || t.WantsFeed(contentType) {
+func (t Ticket) WantsContentType(contentType string, types []string) bool {
+	if len(types) == 0 || contentType == "" || t.IsPrerequisite() || t.WantsFeedType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

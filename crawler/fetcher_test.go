@@ -14,10 +14,10 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// ticketFor returns a ticket for the robots.txt of an origin of a.test.
-func ticketFor(t *testing.T, origin string) crawler.Ticket {
+// newTicket returns a ticket for the robots.txt of an origin of a.test.
+func newTicket(t *testing.T, origin string) crawler.Ticket {
 	t.Helper()
-	clearance, permit, _ := proofs(t, origin)
+	clearance, permit, _ := newClearanceAndPermits(t, origin)
 	ticket, err := crawler.NewTicket(clearance, permit)
 	if err != nil {
 		t.Fatal(err)
@@ -25,17 +25,17 @@ func ticketFor(t *testing.T, origin string) crawler.Ticket {
 	return ticket
 }
 
-// A named fetcher answers each visit with its name.
-type named string
+// A namedFetcher fetcher answers each visit with its name.
+type namedFetcher string
 
-func (n named) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (n namedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	return &decorum.Response{URL: t.URL(), Status: 200, Body: []byte(n)}, nil
 }
 
-func TestByScheme(t *testing.T) {
-	f := crawler.ByScheme{"https": named("web"), "ftp": named("files")}
+func TestSchemeFetcher(t *testing.T) {
+	f := crawler.SchemeFetcher{"https": namedFetcher("web"), "ftp": namedFetcher("files")}
 	for url, want := range map[string]string{"https://a.test/": "web", "ftp://a.test/": "files", "http://a.test/": ""} {
-		res, err := f.Fetch(t.Context(), ticketFor(t, url))
+		res, err := f.Fetch(t.Context(), newTicket(t, url))
 		if want == "" && !errors.Is(err, decorum.Invalid) || want != "" && (err != nil || string(res.Body) != want) {
 			t.Errorf("%s: %v, %v; want %q", url, res, err, want)
 		}
@@ -45,34 +45,34 @@ func TestByScheme(t *testing.T) {
 	}
 }
 
-// A keeper is a Fetcher that keeps what it has fetched for the handler.
-type keeper struct {
+// A trackingFetcher is a Fetcher that keeps what it has fetched for the handler.
+type trackingFetcher struct {
 	crawler.Fetcher
 	mu         sync.Mutex
 	unfinished map[decorum.URL]bool
 }
 
-func (k *keeper) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (k *trackingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unfinished[t.URL()] = true
 	return k.Fetcher.Fetch(ctx, t)
 }
 
-func (k *keeper) Finish(t crawler.Ticket) {
+func (k *trackingFetcher) FinishVisit(t crawler.Ticket) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.unfinished, t.URL())
 }
 
-// TestBySchemeFinishes: a fetcher that is one of several is told, too, when a visit is
+// TestSchemeFetcherFinishes: a fetcher that is one of several is told, too, when a visit is
 // over, or what it keeps would grow without end.
-func TestBySchemeFinishes(t *testing.T) {
+func TestSchemeFetcherFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := oneHost(0)
-		c := newDirect(t, web, memory(), seedsOf(5, "a.test", "x")...)
-		k := &keeper{Fetcher: c.Fetcher, unfinished: map[decorum.URL]bool{}}
-		c.Fetcher = crawler.ByScheme{"http": k, "https": named("finishes nothing")}
+		web := newOneHostWeb(0)
+		c := newDirectCrawl(t, web, newMemoryStore(), numberedSeeds(5, "a.test", "x")...)
+		k := &trackingFetcher{Fetcher: c.Fetcher, unfinished: map[decorum.URL]bool{}}
+		c.Fetcher = crawler.SchemeFetcher{"http": k, "https": namedFetcher("finishes nothing")}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +84,13 @@ func TestBySchemeFinishes(t *testing.T) {
 
 // What kept a request from being made is told from what kept it from being
 // answered.
-func TestNoAnswer(t *testing.T) {
-	ticket := ticketFor(t, "https://a.test/")
+func TestNewFetchError(t *testing.T) {
+	ticket := newTicket(t, "https://a.test/")
 	for cause, want := range map[error]decorum.Kind{
 		io.ErrUnexpectedEOF: decorum.Unreachable, ticket.Redeem("https://b.test/"): decorum.Unticketed,
 		&politeness.Busy{Until: time.Now()}: decorum.NotDue, &decorum.Error{Kind: decorum.Forbidden}: decorum.Forbidden,
 	} {
-		if err := crawler.NoAnswer(ticket, cause); !errors.Is(err, want) || !errors.Is(err, cause) {
+		if err := crawler.NewFetchError(ticket, cause); !errors.Is(err, want) || !errors.Is(err, cause) {
 			t.Errorf("%v: %v, want %v", cause, err, want)
 		}
 	}

@@ -11,44 +11,44 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Follow says which of the URLs that a page names FollowLinks returns. The zero
+// FollowedLinkKinds says which of the URLs that a page names LinksToFollow returns. The zero
 // Follow: links, the feeds that pages announce, what feeds list, and the URL that
 // a page says is its canonical one.
-type Follow struct {
+type FollowedLinkKinds struct {
 	NoLinks     bool
 	NoFeeds     bool // feeds that are announced are not visited, and none is read
 	NoCanonical bool
 	Images      bool // images of pages, too: img, srcset and picture
 }
 
-// takes reports whether links of a kind are followed.
-func (f Follow) takes(k extract.Kind) bool {
+// includesKind reports whether links of a kind are followed.
+func (f FollowedLinkKinds) includesKind(k extract.Kind) bool {
 	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images
 }
 
-// FollowLinks is the handler of a crawl without callbacks: it returns the
+// LinksToFollow is the handler of a crawl without callbacks: it returns the
 // links of every page that was answered with 2xx, those of its header and those
 // of HTML, but not those that the page or its header ask robots not to follow;
 // the feeds and the canonical URL that it names; and, of a feed, what it lists:
 // all as far as Settings.Follow says. Alternate forms of the page are no links.
-func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
+func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
 	if !v.OK() {
 		return nil, nil
 	}
 	page := v.Document()
-	meta := !c.Settings.IgnoreMeta
-	if meta && page.Directives(c.Settings.Token, v.Response.Header).NoFollow {
+	meta := !c.Settings.IgnoreNoFollow
+	if meta && page.Directives(c.Settings.ProductToken, v.Response.Header).NoFollow {
 		return nil, nil
 	}
 	var found []extract.Link
 	if page != nil {
 		found = page.Links
 	}
-	if header := v.Header(); header != nil && len(header.Links) > 0 { // seldom
+	if header := v.HeaderDocument(); header != nil && len(header.Links) > 0 { // seldom
 		found = slices.Concat(header.Links, found)
 	}
-	follow, canonical := c.Settings.Follow, v.Canonical()
-	follow.Images = follow.Images && !c.sparesImages(v)
+	follow, canonical := c.Settings.Follow, v.CanonicalURL()
+	follow.Images = follow.Images && !c.objectsToImages(v)
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind
@@ -58,41 +58,41 @@ func (c *Crawler) FollowLinks(_ context.Context, v *Visit) ([]Link, error) {
 		switch {
 		case meta && l.NoFollow():
 		case l.Feed && !follow.NoFeeds:
-			links = append(links, Link{URL: l.URL, Context: []byte(announcement), feed: true})
-		case follow.takes(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
+			links = append(links, Link{URL: l.URL, Context: []byte(announcedFeedContext), isFeedLink: true})
+		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, Link{URL: l.URL})
 		}
 	}
-	return append(links, c.listed(v)...), nil
+	return append(links, c.feedLinks(v)...), nil
 }
 
-// announcement is the context of an entry of source Feed that a page announced
+// announcedFeedContext is the context of an entry of source Feed that a page announced
 // as a feed. Others of that source are what feeds list.
-const announcement = "feed"
+const announcedFeedContext = "feed"
 
-// isFeed reports whether a page announced what l leads to as a feed. It stays one
+// isAnnouncedFeed reports whether a page announced what l leads to as a feed. It stays one
 // when it is visited again, and when it has moved.
-func isFeed(l storage.Lease) bool {
-	return l.Source == storage.Feed && string(l.Context) == announcement
+func isAnnouncedFeed(l storage.Lease) bool {
+	return l.Source == storage.Feed && string(l.Context) == announcedFeedContext
 }
 
 // mayBeFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
 func (c *Crawler) mayBeFeed(l storage.Lease, contentType string) bool {
-	return !c.Settings.Follow.NoFeeds && (isFeed(l) || extract.IsFeed(contentType))
+	return !c.Settings.Follow.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeed(contentType))
 }
 
-// listed returns what a feed lists, as far as it can be read; of what is none,
+// feedLinks returns what a feed lists, as far as it can be read; of what is none,
 // whatever was announced, nothing. The dates of items say nothing of the pages.
-func (c *Crawler) listed(v *Visit) (links []Link) {
+func (c *Crawler) feedLinks(v *Visit) (links []Link) {
 	if !c.mayBeFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
 	}
 	options := sitemap.Options{Feeds: true, Entries: c.Settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
-		l := Link{URL: e.URL, feed: true}
+		l := Link{URL: e.URL, isFeedLink: true}
 		if e.Index { // it goes on there
-			l.Context = []byte(announcement)
+			l.Context = []byte(announcedFeedContext)
 		}
 		links = append(links, l)
 		return nil

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Gaps counts the rests that a host had, from the end of one response to the
+// GapHistogram counts the rests that a host had, from the end of one response to the
 // start of the next request, in buckets a quarter of an octave wide: a host of
 // a million visits takes no more room than one of ten.
-type Gaps struct {
+type GapHistogram struct {
 	Min    time.Duration // the shortest; 0 if there was none
 	counts [gapBuckets]uint32
 }
@@ -17,29 +17,29 @@ type Gaps struct {
 // The buckets: the first is for all up to a millisecond, about, the last for all
 // beyond two hours.
 const (
-	gapBuckets  = 92
-	gapUnit     = time.Second / 1024
-	gapsAnOctet = 4 // buckets in which a gap doubles
-	maxCount    = math.MaxUint32
+	gapBuckets       = 92
+	gapUnit          = time.Second / 1024
+	bucketsPerOctave = 4 // buckets in which a gap doubles
+	maxBucketCount   = math.MaxUint32
 )
 
 // add counts a gap.
-func (g *Gaps) add(d time.Duration) {
+func (g *GapHistogram) add(d time.Duration) {
 	d = max(d, 0)
 	if g.Count() == 0 || d < g.Min {
 		g.Min = d
 	}
 	i := 0
 	if d > gapUnit {
-		i = min(int(gapsAnOctet*math.Log2(float64(d)/float64(gapUnit))), gapBuckets-1)
+		i = min(int(bucketsPerOctave*math.Log2(float64(d)/float64(gapUnit))), gapBuckets-1)
 	}
-	if g.counts[i] < maxCount {
+	if g.counts[i] < maxBucketCount {
 		g.counts[i]++
 	}
 }
 
 // Count returns how many gaps there were.
-func (g *Gaps) Count() (n int64) {
+func (g *GapHistogram) Count() (n int64) {
 	for _, c := range g.counts {
 		n += int64(c)
 	}
@@ -48,7 +48,7 @@ func (g *Gaps) Count() (n int64) {
 
 // Median returns the gap that half of all do not exceed, 0 if there was none.
 // It is right to within 10 %, from a millisecond up to two hours.
-func (g *Gaps) Median() time.Duration {
+func (g *GapHistogram) Median() time.Duration {
 	n := g.Count()
 	if n == 0 {
 		return 0
@@ -56,15 +56,15 @@ func (g *Gaps) Median() time.Duration {
 	left := (n + 1) / 2
 	for i, c := range g.counts {
 		if left -= int64(c); left <= 0 {
-			middle := float64(gapUnit) * math.Exp2((float64(i)+0.5)/gapsAnOctet)
+			middle := float64(gapUnit) * math.Exp2((float64(i)+0.5)/bucketsPerOctave)
 			return max(g.Min, time.Duration(middle))
 		}
 	}
 	return g.Min
 }
 
-// appendTo appends the buckets from the first to the last that is not empty.
-func (g *Gaps) appendTo(b []byte) []byte {
+// appendEncoded appends the buckets from the first to the last that is not empty.
+func (g *GapHistogram) appendEncoded(b []byte) []byte {
 	first, end := 0, gapBuckets
 	for end > 0 && g.counts[end-1] == 0 {
 		end--

@@ -20,11 +20,11 @@ func TestHandlerIsHalted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, store := oneHost(0), memory()
-				c := newDirect(t, web, store, seedsOf(1, "a.test", "x")...)
-				c.Settings.Attempts = 1
-				records := recorder{}
-				c.Recorder = records
+				web, store := newOneHostWeb(0), newMemoryStore()
+				c := newDirectCrawl(t, web, store, numberedSeeds(1, "a.test", "x")...)
+				c.Settings.MaxAttempts = 1
+				records := recordCounter{}
+				c.PageRecorder = records
 				c.Handler = func(ctx context.Context, _ *crawler.Visit) ([]crawler.Link, error) {
 					<-ctx.Done()
 					return nil, end(ctx)
@@ -34,7 +34,7 @@ func TestHandlerIsHalted(t *testing.T) {
 					t.Fatal(err)
 				}
 				counts, err := store.Counts(t.Context())
-				if s := c.Stats(); err != nil || counts.Queued != 1 || len(records) != 0 || s.Failed+s.Retries != 0 {
+				if s := c.Stats(); err != nil || counts.Queued != 1 || len(records) != 0 || s.GivenUp+s.Retries != 0 {
 					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.Queued, len(records), s, err)
 				}
 				c.Handler = nil

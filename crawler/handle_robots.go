@@ -10,83 +10,83 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// receiveRobots tells the gate what came back for a robots.txt, and the
+// handleRobots tells the gate what came back for a robots.txt, and the
 // frontier what follows from it. The URL whose turn it was goes back and waits
 // the delay just learned.
-func (c *Crawler) receiveRobots(ctx context.Context, v *Visit) (storage.Ack, error) {
+func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, error) {
 	ack := storage.Ack{Outcome: storage.Again}
 	if !v.Lease.For.IsZero() {
 		ack.Outcome = storage.Done // a hop is an errand of its own
 	}
-	if v.brokenOff {
+	if v.interrupted {
 		c.Gate.Forget(v.Clearance) // no news of the server: the next one may ask
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
-	if v.unsent() && v.Lease.For.IsZero() {
+	if v.notSent() && v.Lease.For.IsZero() {
 		c.Gate.Forget(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
-		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(asideFor), true)
+		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
 	}
-	ctx = afterwards(ctx) // what came back is learnt, even when the crawl is being halted
-	lesson, err := c.Gate.Learn(ctx, v.End, v.Clearance, v.Response, v.Err)
+	ctx = commitContext(ctx) // what came back is learnt, even when the crawl is being halted
+	result, err := c.Gate.Learn(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
 		return ack, err
 	}
-	if c.Hooks.Learnt != nil {
-		c.Hooks.Learnt(lesson)
+	if c.Hooks.RobotsFetched != nil {
+		c.Hooks.RobotsFetched(result)
 	}
-	if err := c.noteUnreachable(ctx, v); err != nil {
+	if err := c.noteHTTPSUnreachable(ctx, v); err != nil {
 		return ack, err
 	}
 	// After a hop to another host, the origins of this one must know of its pause.
-	if _, _, err := c.pace(ctx, lesson.Origin, v.End); err != nil {
+	if _, _, err := c.hostDelayAndNextOpen(ctx, result.Origin, v.End); err != nil {
 		return ack, err
 	}
-	return ack, c.follow(ctx, v.URL(), lesson, v.Err)
+	return ack, c.updateOriginHold(ctx, v.URL(), result, v.Err)
 }
 
-// follow acts on what was learnt of an origin's robots.txt by asking for from;
+// updateOriginHold acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) follow(ctx context.Context, from decorum.URL, lesson robots.Lesson, failed error) error {
+func (c *Crawler) updateOriginHold(ctx context.Context, from decorum.URL, result robots.Lesson, fetchErr error) error {
 	switch {
-	case !lesson.Hop.IsZero():
-		return c.followHop(ctx, from, lesson)
-	case !lesson.Open:
-		if n := lesson.Postponed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
-			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", lesson.Origin,
-				"why", lesson.Postponed.Why, "attempts", n, "again_at", lesson.Postponed.Until)
+	case !result.Hop.IsZero():
+		return c.followRobotsRedirect(ctx, from, result)
+	case !result.Open:
+		if n := result.Postponed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
+			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
+				"why", result.Postponed.Why, "attempts", n, "again_at", result.Postponed.Until)
 		}
-		return c.Frontier.Hold(ctx, lesson.Origin, lesson.Postponed.Until, lesson.Postponed.Dormant || noSuchHost(failed))
+		return c.Frontier.Hold(ctx, result.Origin, result.Postponed.Until, result.Postponed.Dormant || isHostNotFound(fetchErr))
 	}
-	return c.Frontier.Hold(ctx, lesson.Origin, time.Time{}, false)
+	return c.Frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
 
-// followHop queues the target of a robots.txt redirect on its own host, to be
+// followRobotsRedirect queues the target of a robots.txt redirect on its own host, to be
 // paced there like any visit, and keeps the origin's pages waiting for it.
-func (c *Crawler) followHop(ctx context.Context, from decorum.URL, lesson robots.Lesson) error {
+func (c *Crawler) followRobotsRedirect(ctx context.Context, from decorum.URL, result robots.Lesson) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
-	// crash may leave the hold without the hop: see queueHop.
-	if err := c.Frontier.Hold(ctx, lesson.Origin, c.now().Add(recheck), lesson.Postponed.Dormant); err != nil {
+	// crash may leave the hold without the hop: see queueRobotsRedirect.
+	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.Postponed.Dormant); err != nil {
 		return err
 	}
-	return c.queueHop(ctx, from, lesson.Origin, lesson.Postponed)
+	return c.queueRobotsRedirect(ctx, from, result.Origin, result.Postponed)
 }
 
-// hopNote is the note, in the frontier's store, that says which redirect of an
+// robotsRedirectNote is the note, in the frontier's store, that says which redirect of an
 // origin's robots.txt has been queued.
-const hopNote = "hop"
+const robotsRedirectNote = "hop"
 
-// queueHop queues the redirect that an origin waits for, unless that was done.
+// queueRobotsRedirect queues the redirect that an origin waits for, unless that was done.
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
-func (c *Crawler) queueHop(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
+func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
 	id := []byte(postponed.Since.UTC().Format(time.RFC3339Nano) + " " + postponed.Hop.String())
-	if done, err := c.Frontier.ReadNote(ctx, o, hopNote); err != nil || bytes.Equal(done, id) {
+	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	hop := storage.Entry{URL: postponed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
-	if _, err := c.Frontier.Discover(ctx, hop); err != nil {
+	entry := storage.Entry{URL: postponed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
+	if _, err := c.Frontier.Discover(ctx, entry); err != nil {
 		return err
 	}
-	return c.Frontier.SetNote(ctx, o, hopNote, id)
+	return c.Frontier.SetNote(ctx, o, robotsRedirectNote, id)
 }

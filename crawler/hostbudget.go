@@ -15,80 +15,80 @@ var ErrPages = errors.New("the limit of pages is reached")
 // ErrBytes is the error of Run when MaxBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// withinHostBudget returns "" if the budget of l's host permits the visit, and then
+// checkHostBudget returns "" if the budget of l's host permits the visit, and then
 // counts the page in the host's memo; otherwise it returns the reason. The budget
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
-func (c *Crawler) withinHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
-	again := l.Attempt > 0 || l.AsFound || l.Page != nil
+func (c *Crawler) checkHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
+	isRepeat := l.Attempt > 0 || l.AsFound || l.Page != nil
 	switch {
-	case again || cl.ForRobots():
+	case isRepeat || cl.ForRobots():
 		return ""
-	case !c.memos.belowBytes(l, c.Settings.MaxBytesPerHost):
+	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
 		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
-	case isPage(l, cl) && !c.memos.begin(l, int64(c.Settings.MaxPagesPerHost)):
+	case isVisitToPage(l, cl) && !c.hostTable.beginFirstVisit(l, int64(c.Settings.MaxPagesPerHost)):
 		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
 	}
 	return ""
 }
 
-// setAside gives back a page whose host has used up its budget, but not to the
+// postponeOverBudget gives back a page whose host has used up its budget, but not to the
 // head of the queue: the next lease of its origin may be a revisit, which is
 // welcome and takes turns with URLs of class Usual. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
-func (c *Crawler) setAside(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
+func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
 	now := c.now()
-	until := now.Add(asideFor)
+	until := now.Add(suspendDuration)
 	if c.Hooks.Refused != nil {
 		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Dormant: true, Why: why})
 	}
-	back := l
-	back.Class = max(l.Class, storage.Usual)
-	ack := storage.Ack{Outcome: storage.Later, At: now, Lease: back}
-	if l.Class < back.Class || !c.memos.setFull(l) {
+	requeued := l
+	requeued.Class = max(l.Class, storage.Usual)
+	ack := storage.Ack{Outcome: storage.Later, At: now, Lease: requeued}
+	if l.Class < requeued.Class || !c.hostTable.markOverBudget(l) {
 		return ack, nil // what goes before revisits is only handed out so once
 	}
 	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)
 }
 
-// setFull notes that a page of l's host was put off, and reports whether one
+// markOverBudget notes that a page of l's host was put off, and reports whether one
 // was before, with no visit since.
-func (ms *memos) setFull(l storage.Lease) (again bool) {
-	m := ms.of(l)
+func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
+	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	again, m.full = m.full, true
+	again, m.overBudget = m.overBudget, true
 	return again
 }
 
-// begin notes that the first visit to a page is under way, unless its host has
+// beginFirstVisit notes that the first visit to a page is under way, unless its host has
 // had the most pages it may have; 0 is no limit.
-func (ms *memos) begin(l storage.Lease, maxPages int64) bool {
+func (ms *hostTable) beginFirstVisit(l storage.Lease, maxPages int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[l.URL.Origin().Host()]
-	if maxPages > 0 && m.Begun+int64(len(m.begun)) >= maxPages {
+	if maxPages > 0 && m.PagesRequested+int64(len(m.firstVisitTokens)) >= maxPages {
 		return false
 	}
-	m.begun[l.Token] = struct{}{}
+	m.firstVisitTokens[l.Token] = struct{}{}
 	return true
 }
 
-// belowBytes reports whether l's host has sent fewer than limit bytes; 0 means no
+// isBelowByteLimit reports whether l's host has sent fewer than limit bytes; 0 means no
 // limit.
-func (ms *memos) belowBytes(l storage.Lease, limit int64) bool {
+func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return limit <= 0 || ms.hosts[l.URL.Origin().Host()].Bytes < limit
 }
 
-// end counts the page of v if it was asked for the first time. A visit that was
+// countFirstVisit counts the page of v if it was asked for the first time. A visit that was
 // broken off will be made again. It requires memos.mu.
-func (m *hostMemo) end(v *Visit) {
-	m.full = false
-	if _, first := m.begun[v.Lease.Token]; first && !v.brokenOff {
-		m.Begun++
-		delete(m.begun, v.Lease.Token)
+func (m *hostEntry) countFirstVisit(v *Visit) {
+	m.overBudget = false
+	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {
+		m.PagesRequested++
+		delete(m.firstVisitTokens, v.Lease.Token)
 	}
 }

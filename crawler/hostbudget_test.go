@@ -25,11 +25,11 @@ func bigSite(host string, pages, concurrency int) crawltest.Site {
 	for i := range pages {
 		links = append(links, fmt.Sprint("/", i))
 	}
-	return crawltest.Site{Host: host, Others: pageOf(links...), Concurrency: concurrency,
+	return crawltest.Site{Host: host, Others: pageWithLinks(links...), Concurrency: concurrency,
 		Latency: crawltest.Latency{Base: 300 * time.Millisecond, Jitter: 700 * time.Millisecond},
 		Robots:  robotsText("User-agent: *\nSitemap: http://"+host+"/map.xml\n", 0, nil),
 		Pages: map[string]crawltest.Page{
-			"/map.xml": sitemapOf("urlset", "http://"+host+"/listed"),
+			"/map.xml": sitemapPage("urlset", "http://"+host+"/listed"),
 			"/busy": func(r crawltest.Request) crawltest.Answer {
 				if r.Nth == 1 {
 					return crawltest.Status(500)
@@ -39,8 +39,8 @@ func bigSite(host string, pages, concurrency int) crawltest.Site {
 		}}
 }
 
-// pagesOf returns how many different pages of a host were asked for.
-func pagesOf(web *crawltest.Web, host string) int {
+// countPages returns how many different pages of a host were asked for.
+func countPages(web *crawltest.Web, host string) int {
 	pages := map[string]bool{}
 	for _, x := range web.Log() {
 		if strings.Contains(x.URL, host) && !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {
@@ -81,7 +81,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
-		if n := pagesOf(web, "a.test"); n != budget {
+		if n := countPages(web, "a.test"); n != budget {
 			t.Errorf("run %d: %d pages of a.test, want %d", run, n, budget)
 		}
 		if n := refused.Load(); n > int64(2*slots+2) {
@@ -96,10 +96,10 @@ func testPagesPerHost(t *testing.T, slots int) {
 		}
 		time.Sleep(2 * time.Minute) // until what is set aside is looked at again
 	}
-	if n := pagesOf(web, "b.test"); n != 8 {
+	if n := countPages(web, "b.test"); n != 8 {
 		t.Errorf("%d pages of b.test, want all 8", n)
 	}
-	judged(t, web, time.Second)
+	checkPoliteness(t, web, time.Second)
 }
 
 // TestBytesPerHost: a host gets no new page or sitemap once it has sent its bytes, after
@@ -146,10 +146,10 @@ func testBytesPerHost(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute) // until what is set aside is looked at again
 	}
-	if n := pagesOf(web, "b.test"); n != 8 {
+	if n := countPages(web, "b.test"); n != 8 {
 		t.Errorf("%d pages of b.test, want all 8", n)
 	}
-	judged(t, web, time.Second)
+	checkPoliteness(t, web, time.Second)
 }
 
 // TestBudgetLeavesRevisits: the pages that a host has had are visited again at
@@ -162,10 +162,10 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 			seeds = append(seeds, fmt.Sprint("http://a.test/", i))
 		}
 		const every = 10 * time.Minute
-		c, _ := newRevisits(t, web, memory(), frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every}, true, seeds...)
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every}, true, seeds...)
 		c.Settings.MaxPagesPerHost = 40
 		runFor(t, c, 3*time.Hour)
-		if n := pagesOf(web, "a.test"); n != 40 {
+		if n := countPages(web, "a.test"); n != 40 {
 			t.Errorf("%d pages, want 40", n)
 		}
 		last := map[string]time.Time{}
@@ -200,14 +200,14 @@ func TestMaxBytes(t *testing.T) {
 			a.Body = strings.Replace(a.Body, "=x", "="+r.Path+"x", 1)
 			return a
 		}})
-		store := memory()
+		store := newMemoryStore()
 		for run, want := range []int{4, 8} {
 			c := newCrawl(t, web, store, "http://a.test/")
 			c.Settings.MaxBytes = 3500
 			if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrBytes) {
 				t.Errorf("run %d ended with %v, want ErrBytes", run, err)
 			}
-			if n := pagesOf(web, "a.test"); n != want {
+			if n := countPages(web, "a.test"); n != want {
 				t.Errorf("%d pages after run %d, want %d", n, run, want)
 			}
 			if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.Queued != 1 {
@@ -229,16 +229,16 @@ func TestRevisitsOverARestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, j := newRevisits(t, web, store, adaptive, false, "http://a.test/")
-			var resting *frontier.RestingError
-			if err := c.Run(t.Context()); !errors.As(err, &resting) {
+			c, j := newRevisitCrawl(t, web, store, adaptiveRevisits, false, "http://a.test/")
+			var awaiting *frontier.RestingError
+			if err := c.Run(t.Context()); !errors.As(err, &awaiting) {
 				t.Fatalf("Run returned %v, want ErrResting", err)
 			}
 			lines = append(lines, j.lines...)
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Until(resting.First.Add(time.Minute)))
+			time.Sleep(time.Until(awaiting.First.Add(time.Minute)))
 		}
 		want := []string{"200 seed /", "200 link /1", "304 revisit /", "304 revisit /1", "304 revisit /", "304 revisit /1"}
 		wantLines(t, lines, want...)

@@ -9,56 +9,56 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Rests keeps what visits have earned hosts for crawls that did not make them, so
+// HostDueStore keeps what visits have earned hosts for crawls that did not make them, so
 // that it holds when the process is started again, after a crash too. Crawls that
 // share hosts share one. Each crawl's own store has the rests of its own visits.
-type Rests struct {
+type HostDueStore struct {
 	// Store keeps rests of ten seconds and more, in notes with the http origin of
 	// the host; they are durable before the visit is acked. It may be that of the
 	// robots records.
 	Store storage.Store
-	// Restarted is when this process began to go on with what an earlier one did.
+	// RestartedAt is when this process began to go on with what an earlier one did.
 	// Any host may have been visited just before, by a visit that a kill has hidden,
 	// or whose rest was short: none is visited in the first ten seconds, nor before
 	// the rest that the crawl asks for now is over. Zero: it begins anew.
-	Restarted time.Time
+	RestartedAt time.Time
 }
 
-// restNote is the note that says when a host is due by what its last visits have
+// hostDueNote is the note that says when a host is due by what its last visits have
 // earned it.
-const restNote = "rest"
+const hostDueNote = "rest"
 
-// meet tells limits, before a host is visited for the first time in this process,
+// loadHostDue tells limits, before a host is visited for the first time in this process,
 // what visits of earlier ones have earned it.
-func (r *Rests) meet(ctx context.Context, limits *politeness.Limits, host string, now time.Time) error {
-	if r == nil || limits.Knows(host) {
+func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limits, host string, now time.Time) error {
+	if r == nil || limiter.Knows(host) {
 		return nil
 	}
 	var due time.Time
-	if !r.Restarted.IsZero() {
-		due = r.Restarted.Add(longRest)
+	if !r.RestartedAt.IsZero() {
+		due = r.RestartedAt.Add(minDurableDelay)
 	}
-	if home, ok := originOf("http://" + host); ok {
-		note, err := r.Store.ReadNote(ctx, home, restNote)
+	if httpOrigin, ok := parseOrigin("http://" + host); ok {
+		note, err := r.Store.ReadNote(ctx, httpOrigin, hostDueNote)
 		if err != nil {
 			return err
 		}
 		if noted, err := time.Parse(time.RFC3339Nano, string(note)); err == nil {
-			due = later(due, noted)
+			due = laterTime(due, noted)
 		}
 	}
-	limits.Owe(now, host, r.Restarted, due)
+	limiter.Owe(now, host, r.RestartedAt, due)
 	return nil
 }
 
-// keep makes durable what a visit has earned a host, if it is long. Where that
+// saveHostDue makes durable what a visit has earned a host, if it is long. Where that
 // cannot be for now, or the crawl is being halted, it goes the usual way.
-func (r *Rests) keep(ctx context.Context, host string, rest storage.Host) error {
-	home, ok := originOf("http://" + host)
-	if r == nil || rest.Gap < longRest || !ok {
+func (r *HostDueStore) saveHostDue(ctx context.Context, host string, state storage.Host) error {
+	httpOrigin, ok := parseOrigin("http://" + host)
+	if r == nil || state.Gap < minDurableDelay || !ok {
 		return nil
 	}
-	if err := r.Store.SetNote(ctx, home, restNote, []byte(rest.Due.UTC().Format(time.RFC3339Nano))); err != nil {
+	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote, []byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {
 		return err
 	}
 	err := r.Store.Flush(ctx)

@@ -33,43 +33,43 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 				dir := t.TempDir()
 				shared := filepath.Join(dir, "robots.db")
 				ctx, stop := context.WithCancel(t.Context())
-				var left string // what the kill leaves of the rests
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Others: pageOf(),
+				var copied string // what the kill leaves of the rests
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Others: pageWithLinks(),
 					Latency: crawltest.Latency{Base: 20 * time.Second},
 					Pages: map[string]crawltest.Page{"/first/1": func(crawltest.Request) crawltest.Answer {
-						left = killed(t, shared)
+						copied = copyStoreFile(t, shared)
 						stop()
 						return crawltest.HTML("")
 					}}})
-				run := func(ctx context.Context, name string, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) error {
+				run := func(ctx context.Context, name string, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) error {
 					store := openBolt(t, filepath.Join(dir, name+".db"))
-					c := neighbourOn(t, web, store, hosts, rests, seeds...)
-					c.Policy.Delay, c.Policy.Adaptive, c.Settings.Grace = time.Second, -1, time.Nanosecond
+					c := newStoreSharingCrawlOn(t, web, store, hosts, hostDue, seeds...)
+					c.Policy.Delay, c.Policy.Adaptive, c.Settings.GracePeriod = time.Second, -1, time.Nanosecond
 					if name == "second" {
 						c.Policy.Delay = tt.delay
 					}
 					if tt.brake > 0 {
 						c.Brakes = &politeness.Brakes{}
-						put(t, c, politeness.Brake{Host: "a.test", Delay: tt.brake})
+						setBrake(t, c, politeness.Brake{Host: "a.test", Delay: tt.brake})
 					}
 					return errors.Join(c.Run(ctx), store.Close())
 				}
-				hosts, rests := politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, shared)}
-				if err := run(t.Context(), "second", hosts, rests, "http://a.test/second/0"); err != nil {
+				hosts, hostDue := politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, shared)}
+				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/0"); err != nil {
 					t.Fatal(err)
 				}
-				if err := run(ctx, "first", hosts, rests, seedsOf(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
+				if err := run(ctx, "first", hosts, hostDue, numberedSeeds(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
-				hosts, rests = politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, left), Restarted: time.Now()}
-				if err := run(t.Context(), "second", hosts, rests, "http://a.test/second/1"); err != nil {
+				hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, copied), RestartedAt: time.Now()}
+				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/1"); err != nil {
 					t.Fatal(err)
 				}
-				log := ofHost(web.Log(), "a.test")
+				log := hostLog(web.Log(), "a.test")
 				if len(log) != 5 {
 					t.Fatalf("%d requests, want 5", len(log))
 				}
-				apart(t, log[3:], rest)
+				checkGaps(t, log[3:], rest)
 			})
 		})
 	}

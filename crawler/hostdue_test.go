@@ -16,12 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A town is a web of a.test, which answers 503 to pages below /busy, and asks to be
+// A newBusyWeb is a web of a.test, which answers 503 to pages below /busy, and asks to be
 // left alone for an hour.
-func town() *crawltest.Web {
+func newBusyWeb() *crawltest.Web {
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "3600")
-	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 100 * time.Millisecond},
+	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 100 * time.Millisecond},
 		Pages: map[string]crawltest.Page{"/busy/0": func(r crawltest.Request) crawltest.Answer {
 			if r.Nth == 1 {
 				return busy
@@ -30,26 +30,26 @@ func town() *crawltest.Web {
 		}}})
 }
 
-// neighbour returns a crawl from the store in a file, that shares hosts, rests and
+// newStoreSharingCrawl returns a crawl from the store in a file, that shares hosts, rests and
 // robots records with others.
-func neighbour(t *testing.T, web *crawltest.Web, file string, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) *crawler.Crawler {
+func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
-	return neighbourOn(t, web, openBolt(t, file), hosts, rests, seeds...)
+	return newStoreSharingCrawlOn(t, web, openBolt(t, file), hosts, hostDue, seeds...)
 }
 
-// neighbourOn is neighbour from a store that is open.
-func neighbourOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.Hosts, rests *crawler.Rests, seeds ...string) *crawler.Crawler {
+// newStoreSharingCrawlOn is neighbour from a store that is open.
+func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
-	c := newDirect(t, web, store)
-	c.Limits = hosts.Limits(politeness.LimitsConfig{})
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+	c := newDirectCrawl(t, web, store)
+	c.Limiter = hosts.Limits(politeness.LimitsConfig{})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Gate = robots.NewGate(robots.GateConfig{Agent: agent}, rests.Store)
-	c.Rests = rests
-	plant(t, c, seeds...)
+	c.Gate = robots.NewGate(robots.GateConfig{Agent: agent}, hostDue.Store)
+	c.HostDueStore = hostDue
+	addSeeds(t, c, seeds...)
 	return c
 }
 
@@ -60,15 +60,15 @@ func TestARetryAfterIsForAll(t *testing.T) {
 	for _, next := range []string{"same process", "stopped", "killed"} {
 		t.Run(next, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dir, web, hosts := t.TempDir(), town(), politeness.NewHosts()
+				dir, web, hosts := t.TempDir(), newBusyWeb(), politeness.NewHosts()
 				shared := filepath.Join(dir, "robots.db")
-				rests := &crawler.Rests{Store: openBolt(t, shared)}
-				first := neighbour(t, web, filepath.Join(dir, "first.db"), hosts, rests, seedsOf(1, "a.test", "busy")...)
+				hostDue := &crawler.HostDueStore{Store: openBolt(t, shared)}
+				first := newStoreSharingCrawl(t, web, filepath.Join(dir, "first.db"), hosts, hostDue, numberedSeeds(1, "a.test", "busy")...)
 				ctx, stop := context.WithCancel(t.Context())
 				acked := make(chan string, 1)
 				first.Hooks.Acked = func(a storage.Ack) {
 					if a.Outcome == storage.Later {
-						acked <- killed(t, shared)
+						acked <- copyStoreFile(t, shared)
 						stop()
 					}
 				}
@@ -77,14 +77,14 @@ func TestARetryAfterIsForAll(t *testing.T) {
 				}
 				switch file := <-acked; next {
 				case "stopped":
-					if err := rests.Store.Close(); err != nil {
+					if err := hostDue.Store.Close(); err != nil {
 						t.Fatal(err)
 					}
-					hosts, rests = politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, shared), Restarted: time.Now()}
+					hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, shared), RestartedAt: time.Now()}
 				case "killed":
-					hosts, rests = politeness.NewHosts(), &crawler.Rests{Store: openBolt(t, file), Restarted: time.Now()}
+					hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, file), RestartedAt: time.Now()}
 				}
-				second := neighbour(t, web, filepath.Join(dir, "second.db"), hosts, rests, seedsOf(3, "a.test", "x")...)
+				second := newStoreSharingCrawl(t, web, filepath.Join(dir, "second.db"), hosts, hostDue, numberedSeeds(3, "a.test", "x")...)
 				if err := second.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -95,19 +95,19 @@ func TestARetryAfterIsForAll(t *testing.T) {
 				if second.Stats().Pages != 3 {
 					t.Errorf("%+v", second.Stats())
 				}
-				judged(t, web, time.Second)
+				checkPoliteness(t, web, time.Second)
 			})
 		})
 	}
 }
 
-// TestShortRestsAreWaitedForAfterARestart: nobody knows of them, so that no host
+// TestShortDelaysAreWaitedForAfterARestart: nobody knows of them, so that no host
 // is visited before the longest of them is over.
-func TestShortRestsAreWaitedForAfterARestart(t *testing.T) {
+func TestShortDelaysAreWaitedForAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, begin := oneHost(time.Second), time.Now()
-		rests := &crawler.Rests{Store: memory(), Restarted: begin}
-		c := neighbour(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewHosts(), rests, seedsOf(2, "a.test", "x")...)
+		web, begin := newOneHostWeb(time.Second), time.Now()
+		hostDue := &crawler.HostDueStore{Store: newMemoryStore(), RestartedAt: begin}
+		c := newStoreSharingCrawl(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewHosts(), hostDue, numberedSeeds(2, "a.test", "x")...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestShortRestsAreWaitedForAfterARestart(t *testing.T) {
 		if first := log[0].Start.Sub(begin); first != 10*time.Second || len(log) != 3 {
 			t.Errorf("%d requests, the first after %v, want 10s", len(log), first)
 		}
-		apart(t, log, time.Second)
+		checkGaps(t, log, time.Second)
 		if took := time.Since(begin); took > 15*time.Second {
 			t.Errorf("took %v: a host was to wait once only", took)
 		}

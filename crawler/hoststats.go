@@ -6,111 +6,111 @@ import (
 	"time"
 )
 
-// A HostMemo is what a crawl remembers of a host beyond its clock, for reports
+// A HostStats is what a crawl remembers of a host beyond its clock, for reports
 // and budgets: storage.Host.Memo, read. It covers all runs of the crawl, all
 // origins of the host, and every request: robots.txt, sitemaps and retries too.
-type HostMemo struct {
-	Pages      int64         // visits to pages that were answered
-	Begun      int64         // pages that were asked for at least once
-	Requests   int64         // that left for the host, or broke on the way
-	Failures   int64         // of Requests: no whole answer, 408, 425, 429 or 5xx
-	Bytes      int64         // of bodies, as decoded
-	Status     int           // of the last request; 0 if no answer came
-	Last       time.Time     // end of the last request
-	Addr       netip.Addr    // of the server, when it last answered; zero if it is not known
-	Spent      time.Duration // in requests, added up
-	Declared   time.Duration // the Crawl-delay that was in force last; 0: none
-	Configured time.Duration // the crawl's own delay that was in force last
-	Gaps       Gaps          // between requests
-	Withheld   int64         // of Pages: their site asked not to use them for what the crawl is for
-	Shortfall  time.Duration // the most by which a gap was shorter than the rest owed; must be 0
+type HostStats struct {
+	Pages                 int64         // visits to pages that were answered
+	PagesRequested        int64         // pages that were asked for at least once
+	Requests              int64         // that left for the host, or broke on the way
+	FailedRequests        int64         // of Requests: no whole answer, 408, 425, 429 or 5xx
+	Bytes                 int64         // of bodies, as decoded
+	LastStatus            int           // of the last request; 0 if no answer came
+	LastEnd               time.Time     // end of the last request
+	Addr                  netip.Addr    // of the server, when it last answered; zero if it is not known
+	RequestTime           time.Duration // in requests, added up
+	CrawlDelay            time.Duration // the Crawl-delay that was in force last; 0: none
+	ConfiguredDelay       time.Duration // the crawl's own delay that was in force last
+	Gaps                  GapHistogram  // between requests
+	PagesWithheld         int64         // of Pages: their site asked not to use them for what the crawl is for
+	LargestDelayShortfall time.Duration // the most by which a gap was shorter than the rest owed; must be 0
 }
 
-// memoVersion begins an encoded memo. Fields may be added at its end without
+// hostStatsVersion begins an encoded memo. Fields may be added at its end without
 // another version: who does not know them leaves them.
-const memoVersion = 1
+const hostStatsVersion = 1
 
-// ReadHostMemo reads a storage.Host.Memo. One that is empty, damaged or of a
+// DecodeHostStats reads a storage.Host.Memo. One that is empty, damaged or of a
 // later version says nothing: it is the zero memo.
-func ReadHostMemo(b []byte) HostMemo {
-	if len(b) == 0 || b[0] != memoVersion {
-		return HostMemo{}
+func DecodeHostStats(b []byte) HostStats {
+	if len(b) == 0 || b[0] != hostStatsVersion {
+		return HostStats{}
 	}
-	r := memoReader{b: b[1:]}
-	m := HostMemo{Pages: r.count(), Begun: r.count(), Requests: r.count(), Failures: r.count(), Bytes: r.count(), Status: int(r.count())}
-	if last := r.count(); last > 0 {
-		m.Last = time.Unix(0, last).UTC()
+	r := hostStatsDecoder{b: b[1:]}
+	m := HostStats{Pages: r.readCount(), PagesRequested: r.readCount(), Requests: r.readCount(), FailedRequests: r.readCount(), Bytes: r.readCount(), LastStatus: int(r.readCount())}
+	if last := r.readCount(); last > 0 {
+		m.LastEnd = time.Unix(0, last).UTC()
 	}
-	m.Addr = r.addr()
-	m.Spent, m.Declared, m.Configured = r.duration(), r.duration(), r.duration()
-	m.Gaps.Min, m.Shortfall = r.duration(), r.duration()
-	r.buckets(&m.Gaps)
+	m.Addr = r.readAddr()
+	m.RequestTime, m.CrawlDelay, m.ConfiguredDelay = r.readDuration(), r.readDuration(), r.readDuration()
+	m.Gaps.Min, m.LargestDelayShortfall = r.readDuration(), r.readDuration()
+	r.readBuckets(&m.Gaps)
 	if len(r.b) > 0 { // it was not always kept
-		m.Withheld = r.count()
+		m.PagesWithheld = r.readCount()
 	}
-	if r.broken {
-		return HostMemo{}
+	if r.failed {
+		return HostStats{}
 	}
 	return m
 }
 
 // encode returns the memo as it is kept: about 60 bytes, and never 700.
-func (m *HostMemo) encode() []byte {
+func (m *HostStats) encode() []byte {
 	b := make([]byte, 1, 96)
-	b[0] = memoVersion
+	b[0] = hostStatsVersion
 	last := int64(0)
-	if !m.Last.IsZero() {
-		last = m.Last.UnixNano()
+	if !m.LastEnd.IsZero() {
+		last = m.LastEnd.UnixNano()
 	}
-	for _, n := range []int64{m.Pages, m.Begun, m.Requests, m.Failures, m.Bytes, int64(m.Status), last} {
+	for _, n := range []int64{m.Pages, m.PagesRequested, m.Requests, m.FailedRequests, m.Bytes, int64(m.LastStatus), last} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	addr := m.Addr.WithZone("").AsSlice()
 	b = append(append(b, byte(len(addr))), addr...)
-	for _, d := range []time.Duration{m.Spent, m.Declared, m.Configured, m.Gaps.Min, m.Shortfall} {
+	for _, d := range []time.Duration{m.RequestTime, m.CrawlDelay, m.ConfiguredDelay, m.Gaps.Min, m.LargestDelayShortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
-	return binary.AppendUvarint(m.Gaps.appendTo(b), uint64(m.Withheld))
+	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))
 }
 
-// A memoReader takes a memo apart. After an error it returns zeros.
-type memoReader struct {
+// A hostStatsDecoder takes a memo apart. After an error it returns zeros.
+type hostStatsDecoder struct {
 	b      []byte
-	broken bool
+	failed bool
 }
 
-// count reads a number that fills no more than 63 bits.
-func (r *memoReader) count() int64 {
+// readCount reads a number that fills no more than 63 bits.
+func (r *hostStatsDecoder) readCount() int64 {
 	n, size := binary.Uvarint(r.b)
 	if size <= 0 || int64(n) < 0 {
-		r.b, r.broken = nil, true
+		r.b, r.failed = nil, true
 		return 0
 	}
 	r.b = r.b[size:]
 	return int64(n)
 }
 
-func (r *memoReader) duration() time.Duration { return time.Duration(r.count()) }
+func (r *hostStatsDecoder) readDuration() time.Duration { return time.Duration(r.readCount()) }
 
-func (r *memoReader) addr() netip.Addr {
-	n := int(r.count())
+func (r *hostStatsDecoder) readAddr() netip.Addr {
+	n := int(r.readCount())
 	if n > len(r.b) {
-		r.b, r.broken = nil, true
+		r.b, r.failed = nil, true
 		return netip.Addr{}
 	}
 	addr, ok := netip.AddrFromSlice(r.b[:n])
-	r.broken = r.broken || n > 0 && !ok
+	r.failed = r.failed || n > 0 && !ok
 	r.b = r.b[n:]
 	return addr
 }
 
-func (r *memoReader) buckets(g *Gaps) {
-	first, n := r.count(), r.count()
+func (r *hostStatsDecoder) readBuckets(g *GapHistogram) {
+	first, n := r.readCount(), r.readCount()
 	if first > gapBuckets || n > gapBuckets-first {
-		r.broken = true
+		r.failed = true
 		return
 	}
 	for i := range n {
-		g.counts[first+i] = uint32(min(r.count(), maxCount))
+		g.counts[first+i] = uint32(min(r.readCount(), maxBucketCount))
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// hostOf returns what the store has of the host of an origin.
-func hostOf(t *testing.T, store storage.Store, origin string) storage.Host {
+// storedHost returns what the store has of the host of an origin.
+func storedHost(t *testing.T, store storage.Store, origin string) storage.Host {
 	t.Helper()
 	u, err := decorum.ParseURL(origin + "/")
 	if err != nil {
@@ -31,26 +31,26 @@ func hostOf(t *testing.T, store storage.Store, origin string) storage.Host {
 	return o.Host
 }
 
-// memoOf returns the memo of the host of an origin.
-func memoOf(t *testing.T, store storage.Store, origin string) crawler.HostMemo {
+// storedHostStats returns the memo of the host of an origin.
+func storedHostStats(t *testing.T, store storage.Store, origin string) crawler.HostStats {
 	t.Helper()
-	return crawler.ReadHostMemo(hostOf(t, store, origin).Memo)
+	return crawler.DecodeHostStats(storedHost(t, store, origin).Memo)
 }
 
 // A memo counts what the server saw, over all origins of the host and two runs.
-func TestMemoOfACrawl(t *testing.T) {
+func TestHostStatsOfACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := crawltest.Site{
 			Host: "a.test", Robots: robotsText("User-agent: *\nCrawl-delay: 3\nSitemap: http://a.test/map.xml\n", 3*time.Second, nil),
 			Pages: map[string]crawltest.Page{
-				"/": pageOf("/1", "/moved"), "/1": pageOf("/2"), "/2": pageOf("/3"), "/3": pageOf(), "/listed": pageOf(),
+				"/": pageWithLinks("/1", "/moved"), "/1": pageWithLinks("/2"), "/2": pageWithLinks("/3"), "/3": pageWithLinks(), "/listed": pageWithLinks(),
 				"/moved":   crawltest.Always(crawltest.Redirect(http.StatusFound, "http://a.test:81/")),
-				"/map.xml": sitemapOf("urlset", "http://a.test/listed", "http://a.test/broken"),
+				"/map.xml": sitemapPage("urlset", "http://a.test/listed", "http://a.test/broken"),
 				"/broken":  crawltest.Always(crawltest.Status(http.StatusInternalServerError)),
 			},
 			Latency: crawltest.Latency{Base: 250 * time.Millisecond},
 		}
-		web, store := crawltest.New(site), memory()
+		web, store := crawltest.New(site), newMemoryStore()
 		first := newCrawl(t, web, store, "http://a.test/")
 		first.Settings.MaxPages = 2
 		if err := first.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
@@ -61,29 +61,29 @@ func TestMemoOfACrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		got := memoOf(t, store, "http://a.test")
-		want := crawler.HostMemo{
-			Requests: int64(len(log)), Declared: 3 * time.Second, Configured: time.Second,
-			Last: log[len(log)-1].End.UTC(), Status: log[len(log)-1].Status,
+		got := storedHostStats(t, store, "http://a.test")
+		want := crawler.HostStats{
+			Requests: int64(len(log)), CrawlDelay: 3 * time.Second, ConfiguredDelay: time.Second,
+			LastEnd: log[len(log)-1].End.UTC(), LastStatus: log[len(log)-1].Status,
 			Addr: got.Addr, Bytes: got.Bytes, Gaps: got.Gaps,
 		}
 		pages := map[string]bool{}
 		for _, x := range log {
-			want.Spent += x.End.Sub(x.Start)
+			want.RequestTime += x.End.Sub(x.Start)
 			if x.Status == http.StatusInternalServerError {
-				want.Failures++
+				want.FailedRequests++
 			}
 			if !strings.HasSuffix(x.URL, "/robots.txt") && !strings.HasSuffix(x.URL, "/map.xml") {
 				want.Pages++
 				pages[x.URL] = true
 			}
 		}
-		want.Begun = int64(len(pages))
+		want.PagesRequested = int64(len(pages))
 		if got != want {
 			t.Errorf("memo %+v,\nwant %+v", got, want)
 		}
-		if want.Failures < 3 || want.Pages < 8 {
-			t.Errorf("%d failures and %d pages in the log: the test has lost its point", want.Failures, want.Pages)
+		if want.FailedRequests < 3 || want.Pages < 8 {
+			t.Errorf("%d failures and %d pages in the log: the test has lost its point", want.FailedRequests, want.Pages)
 		}
 		if got.Gaps.Count() != int64(len(log)-1) || got.Gaps.Min != 1*time.Second && got.Gaps.Min != 3*time.Second {
 			t.Errorf("%d gaps, the least %v; want one between each two requests", got.Gaps.Count(), got.Gaps.Min)
@@ -99,7 +99,7 @@ func TestMemoOfACrawl(t *testing.T) {
 
 // Where a host has several slots, visits end in another order than they began,
 // and acks would overtake each other: no count is lost.
-func TestMemoWithSeveralSlots(t *testing.T) {
+func TestHostStatsWithSeveralSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 200
 		var links []string
@@ -107,15 +107,15 @@ func TestMemoWithSeveralSlots(t *testing.T) {
 			links = append(links, fmt.Sprintf("/%d", i))
 		}
 		r := rand.New(rand.NewPCG(1, 2))
-		chance := make(chan time.Duration, 1)
-		chance <- 0
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(links...), Robots: robotsText("", 0, nil),
+		rng := make(chan time.Duration, 1)
+		rng <- 0
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(links...), Robots: robotsText("", 0, nil),
 			Latency: crawltest.Latency{Base: 100 * time.Millisecond}})
-		store := memory()
-		slow := &faulty{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
-			<-chance
+		store := newMemoryStore()
+		slow := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
+			<-rng
 			wait := time.Duration(r.IntN(500)) * time.Millisecond
-			chance <- 0
+			rng <- 0
 			time.Sleep(wait)
 			return acks
 		}}
@@ -125,24 +125,24 @@ func TestMemoWithSeveralSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		got := memoOf(t, store, "http://a.test")
+		got := storedHostStats(t, store, "http://a.test")
 		if got.Pages != pages || got.Requests != int64(len(log)) || got.Requests != pages+1 {
 			t.Errorf("%d pages and %d requests are remembered, want %d and %d", got.Pages, got.Requests, pages, len(log))
 		}
-		if got.Shortfall != 0 {
-			t.Errorf("shortfall %v", got.Shortfall)
+		if got.LargestDelayShortfall != 0 {
+			t.Errorf("shortfall %v", got.LargestDelayShortfall)
 		}
 	})
 }
 
 // A rest that was cut short is told: here by a store that hurries, in a new run,
 // whose limiter knows nothing of the visit before.
-func TestMemoTellsOfAShortfall(t *testing.T) {
+func TestHostStatsReportShortfall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1"), Robots: robotsText("", 0, nil)})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1"), Robots: robotsText("", 0, nil)})
+		store := newMemoryStore()
 		ctx, stop := context.WithCancel(t.Context())
-		hasty := &faulty{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
+		hastyStore := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
 			if len(acks) == 1 && acks[0].Outcome == storage.Done {
 				h := acks[0].Host
 				h.Due = h.Due.Add(-h.Gap / 4)
@@ -150,15 +150,15 @@ func TestMemoTellsOfAShortfall(t *testing.T) {
 			}
 			return acks
 		}}
-		if err := newCrawl(t, web, hasty, "http://a.test/").Run(ctx); !errors.Is(err, context.Canceled) {
+		if err := newCrawl(t, web, hastyStore, "http://a.test/").Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got := memoOf(t, store, "http://a.test")
-		if want := 250 * time.Millisecond; got.Shortfall != want || got.Gaps.Min != time.Second-want {
-			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.Shortfall, got.Gaps.Min, want, time.Second-want)
+		got := storedHostStats(t, store, "http://a.test")
+		if want := 250 * time.Millisecond; got.LargestDelayShortfall != want || got.Gaps.Min != time.Second-want {
+			t.Errorf("shortfall %v, least gap %v; want %v, %v", got.LargestDelayShortfall, got.Gaps.Min, want, time.Second-want)
 		}
 	})
 }

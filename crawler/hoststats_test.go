@@ -13,66 +13,66 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-func TestHostMemo(t *testing.T) {
-	full := HostMemo{
-		Pages: math.MaxInt64, Requests: math.MaxInt64, Failures: math.MaxInt64, Bytes: math.MaxInt64, Status: math.MaxInt32,
-		Last: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
-		Spent: math.MaxInt64, Declared: math.MaxInt64, Configured: math.MaxInt64, Shortfall: math.MaxInt64, Withheld: math.MaxInt64,
+func TestHostStats(t *testing.T) {
+	full := HostStats{
+		Pages: math.MaxInt64, Requests: math.MaxInt64, FailedRequests: math.MaxInt64, Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
+		LastEnd: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
+		RequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64, LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
 	}
 	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {
 		full.Gaps.counts[i] = math.MaxUint32
 	}
-	usual := HostMemo{Pages: 1, Requests: 3, Last: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), Addr: netip.MustParseAddr("192.0.2.1")}
+	usual := HostStats{Pages: 1, Requests: 3, LastEnd: time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC), Addr: netip.MustParseAddr("192.0.2.1")}
 	usual.Gaps.add(time.Second)
-	for _, want := range []HostMemo{{}, usual, full} {
+	for _, want := range []HostStats{{}, usual, full} {
 		b := want.encode()
-		if got := ReadHostMemo(b); got != want {
+		if got := DecodeHostStats(b); got != want {
 			t.Errorf("read %+v, want %+v", got, want)
 		}
 		if len(b) > storage.MaxMemo {
 			t.Errorf("%d bytes, at most %d are kept", len(b), storage.MaxMemo)
 		}
-		if got := ReadHostMemo(append(b, "what a later program adds"...)); got != want {
+		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)
 		}
 		earlier := want // which did not count what is withheld
-		earlier.Withheld = 0
-		whole := len(b) - len(binary.AppendUvarint(nil, uint64(want.Withheld)))
-		if got := ReadHostMemo(b[:whole]); got != earlier {
+		earlier.PagesWithheld = 0
+		whole := len(b) - len(binary.AppendUvarint(nil, uint64(want.PagesWithheld)))
+		if got := DecodeHostStats(b[:whole]); got != earlier {
 			t.Errorf("of an earlier program, read %+v, want %+v", got, earlier)
 		}
 		for n := range b {
-			if got := ReadHostMemo(b[:n]); n != whole && got != (HostMemo{}) {
+			if got := DecodeHostStats(b[:n]); n != whole && got != (HostStats{}) {
 				t.Fatalf("cut after %d bytes, it reads as %+v", n, got)
 			}
 		}
 		later := bytes.Clone(b)
 		later[0]++
-		if got := ReadHostMemo(later); got != (HostMemo{}) {
+		if got := DecodeHostStats(later); got != (HostStats{}) {
 			t.Errorf("a later version reads as %+v", got)
 		}
 	}
 }
 
-func FuzzHostMemo(f *testing.F) {
-	m := HostMemo{Pages: 7, Last: time.Unix(1, 2).UTC(), Addr: netip.MustParseAddr("::1")}
+func FuzzHostStats(f *testing.F) {
+	m := HostStats{Pages: 7, LastEnd: time.Unix(1, 2).UTC(), Addr: netip.MustParseAddr("::1")}
 	m.Gaps.add(time.Second)
 	f.Add(m.encode())
-	f.Add([]byte{memoVersion, 0, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3})
+	f.Add([]byte{hostStatsVersion, 0, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := ReadHostMemo(b)
-		if again := ReadHostMemo(m.encode()); again != m {
+		m := DecodeHostStats(b)
+		if again := DecodeHostStats(m.encode()); again != m {
 			t.Errorf("%x reads as %+v, which is kept as %+v", b, m, again)
 		}
 	})
 }
 
 // The median is compared with that of a sorted list.
-func TestGaps(t *testing.T) {
+func TestGapHistogram(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, maxSeconds := range []float64{0.01, 1, 60, 7200} {
-		var g Gaps
+		var g GapHistogram
 		var all []time.Duration
 		for range 1001 {
 			d := time.Duration((0.001 + r.Float64()*maxSeconds) * float64(time.Second))
@@ -87,7 +87,7 @@ func TestGaps(t *testing.T) {
 			t.Errorf("least %v of %d, want %v of 1001", g.Min, g.Count(), all[0])
 		}
 	}
-	var g Gaps
+	var g GapHistogram
 	if g.Median() != 0 || g.Count() != 0 {
 		t.Errorf("median %v of none", g.Median())
 	}
@@ -96,7 +96,7 @@ func TestGaps(t *testing.T) {
 	if g.Min != 0 || g.Count() != 2 {
 		t.Errorf("least %v of %d, want 0 of 2", g.Min, g.Count())
 	}
-	g = Gaps{}
+	g = GapHistogram{}
 	g.add(time.Second)
 	if got := g.Median(); got < time.Second {
 		t.Errorf("median %v is shorter than the shortest", got)

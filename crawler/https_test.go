@@ -17,14 +17,14 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// schemes is a web of one host whose answers depend on the scheme. The sites of
+// schemeWeb is a web of one host whose answers depend on the scheme. The sites of
 // crawltest are not told it.
-type schemes struct {
+type schemeWeb struct {
 	web    *crawltest.Web
 	answer func(u string) (status int, location string, err error) // 0: as the web has it
 }
 
-func (s schemes) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s schemeWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := s.web.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -43,32 +43,32 @@ func (s schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// secured sends everybody to https.
-func secured(u string) (status int, location string, err error) {
+// redirectToHTTPS sends everybody to https.
+func redirectToHTTPS(u string) (status int, location string, err error) {
 	if rest, ok := strings.CutPrefix(u, "http://"); ok && !strings.HasSuffix(u, "/robots.txt") {
 		return http.StatusMovedPermanently, "https://" + rest, nil
 	}
 	return 0, "", nil
 }
 
-// TestFoldsToHTTPS: of a host that sends everybody to https, three pages are asked
+// TestUpgradesToHTTPS: of a host that sends everybody to https, three pages are asked
 // for on http and not one more; of one that sends everybody round in a circle each
 // page is asked for once on both.
-func TestFoldsToHTTPS(t *testing.T) {
+func TestUpgradesToHTTPS(t *testing.T) {
 	const pages = 20
 	for _, tt := range []struct {
-		name            string
-		answer          func(string) (int, string, error)
-		plain, onSecure int
-		folded          bool
+		name                    string
+		answer                  func(string) (int, string, error)
+		httpVisits, httpsVisits int
+		upgraded                bool
 	}{
-		{"https", secured, 3, pages + 1, true},
+		{"https", redirectToHTTPS, 3, pages + 1, true},
 		{"both", func(string) (int, string, error) { return 0, "", nil }, pages + 1, 0, false},
 		{"circle", func(u string) (int, string, error) {
 			if rest, ok := strings.CutPrefix(u, "https://"); ok && !strings.HasSuffix(u, "/robots.txt") {
 				return http.StatusFound, "http://" + rest, nil
 			}
-			return secured(u)
+			return redirectToHTTPS(u)
 		}, 4, 4, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,27 +81,27 @@ func TestFoldsToHTTPS(t *testing.T) {
 					return crawltest.HTML(fmt.Sprintf("<a href=http://a.test/%d>next</a>", n+1))
 				}
 				web := crawltest.New(crawltest.Site{Host: "a.test", Others: next})
-				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/0")
+				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/0")
 				if tt.name == "circle" {
-					plant(t, c, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+					addSeeds(t, c, "http://a.test/1", "http://a.test/2", "http://a.test/3")
 				}
-				c.Fetcher = fetcherOver(t, schemes{web, tt.answer})
-				run(t, c)
-				var plain, secure int
+				c.Fetcher = newFetcher(t, schemeWeb{web, tt.answer})
+				runCrawl(t, c)
+				var httpVisits, secure int
 				for _, x := range web.Log() {
 					switch {
 					case strings.HasSuffix(x.URL, "/robots.txt"):
 					case strings.HasPrefix(x.URL, "https://"):
 						secure++
 					default:
-						plain++
+						httpVisits++
 					}
 				}
-				if plain != tt.plain || secure != tt.onSecure {
-					t.Errorf("%d visits on http, %d on https, want %d and %d", plain, secure, tt.plain, tt.onSecure)
+				if httpVisits != tt.httpVisits || secure != tt.httpsVisits {
+					t.Errorf("%d visits on http, %d on https, want %d and %d", httpVisits, secure, tt.httpVisits, tt.httpsVisits)
 				}
-				if s := c.Stats(); (s.Folded > 0) != tt.folded {
-					t.Errorf("%d links were folded", s.Folded)
+				if s := c.Stats(); (s.HTTPSUpgraded > 0) != tt.upgraded {
+					t.Errorf("%d links were folded", s.HTTPSUpgraded)
 				}
 			})
 		})
@@ -131,7 +131,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 			if strings.HasPrefix(u, "https:") {
 				return http.StatusGone, "", nil
 			}
-			return secured(u)
+			return redirectToHTTPS(u)
 		}, "https://a.test/x http://a.test/x", "https"},
 		// Nothing is said of the origin by what is on neither.
 		{"nowhere", "", "/x /y", func(string) (int, string, error) { return http.StatusNotFound, "", nil },
@@ -161,16 +161,16 @@ func TestPartlyOnHTTPS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pages := map[string]crawltest.Page{"/": pageOf("http://a.test/1"), "/1": pageOf("http://a.test/2"), "/2": pageOf(onHTTP(tt.links)...)}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Others: pageOf()})
-				c := within(t, web, memory(), frontier.ScopeConfig{MaxRedirects: 3}, "http://a.test/")
-				c.Fetcher = fetcherOver(t, schemes{web, func(u string) (int, string, error) {
+				pages := map[string]crawltest.Page{"/": pageWithLinks("http://a.test/1"), "/1": pageWithLinks("http://a.test/2"), "/2": pageWithLinks(httpLinks(tt.links)...)}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Others: pageWithLinks()})
+				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxRedirects: 3}, "http://a.test/")
+				c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
 					if path := u[strings.Index(u, "a.test"):]; pages[strings.TrimPrefix(path, "a.test")] != nil || strings.HasSuffix(u, "/robots.txt") {
-						return secured(u)
+						return redirectToHTTPS(u)
 					}
 					return tt.answer(u)
 				}})
-				run(t, c)
+				runCrawl(t, c)
 				var got []string
 				for _, x := range web.Log() {
 					if !strings.HasSuffix(x.URL, "/robots.txt") {
@@ -192,8 +192,8 @@ func TestPartlyOnHTTPS(t *testing.T) {
 	}
 }
 
-// onHTTP returns links to paths of a.test.
-func onHTTP(paths string) (links []string) {
+// httpLinks returns links to paths of a.test.
+func httpLinks(paths string) (links []string) {
 	for path := range strings.FieldsSeq(paths) {
 		links = append(links, "http://a.test"+path)
 	}
@@ -204,25 +204,25 @@ func onHTTP(paths string) (links []string) {
 // is found on http is queued there.
 func TestHTTPSIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
-		c.Fetcher = fetcherOver(t, schemes{web, func(u string) (int, string, error) {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+		c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {
 				return 0, "", syscall.ECONNREFUSED
 			}
 			if strings.HasSuffix(u, "/4") {
 				return 0, "", nil
 			}
-			return secured(u)
+			return redirectToHTTPS(u)
 		}})
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Fatal(err)
 		}
-		plant(t, c, "http://a.test/4")
+		addSeeds(t, c, "http://a.test/4")
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Fatal(err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/4"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/4"] != 1 {
 			t.Errorf("requests %v", times)
 		}
 	})

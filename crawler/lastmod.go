@@ -26,8 +26,8 @@ const lastmodNote = "lastmod"
 // comes back as slowly as sitemaps are read: after all of the last eight claims
 // were false, with the fourth probe in a row that finds its page changed.
 type lastmodAccuracy struct {
-	count uint8 // how many claims are known, at most 8
-	right uint8 // one bit each, the latest lowest
+	claims      uint8 // how many claims are known, at most 8
+	correctBits uint8 // one bit each, the latest lowest
 }
 
 const maxClaims, minClaims = 8, 3
@@ -39,134 +39,134 @@ func decodeLastmodAccuracy(note []byte) lastmodAccuracy {
 	return lastmodAccuracy{note[0], note[1]}
 }
 
-func (r lastmodAccuracy) bytes() []byte { return []byte{r.count, r.right} }
+func (r lastmodAccuracy) encode() []byte { return []byte{r.claims, r.correctBits} }
 
-// with returns the record with one claim more.
-func (r lastmodAccuracy) with(right bool) lastmodAccuracy {
-	r.right <<= 1
-	if right {
-		r.right |= 1
+// withClaim returns the record with one claim more.
+func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
+	r.correctBits <<= 1
+	if correct {
+		r.correctBits |= 1
 	}
-	r.count = min(r.count+1, maxClaims)
+	r.claims = min(r.claims+1, maxClaims)
 	return r
 }
 
-// allowance returns how many pages one reading of a sitemap may recall.
-func (r lastmodAccuracy) allowance() int {
-	known := r.right & (1<<r.count - 1)
-	wrong := int(r.count) - bits.OnesCount8(known)
+// rescheduleLimit returns how many pages one reading of a sitemap may recall.
+func (r lastmodAccuracy) rescheduleLimit() int {
+	known := r.correctBits & (1<<r.claims - 1)
+	wrong := int(r.claims) - bits.OnesCount8(known)
 	switch {
-	case r.count < minClaims:
+	case r.claims < minClaims:
 		return minClaims
-	case 2*wrong > int(r.count):
+	case 2*wrong > int(r.claims):
 		return 1
 	}
 	return math.MaxInt
 }
 
-// claims guards the records: they are read and written by many workers.
-type claims struct{ mu sync.Mutex }
+// lastmodLock guards the records: they are read and written by many workers.
+type lastmodLock struct{ mu sync.Mutex }
 
 // recordLastmodClaim adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
 func (c *Crawler) recordLastmodClaim(ctx context.Context, o decorum.Origin, changed bool) error {
-	c.claims.mu.Lock()
-	defer c.claims.mu.Unlock()
+	c.lastmodLock.mu.Lock()
+	defer c.lastmodLock.mu.Unlock()
 	note, err := c.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return err
 	}
-	return c.Frontier.SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).with(changed).bytes())
+	return c.Frontier.SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
 }
 
-// lastmods is the dates that a sitemap gives for its pages, or an index for its
+// lastmodSummary is the dates that a sitemap gives for its pages, or an index for its
 // sitemaps, taken together.
-type lastmods struct {
-	count       int
-	first, last time.Time
+type lastmodSummary struct {
+	count            int
+	earliest, latest time.Time
 }
 
-func (l *lastmods) add(listed []sitemap.Entry) {
+func (l *lastmodSummary) addEntries(listed []sitemap.Entry) {
 	for _, e := range listed {
 		if e.LastMod.IsZero() {
 			continue
 		}
-		if l.count == 0 || e.LastMod.Before(l.first) {
-			l.first = e.LastMod
+		if l.count == 0 || e.LastMod.Before(l.earliest) {
+			l.earliest = e.LastMod
 		}
-		if e.LastMod.After(l.last) {
-			l.last = e.LastMod
+		if e.LastMod.After(l.latest) {
+			l.latest = e.LastMod
 		}
 		l.count++
 	}
 }
 
-// mean reports whether the dates mean anything: not, if the sitemap says of all
+// isMeaningful reports whether the dates mean anything: not, if the sitemap says of all
 // its pages, three or more, that they were modified just now. Then it gives the
 // time at which it was made itself: within the hour, or, in whole days, today.
-func (l *lastmods) mean(now time.Time) bool {
-	fresh := !l.first.Before(now.Add(-time.Hour)) || l.first.Equal(l.last) && !l.first.Before(now.Add(-24*time.Hour))
-	return l.count > 0 && (l.count < 3 || !fresh)
+func (l *lastmodSummary) isMeaningful(now time.Time) bool {
+	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
+	return l.count > 0 && (l.count < 3 || !isRecent)
 }
 
-// recallListed makes pages due at once that were visited before they were
+// rescheduleListed makes pages due at once that were visited before they were
 // modified, as the sitemap says, as far as their origins are trusted.
-func (c *Crawler) recallListed(ctx context.Context, list *sitemapReader) error {
-	r := lastmodReschedule{crawler: c, now: list.visit.End, left: map[decorum.Origin]int{}}
-	failed, _ := list.each(func(listed []sitemap.Entry) error { return r.recall(ctx, listed) })
+func (c *Crawler) rescheduleListed(ctx context.Context, sitemapReader *sitemapReader) error {
+	r := lastmodReschedule{crawler: c, now: sitemapReader.visit.End, remainingByOrigin: map[decorum.Origin]int{}}
+	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleListed(ctx, listed) })
 	return failed
 }
 
 // A lastmodReschedule of a sitemap knows how many pages of each origin it may still recall.
 type lastmodReschedule struct {
-	crawler *Crawler
-	now     time.Time
-	left    map[decorum.Origin]int
+	crawler           *Crawler
+	now               time.Time
+	remainingByOrigin map[decorum.Origin]int
 }
 
-// recall recalls those of the listed pages that have a date which is not in the
+// rescheduleListed recalls those of the listed pages that have a date which is not in the
 // future. Where few may be recalled, they are offered one by one: most may be
 // new, or not modified since they were visited.
-func (r *lastmodReschedule) recall(ctx context.Context, listed []sitemap.Entry) error {
-	sightings := make([]storage.Sighting, 0, len(listed))
+func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitemap.Entry) error {
+	pages := make([]storage.Sighting, 0, len(listed))
 	for _, e := range listed {
 		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
 			continue
 		}
 		s, o := storage.Sighting{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()
-		left, err := r.allowance(ctx, o)
+		remaining, err := r.remainingFor(ctx, o)
 		switch {
 		case err != nil:
 			return err
-		case left == math.MaxInt:
-			sightings = append(sightings, s)
-		case left > 0:
-			recalled, err := r.send(ctx, s)
+		case remaining == math.MaxInt:
+			pages = append(pages, s)
+		case remaining > 0:
+			rescheduled, err := r.reschedule(ctx, s)
 			if err != nil {
 				return err
 			}
-			r.left[o] -= recalled
+			r.remainingByOrigin[o] -= rescheduled
 		}
 	}
-	_, err := r.send(ctx, sightings...)
+	_, err := r.reschedule(ctx, pages...)
 	return err
 }
 
-// allowance returns how many pages of an origin may still be recalled.
-func (r *lastmodReschedule) allowance(ctx context.Context, o decorum.Origin) (int, error) {
-	if left, known := r.left[o]; known {
-		return left, nil
+// remainingFor returns how many pages of an origin may still be recalled.
+func (r *lastmodReschedule) remainingFor(ctx context.Context, o decorum.Origin) (int, error) {
+	if remaining, known := r.remainingByOrigin[o]; known {
+		return remaining, nil
 	}
 	note, err := r.crawler.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return 0, err
 	}
-	r.left[o] = decodeLastmodAccuracy(note).allowance()
-	return r.left[o], nil
+	r.remainingByOrigin[o] = decodeLastmodAccuracy(note).rescheduleLimit()
+	return r.remainingByOrigin[o], nil
 }
 
-func (r *lastmodReschedule) send(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
-	recalled, err = r.crawler.Frontier.Recall(ctx, sightings...)
-	r.crawler.tally.recalled.Add(int64(recalled))
-	return recalled, err
+func (r *lastmodReschedule) reschedule(ctx context.Context, pages ...storage.Sighting) (rescheduled int, err error) {
+	rescheduled, err = r.crawler.Frontier.Recall(ctx, pages...)
+	r.crawler.counters.rescheduled.Add(int64(rescheduled))
+	return rescheduled, err
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// A listing is a site of pages that change, and a sitemap that says when.
-type listing struct {
+// A lastmodSite is a site of pages that change, and a sitemap that says when.
+type lastmodSite struct {
 	pages int
-	// changed and says return how often page i has been changed by then, and
+	// changeCount and says return how often page i has been changed by then, and
 	// when the sitemap says that this was last.
-	changed func(i int, at time.Time) int
-	says    func(i int, at time.Time) time.Time
+	changeCount func(i int, at time.Time) int
+	lastmod     func(i int, at time.Time) time.Time
 }
 
-// site returns the site. Its pages have no validators: each visit is counted by
+// newSite returns the site. Its pages have no validators: each visit is counted by
 // whether it found what the last one had found.
-func (l listing) site() crawltest.Site {
+func (l lastmodSite) newSite() crawltest.Site {
 	s := crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{},
 		Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)}
 	for i := range l.pages {
 		s.Pages[fmt.Sprint("/", i)] = func(r crawltest.Request) crawltest.Answer {
-			return crawltest.HTML(fmt.Sprint("version ", l.changed(i, r.At)))
+			return crawltest.HTML(fmt.Sprint("version ", l.changeCount(i, r.At)))
 		}
 	}
 	s.Pages["/map.xml"] = func(r crawltest.Request) crawltest.Answer {
 		var b strings.Builder
 		b.WriteString(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 		for i := range l.pages {
-			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.says(i, r.At).UTC().Format(time.RFC3339))
+			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.lastmod(i, r.At).UTC().Format(time.RFC3339))
 		}
 		b.WriteString("</urlset>")
 		return crawltest.Typed("application/xml", b.String())
@@ -42,21 +42,21 @@ func (l listing) site() crawltest.Site {
 	return s
 }
 
-// A tour is what came of crawling a listing for some time.
-type tour struct {
-	visits, readings int           // of pages; of the sitemap
-	recalled         int           // pages
-	waited           time.Duration // of changes until a visit, in the mean
+// A lastmodResult is what came of crawling a listing for some time.
+type lastmodResult struct {
+	visits, sitemapReads int           // of pages; of the sitemap
+	rescheduled          int           // pages
+	meanWait             time.Duration // of changes until a visit, in the mean
 }
 
 // crawl crawls the listing, and expects page i to change at changes[i].
-func (l listing) crawl(t *testing.T, d time.Duration, changes []time.Time) (got tour) {
+func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (got lastmodResult) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(l.site())
-		c, _ := newRevisits(t, web, memory(), frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: 6 * time.Hour, Max: 365 * day},
+		web := crawltest.New(l.newSite())
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: 6 * time.Hour, Max: 365 * day},
 			true, "http://a.test/0")
 		runFor(t, c, d)
-		got.recalled = int(c.Stats().Recalled)
+		got.rescheduled = int(c.Stats().Rescheduled)
 		var seen int
 		next := map[string]time.Time{}
 		for i, at := range changes {
@@ -65,10 +65,10 @@ func (l listing) crawl(t *testing.T, d time.Duration, changes []time.Time) (got 
 		for _, x := range web.Log() {
 			switch at, waits := next[x.URL]; {
 			case strings.HasSuffix(x.URL, "map.xml"):
-				got.readings++
+				got.sitemapReads++
 			case strings.HasSuffix(x.URL, "robots.txt"):
 			case waits && x.Start.After(at):
-				got.waited += x.Start.Sub(at)
+				got.meanWait += x.Start.Sub(at)
 				seen++
 				delete(next, x.URL)
 				fallthrough
@@ -76,7 +76,7 @@ func (l listing) crawl(t *testing.T, d time.Duration, changes []time.Time) (got 
 				got.visits++
 			}
 		}
-		got.waited /= time.Duration(max(seen, 1))
+		got.meanWait /= time.Duration(max(seen, 1))
 		if len(changes) != seen {
 			t.Errorf("%d of %d changes were seen", seen, len(changes))
 		}
@@ -88,17 +88,17 @@ func (l listing) crawl(t *testing.T, d time.Duration, changes []time.Time) (got 
 	return got
 }
 
-// bubble is when time begins in a bubble.
-var bubble = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+// bubbleStart is when time begins in a bubble.
+var bubbleStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func never(int, time.Time) int { return 0 }
+func neverChanges(int, time.Time) int { return 0 }
 
 // TestHonestLastmod: pages that change once, one a day, are visited when the
 // sitemap says so, far sooner than without its word.
 func TestHonestLastmod(t *testing.T) {
 	var changes []time.Time
 	for i := range 60 {
-		changes = append(changes, bubble.Add(time.Duration(i)*day+time.Hour))
+		changes = append(changes, bubbleStart.Add(time.Duration(i)*day+time.Hour))
 	}
 	changed := func(i int, at time.Time) int {
 		if at.Before(changes[i]) {
@@ -106,17 +106,17 @@ func TestHonestLastmod(t *testing.T) {
 		}
 		return 1
 	}
-	silent := listing{60, changed, func(int, time.Time) time.Time { return bubble.Add(-100 * day) }}
-	telling := listing{60, changed, func(i int, at time.Time) time.Time {
+	silent := lastmodSite{60, changed, func(int, time.Time) time.Time { return bubbleStart.Add(-100 * day) }}
+	telling := lastmodSite{60, changed, func(i int, at time.Time) time.Time {
 		if at.Before(changes[i]) {
-			return bubble.Add(-100 * day)
+			return bubbleStart.Add(-100 * day)
 		}
 		return changes[i]
 	}}
 	without, with := silent.crawl(t, 200*day, changes), telling.crawl(t, 200*day, changes)
-	if without.recalled != 0 || with.recalled < 40 || with.waited > without.waited/3 {
+	if without.rescheduled != 0 || with.rescheduled < 40 || with.meanWait > without.meanWait/3 {
 		t.Errorf("changes waited %v where the sitemap told of them (%d pages recalled), %v where it did not",
-			with.waited, with.recalled, without.waited)
+			with.meanWait, with.rescheduled, without.meanWait)
 	}
 }
 
@@ -125,9 +125,9 @@ func TestHonestLastmod(t *testing.T) {
 // read. One that says so of all of them at once, or of the future, has none.
 func TestLyingLastmod(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		says  func(i int, at time.Time) time.Time
-		probe int // pages recalled for each reading, beyond the first three
+		name    string
+		lastmod func(i int, at time.Time) time.Time
+		probe   int // pages recalled for each reading, beyond the first three
 	}{
 		{"lately", func(i int, at time.Time) time.Time { return at.Add(-time.Duration(i) * time.Hour / 10) }, 1},
 		{"right now", func(_ int, at time.Time) time.Time { return at }, 0},
@@ -136,12 +136,12 @@ func TestLyingLastmod(t *testing.T) {
 		{"tomorrow, or long ago", func(i int, at time.Time) time.Time { return at.Add(time.Duration(i%2*101-100) * day) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := listing{60, never, tt.says}.crawl(t, 60*day, nil)
-			if got.readings < 5 {
-				t.Errorf("the sitemap was read %d times", got.readings)
+			got := lastmodSite{60, neverChanges, tt.lastmod}.crawl(t, 60*day, nil)
+			if got.sitemapReads < 5 {
+				t.Errorf("the sitemap was read %d times", got.sitemapReads)
 			}
-			if maxRescheduled := tt.probe * (3 + got.readings); got.recalled > maxRescheduled || got.recalled < tt.probe*got.readings/2 {
-				t.Errorf("%d pages recalled in %d readings, want %d at most", got.recalled, got.readings, maxRescheduled)
+			if maxRescheduled := tt.probe * (3 + got.sitemapReads); got.rescheduled > maxRescheduled || got.rescheduled < tt.probe*got.sitemapReads/2 {
+				t.Errorf("%d pages recalled in %d readings, want %d at most", got.rescheduled, got.sitemapReads, maxRescheduled)
 			}
 		})
 	}
@@ -158,13 +158,13 @@ func TestPriorities(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
 			Pages: map[string]crawltest.Page{
-				"/": pageOf("/near"), "/high": pageOf("/deep"), "/near": pageOf("/deeper"),
-				"/low": pageOf(), "/usual": pageOf(), "/deep": pageOf(), "/deeper": pageOf(),
+				"/": pageWithLinks("/near"), "/high": pageWithLinks("/deep"), "/near": pageWithLinks("/deeper"),
+				"/low": pageWithLinks(), "/usual": pageWithLinks(), "/deep": pageWithLinks(), "/deeper": pageWithLinks(),
 				"/map.xml": crawltest.Always(crawltest.Typed("application/xml", list))}})
-		if err := newCrawl(t, web, memory(), "http://a.test/").Run(t.Context()); err != nil {
+		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		urls, _ := visited(web.Log())
+		urls, _ := countRequests(web.Log())
 		for i, u := range urls {
 			urls[i] = strings.TrimPrefix(u, "http://a.test")
 		}

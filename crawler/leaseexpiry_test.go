@@ -14,14 +14,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// late is a Fetcher that is held up before it sends anything.
-type late struct {
+// delayedFetcher is a Fetcher that is held up before it sends anything.
+type delayedFetcher struct {
 	crawler.Fetcher
-	by time.Duration
+	delay time.Duration
 }
 
-func (l late) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	time.Sleep(l.by)
+func (l delayedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	time.Sleep(l.delay)
 	return l.Fetcher.Fetch(context.Background(), t) // whatever has become of the visit
 }
 
@@ -29,10 +29,10 @@ func (l late) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, err
 // no request when it goes on: another may be at the host by then.
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := &faulty{Store: memory(), renew: func() error { return errors.New("nobody is there") }}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("nobody is there") }}
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Fetcher = late{c.Fetcher, 10 * time.Second}
+		c.Fetcher = delayedFetcher{c.Fetcher, 10 * time.Second}
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -48,17 +48,17 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": pageOf("/linked"), "/linked": pageOf(),
+			"/": pageWithLinks("/linked"), "/linked": pageWithLinks(),
 		}})
-		away := errors.New("nobody is there")
-		store := &faulty{Store: memory()}
+		storeErr := errors.New("nobody is there")
+		store := &faultyStore{Store: newMemoryStore()}
 		store.add = func(es []storage.Entry) error {
-			if away == nil || len(es) == 0 || es[0].Source != storage.Link {
+			if storeErr == nil || len(es) == 0 || es[0].Source != storage.Link {
 				return nil
 			}
 			time.Sleep(10 * time.Second)
-			err := away
-			away = nil
+			err := storeErr
+			storeErr = nil
 			return err
 		}
 		store.renew = func() error { return errors.New("nobody is there") }

@@ -24,31 +24,31 @@ type Ledger interface {
 	Append(ctx context.Context, r *ledger.Record) (int64, error)
 	// HasRobots reports whether the robots.txt with a SHA-256, in hex, is kept.
 	HasRobots(hash string) bool
-	// KeepRobots keeps one, and returns when it is on the disk.
-	KeepRobots(ctx context.Context, hash string, body []byte) error
+	// StoreRobots keeps one, and returns when it is on the disk.
+	StoreRobots(ctx context.Context, hash string, body []byte) error
 }
 
-// LedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
+// NewLedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
 // rests. Who makes it, and how it reads robots.txt, is for the caller to add.
-func LedgerRun(p politeness.Policy) ledger.Run {
+func NewLedgerRun(p politeness.Policy) ledger.Run {
 	run := ledger.Run{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
 		Hosts: make(map[string]ledger.Override, len(p.Hosts)),
 	}
 	for host, o := range p.Hosts {
-		says := ledger.Override{Reason: ledger.Brief(o.Reason), Expires: o.Expires}
+		override := ledger.Override{Reason: ledger.Brief(o.Reason), Expires: o.Expires}
 		if o.Delay != nil {
-			says.DelayMS = new(max(p.For(host, time.Time{}).Delay, 0).Milliseconds())
+			override.DelayMS = new(max(p.For(host, time.Time{}).Delay, 0).Milliseconds())
 		}
-		run.Hosts[host] = says
+		run.Hosts[host] = override
 	}
 	return run
 }
 
-// keepRules keeps the robots.txt that a clearance or a refusal rests on, before
+// storeRobotsInLedger keeps the robots.txt that a clearance or a refusal rests on, before
 // anything is written that names it. It reports whether that is done: the gate may
 // have forgotten a file that was replaced meanwhile.
-func (c *Crawler) keepRules(ctx context.Context, o decorum.Origin, file robots.Snapshot) (bool, error) {
+func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file robots.Snapshot) (bool, error) {
 	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobots(file.SHA256) {
 		return true, nil
 	}
@@ -56,52 +56,52 @@ func (c *Crawler) keepRules(ctx context.Context, o decorum.Origin, file robots.S
 	if err != nil || body == nil {
 		return false, err
 	}
-	if err := c.Ledger.KeepRobots(ctx, file.SHA256, body); err != nil {
-		return false, lost(ctx, err)
+	if err := c.Ledger.StoreRobots(ctx, file.SHA256, body); err != nil {
+		return false, ledgerError(ctx, err)
 	}
 	return true, nil
 }
 
-// lost returns err as one that stops the crawl, but nil if it only says that the
+// ledgerError returns err as one that stops the crawl, but nil if it only says that the
 // crawl is ending while the ledger waits for the disk.
-func lost(ctx context.Context, err error) error {
+func ledgerError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("cannot write the ledger: %w", err)
 }
 
-// enter writes down that the request of a ticket is sent now, and what permits it.
+// writeLedgerRequest writes down that the request of a ticket is sent now, and what permits it.
 // If that fails nothing is to be sent.
-func (c *Crawler) enter(ctx context.Context, t Ticket) error {
+func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 	if c.Ledger == nil {
 		return nil
 	}
-	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.entryOf(t, c.now())})
+	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.newLedgerRequest(t, c.now())})
 	if err == nil {
-		t.stub.entered = n
+		t.state.ledgerNumber = n
 		return nil
 	}
-	t.stub.unwritten, t.stub.lost = true, lost(ctx, err)
-	if t.isMarked() { // and yet it is not sent
-		err = errors.Join(err, c.Frontier.Mark(afterwards(ctx), t.Lease(), false))
-		t.stub.marked.Store(false)
+	t.state.ledgerFailed, t.state.ledgerErr = true, ledgerError(ctx, err)
+	if t.isMarkedSent() { // and yet it is not sent
+		err = errors.Join(err, c.Frontier.Mark(commitContext(ctx), t.Lease(), false))
+		t.state.markedSent.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
-// entryOf returns what a ticket proves.
-func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
-	l, cl := t.Lease(), t.stub.clearance
+// newLedgerRequest returns what a ticket proves.
+func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
+	l, cl := t.Lease(), t.state.clearance
 	q := &ledger.Request{
-		URL: t.URL().String(), Kind: t.Kind(), Origin: cl.Origin().String(),
+		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
 		Source: sourceOf(l).String(), Referrer: l.Referrer,
-		RequiredMS: l.Host.Gap.Milliseconds(), ObservedMS: rested(l.Host, now).Milliseconds(), Slots: t.stub.permit.Slots(),
+		RequiredMS: l.Host.Gap.Milliseconds(), ObservedMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.Slots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
 	}
-	if addr := t.stub.addr.Load(); addr != nil {
+	if addr := t.state.remoteAddr.Load(); addr != nil {
 		q.IP = addr.Unmap().String()
 	}
 	if !t.ForRobots() {
@@ -115,8 +115,8 @@ func (c *Crawler) entryOf(t Ticket, now time.Time) *ledger.Request {
 	return q
 }
 
-// Kind returns what a ledger calls what the ticket is for.
-func (t Ticket) Kind() string {
+// LedgerKind returns what a ledger calls what the ticket is for.
+func (t Ticket) LedgerKind() string {
 	switch {
 	case t.ForRobots():
 		return ledger.RobotsTXT
@@ -136,55 +136,55 @@ func sourceOf(l storage.Lease) storage.Source {
 	return l.Source
 }
 
-// rested returns how long a host has rested at now, 0 if it was never visited.
-func rested(h storage.Host, now time.Time) time.Duration {
+// sinceLastHostVisit returns how long a host has rested at now, 0 if it was never visited.
+func sinceLastHostVisit(h storage.Host, now time.Time) time.Duration {
 	if h.Due.IsZero() {
 		return 0
 	}
 	return now.Sub(h.Due) + h.Gap
 }
 
-// enterAnswer writes down what came of a visit whose request was written down, also
+// writeLedgerResponse writes down what came of a visit whose request was written down, also
 // where the lease has run out meanwhile or the crawl is being halted. One of which
 // that cannot be kept is made again.
-func (c *Crawler) enterAnswer(ctx context.Context, v *Visit, t Ticket) error {
-	if t.stub.lost != nil {
-		return t.stub.lost
+func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) error {
+	if t.state.ledgerErr != nil {
+		return t.state.ledgerErr
 	}
-	if t.stub.entered == 0 {
+	if t.state.ledgerNumber == 0 {
 		return nil
 	}
-	a := &ledger.Answer{Request: t.stub.entered, End: v.End, Status: v.Status()}
+	a := &ledger.Answer{Request: t.state.ledgerNumber, End: v.End, Status: v.Status()}
 	if v.Response != nil {
-		a.Bytes = v.Bytes()
+		a.Bytes = v.BodyLen()
 	}
 	if v.Err != nil {
 		a.Error = ledger.Brief(v.Err.Error())
 	}
-	if v.usagePolicy != nil && c.withheld(v) {
-		a.Withheld = ledger.Brief(v.UsagePolicy().Refused.Error())
+	if v.usagePolicy != nil && c.isWithheld(v) {
+		a.Withheld = ledger.Brief(v.UsagePolicy().PurposeConflict.Error())
 	}
-	ctx = afterwards(ctx)
+	ctx = commitContext(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Answer: a})
 	if err != nil {
-		v.brokenOff = true
-		return lost(ctx, err)
+		v.interrupted = true
+		return ledgerError(ctx, err)
 	}
 	return nil
 }
 
-// enterRefusal writes down a URL that robots.txt or the scope closes, if refusals
+// writeLedgerRefusal writes down a URL that robots.txt or the scope closes, if refusals
 // are.
-func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) error {
+func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why error) error {
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
-	closes := byRobots || errors.Is(why, decorum.OutOfScope)
-	if c.Ledger == nil || !c.Settings.LedgerRefusals || !closes {
+	isRefusal := byRobots || errors.Is(why, decorum.OutOfScope)
+	if c.Ledger == nil || !c.Settings.LedgerRefusals || !isRefusal {
 		return nil
 	}
-	u := target(l.Entry)
+	u := urlToVisit(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Why: ledger.Brief(why.Error())}
 	if byRobots && refusal.TDMRep == "" { // else robots.txt does not say so
-		stored, err := c.keepRules(ctx, u.Origin(), refusal.File)
+		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.File)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (c *Crawler) enterRefusal(ctx context.Context, l storage.Lease, why error) 
 		}
 	}
 	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {
-		return lost(ctx, err)
+		return ledgerError(ctx, err)
 	}
 	return nil
 }

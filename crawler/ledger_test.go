@@ -17,15 +17,15 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// notary is a ledger that, for a while, has no room.
-type notary struct {
+// waitingLedger is a ledger that, for a while, has no room.
+type waitingLedger struct {
 	*ledger.Ledger
-	until time.Time
-	late  time.Time // until when answers have none
-	err   error     // instead of waiting; nil: none
+	blockedUntil        time.Time
+	answersBlockedUntil time.Time // until when answers have none
+	err                 error     // instead of waiting; nil: none
 }
 
-func (n *notary) wait(ctx context.Context, until time.Time) error {
+func (n *waitingLedger) waitUntil(ctx context.Context, until time.Time) error {
 	if n.err != nil {
 		return n.err
 	}
@@ -37,34 +37,34 @@ func (n *notary) wait(ctx context.Context, until time.Time) error {
 	}
 }
 
-func (n *notary) Append(ctx context.Context, r *ledger.Record) (int64, error) {
-	until := n.until
+func (n *waitingLedger) Append(ctx context.Context, r *ledger.Record) (int64, error) {
+	until := n.blockedUntil
 	if r.Answer != nil {
-		until = n.late
+		until = n.answersBlockedUntil
 	}
-	if err := n.wait(ctx, until); err != nil {
+	if err := n.waitUntil(ctx, until); err != nil {
 		return 0, err
 	}
 	return n.Ledger.Append(r)
 }
 
-func (n *notary) KeepRobots(_ context.Context, hash string, body []byte) error {
+func (n *waitingLedger) StoreRobots(_ context.Context, hash string, body []byte) error {
 	return n.Ledger.KeepRobots(hash, body)
 }
 
-// newNotary returns a ledger in a directory, for a crawl of newCrawl.
-func newNotary(t *testing.T, dir string) *notary {
+// newWaitingLedger returns a ledger in a directory, for a crawl of newCrawl.
+func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 	t.Helper()
 	l, err := ledger.Open(ledger.Config{Dir: dir,
 		Run: ledger.Run{Software: "test", UserAgent: "testbot/1.0", Agent: "testbot", Dialect: "google", Extensions: true, DelayMS: 1000, Refusals: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &notary{Ledger: l}
+	return &waitingLedger{Ledger: l}
 }
 
-// verified checks a ledger, which must be right, and returns its records.
-func verified(t *testing.T, dir string) (records []*ledger.Record, report *ledger.Report) {
+// verifyLedger checks a ledger, which must be right, and returns its records.
+func verifyLedger(t *testing.T, dir string) (records []*ledger.Record, report *ledger.Report) {
 	t.Helper()
 	report, err := ledger.Verify(dir, ledger.VerifyOptions{})
 	if err != nil {
@@ -82,8 +82,8 @@ func verified(t *testing.T, dir string) (records []*ledger.Record, report *ledge
 	return records, report
 }
 
-// busySite has a bit of everything that makes requests.
-func busySite() crawltest.Site {
+// mixedSite has a bit of everything that makes requests.
+func mixedSite() crawltest.Site {
 	moved := crawltest.Redirect(http.StatusFound, "/rules.txt")
 	broken := crawltest.Status(http.StatusServiceUnavailable)
 	return crawltest.Site{Host: "a.test",
@@ -116,23 +116,23 @@ func busySite() crawltest.Site {
 // measured.
 func TestLedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(busySite(), crawltest.Site{Host: "b.test", Others: pageOf()})
+		web := crawltest.New(mixedSite(), crawltest.Site{Host: "b.test", Others: pageWithLinks()})
 		dir := t.TempDir()
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		post := letter(t)
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		post := postEntry(t)
 		if _, err := c.Frontier.Discover(t.Context(), post); err != nil {
 			t.Fatal(err)
 		}
-		book := newNotary(t, dir)
-		c.Ledger, c.Settings.LedgerRefusals = book, true
+		testLedger := newWaitingLedger(t, dir)
+		c.Ledger, c.Settings.LedgerRefusals = testLedger, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := book.Close(); err != nil {
+		if err := testLedger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		records, report := verified(t, dir)
-		inLedger(t, web.Log(), records)
+		records, report := verifyLedger(t, dir)
+		checkRequests(t, web.Log(), records)
 		if report.Interrupted != 0 || report.Answers != report.Requests || report.Refusals != 1 {
 			t.Errorf("report %+v", *report)
 		}
@@ -140,8 +140,8 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// inLedger compares what servers saw with what is written down, in order.
-func inLedger(t *testing.T, log []crawltest.Exchange, records []*ledger.Record) {
+// checkRequests compares what servers saw with what is written down, in order.
+func checkRequests(t *testing.T, log []crawltest.Exchange, records []*ledger.Record) {
 	t.Helper()
 	var saw, wrote []string
 	for _, x := range log {
@@ -191,47 +191,47 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 }
 
 // What cannot be written down for the moment is not sent: the crawl pauses.
-func TestLedgerWithoutRoom(t *testing.T) {
+func TestLedgerOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		dir, writableAt := t.TempDir(), time.Now().Add(time.Hour)
-		book := newNotary(t, dir)
-		book.until = writableAt
-		c.Ledger = book
+		testLedger := newWaitingLedger(t, dir)
+		testLedger.blockedUntil = writableAt
+		c.Ledger = testLedger
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if log := web.Log(); len(log) != 2 || log[0].Start.Before(writableAt) {
 			t.Errorf("requests %v, want two, after %v", log, writableAt)
 		}
-		if err := book.Close(); err != nil {
+		if err := testLedger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		records, _ := verified(t, dir)
-		inLedger(t, web.Log(), records)
+		records, _ := verifyLedger(t, dir)
+		checkRequests(t, web.Log(), records)
 	})
 }
 
 // What objects to the use of a page's content is written down with its answer.
-func TestLedgerOfUse(t *testing.T) {
+func TestLedgerOfUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(opinionated())
-		c, k := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/"), &clerk{}
+		web := crawltest.New(usageSite())
+		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		dir := t.TempDir()
-		book := newNotary(t, dir)
-		c.Ledger, c.Recorder = book, k
+		testLedger := newWaitingLedger(t, dir)
+		c.Ledger, c.PageRecorder = testLedger, k
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := book.Close(); err != nil {
+		if err := testLedger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		records, _ := verified(t, dir)
+		records, _ := verifyLedger(t, dir)
 		want, got, urls := map[string]string{}, map[string]string{}, map[int64]string{}
-		for path, v := range k.shown {
+		for path, v := range k.visits {
 			if v.Withheld() {
-				want["http://a.test"+path] = v.UsagePolicy().Refused.Error()
+				want["http://a.test"+path] = v.UsagePolicy().PurposeConflict.Error()
 			}
 		}
 		for _, r := range records {
@@ -251,29 +251,29 @@ func TestLedgerOfUse(t *testing.T) {
 // An answer that there is no room for while the crawl is being halted is written down
 // if there is room soon. If not, the run has no end, since an end says that all its
 // requests have their answers: it is closed as one that was killed.
-func TestAnswerWithoutRoom(t *testing.T) {
+func TestAnswerOnFullDisk(t *testing.T) {
 	for blockedFor, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-			c := newCrawl(t, web, memory(), "http://a.test/")
+			web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 			dir := t.TempDir()
-			book := newNotary(t, dir)
-			book.late = time.Now().Add(blockedFor)
-			c.Ledger, c.Settings.Grace = book, time.Millisecond
+			testLedger := newWaitingLedger(t, dir)
+			testLedger.answersBlockedUntil = time.Now().Add(blockedFor)
+			c.Ledger, c.Settings.GracePeriod = testLedger, time.Millisecond
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Hour)
-			if err := book.Close(); err != nil {
+			if err := testLedger.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := newNotary(t, dir).Close(); err != nil {
+			if err := newWaitingLedger(t, dir).Close(); err != nil {
 				t.Fatal(err)
 			}
-			records, report := verified(t, dir)
-			inLedger(t, web.Log(), records)
+			records, report := verifyLedger(t, dir)
+			checkRequests(t, web.Log(), records)
 			if report.Requests != 1 || report.Interrupted != interrupted {
 				t.Errorf("room after %v: %+v, want %d requests interrupted", blockedFor, *report, interrupted)
 			}
@@ -285,22 +285,22 @@ func TestAnswerWithoutRoom(t *testing.T) {
 // which is sent when the crawl goes on with a ledger that can be written.
 func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memory()
-		web := mailbox()
+		store := newMemoryStore()
+		web := newPostSite()
 		c := newCrawl(t, web, store)
-		if _, err := c.Frontier.Discover(t.Context(), letter(t)); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil { // its robots.txt is known then
 			t.Fatal(err)
 		}
-		before, again := len(web.Log()), letter(t)
+		before, again := len(web.Log()), postEntry(t)
 		again.Request = &storage.Request{Method: http.MethodPost, Body: []byte("another")}
 		if _, err := c.Frontier.Discover(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
 		broken := errors.New("broken")
-		c.Ledger = &notary{err: broken}
+		c.Ledger = &waitingLedger{err: broken}
 		if err := c.Run(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("error %v, want that of the ledger", err)
 		}
@@ -317,4 +317,4 @@ func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 	})
 }
 
-var _ crawler.Ledger = (*notary)(nil)
+var _ crawler.Ledger = (*waitingLedger)(nil)

@@ -29,7 +29,7 @@ func TestLinksInHeaders(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		for path, want := range map[string]int{"/": 1, "/text": 1, "/later": 1, "/last": 1, "/canonical": 1, "/alternate": 0, "/never": 0} {
 			if got := times["http://a.test"+path]; got != want {
 				t.Errorf("%s visited %d times, want %d", path, got, want)
@@ -42,19 +42,19 @@ func TestLinksInHeaders(t *testing.T) {
 func TestImages(t *testing.T) {
 	const page = `<a href=/a><img src=/small srcset="/large 2x"><picture><source srcset="/wide 800w, /narrow 400w"><img src=/plain></picture><img src=data:,x>`
 	for _, test := range []struct {
-		follow crawler.Follow
+		follow crawler.FollowedLinkKinds
 		want   []string
 	}{
-		{crawler.Follow{}, []string{"/", "/a"}},
-		{crawler.Follow{Images: true}, []string{"/", "/a", "/small", "/large", "/wide", "/narrow", "/plain"}},
-		{crawler.Follow{Images: true, NoLinks: true}, []string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
+		{crawler.FollowedLinkKinds{}, []string{"/", "/a"}},
+		{crawler.FollowedLinkKinds{Images: true}, []string{"/", "/a", "/small", "/large", "/wide", "/narrow", "/plain"}},
+		{crawler.FollowedLinkKinds{Images: true, NoLinks: true}, []string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page))}})
 			c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 			c.Settings.Follow = test.follow
-			run(t, c)
-			wantLines(t, asked(web), test.want...)
+			runCrawl(t, c)
+			wantLines(t, requestedPages(web), test.want...)
 		})
 	}
 }
@@ -64,13 +64,13 @@ func TestImages(t *testing.T) {
 func TestMaxLinksOfFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(rss("application/rss+xml", "/1", "/2", "/3"))}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+			"/": crawltest.Always(rssAnswer("application/rss+xml", "/1", "/2", "/3"))}})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxLinks = 2
 		var log strings.Builder
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
-		run(t, c)
-		wantLines(t, asked(web), "/", "/1", "/2")
+		runCrawl(t, c)
+		wantLines(t, requestedPages(web), "/", "/1", "/2")
 		if !strings.Contains(log.String(), "limit exceeded") {
 			t.Errorf("the log says %q", log.String())
 		}
@@ -90,7 +90,7 @@ func TestMaxLinks(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		if times["http://a.test/1"] != 1 || times["http://a.test/2"] != 1 || times["http://a.test/3"] != 0 {
 			t.Errorf("visited %v, want two of the three links", times)
 		}

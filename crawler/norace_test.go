@@ -2,5 +2,5 @@
 
 package crawler_test
 
-// race says that the race detector is on: everything takes ten times as long.
-const race = false
+// raceEnabled says that the race detector is on: everything takes ten times as long.
+const raceEnabled = false

@@ -15,91 +15,91 @@ import (
 // An originsToWake is the origins that were turned away because something they share with
 // others is busy, or by a brake, by host.
 type originsToWake struct {
-	mu      sync.Mutex
-	origins map[string]map[decorum.Origin]uint64 // with the number of the coming
-	comings uint64
+	mu           sync.Mutex
+	byHost       map[string]map[decorum.Origin]uint64 // with the number of the coming
+	arrivalCount uint64
 }
 
-// last returns the number of the last coming.
-func (w *originsToWake) last() uint64 {
+// lastArrival returns the number of the last coming.
+func (w *originsToWake) lastArrival() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.comings
+	return w.arrivalCount
 }
 
 func (w *originsToWake) add(o decorum.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.origins == nil {
-		w.origins = map[string]map[decorum.Origin]uint64{}
+	if w.byHost == nil {
+		w.byHost = map[string]map[decorum.Origin]uint64{}
 	}
-	if w.origins[o.Host()] == nil {
-		w.origins[o.Host()] = map[decorum.Origin]uint64{}
+	if w.byHost[o.Host()] == nil {
+		w.byHost[o.Host()] = map[decorum.Origin]uint64{}
 	}
-	w.comings++
-	w.origins[o.Host()][o] = w.comings
+	w.arrivalCount++
+	w.byHost[o.Host()][o] = w.arrivalCount
 }
 
-// leave forgets an origin that waits no longer, unless it came after a coming.
-func (w *originsToWake) leave(o decorum.Origin, coming uint64) {
+// removeUnlessNewer forgets an origin that waits no longer, unless it came after a coming.
+func (w *originsToWake) removeUnlessNewer(o decorum.Origin, arrival uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if origins := w.origins[o.Host()]; origins != nil && origins[o] <= coming {
+	if origins := w.byHost[o.Host()]; origins != nil && origins[o] <= arrival {
 		delete(origins, o)
 		if len(origins) == 0 {
-			delete(w.origins, o.Host())
+			delete(w.byHost, o.Host())
 		}
 	}
 }
 
-// take returns the origins of a host, and forgets them.
-func (w *originsToWake) take(host string) []decorum.Origin {
+// takeHost returns the origins of a host, and forgets them.
+func (w *originsToWake) takeHost(host string) []decorum.Origin {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	origins := w.origins[host]
-	delete(w.origins, host)
+	origins := w.byHost[host]
+	delete(w.byHost, host)
 	return slices.Collect(maps.Keys(origins))
 }
 
 func (w *originsToWake) hosts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.origins))
+	return slices.Collect(maps.Keys(w.byHost))
 }
 
-// queueUp lets a URL wait whose host found something busy: until it is called,
+// postponeBusyLease lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
-func (c *Crawler) queueUp(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
+func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
-	ack, err := c.putOff(ctx, l, busy.Until, false)
-	if from, called := c.Limits.Called(l.URL.Origin().Host()); called && err == nil { // before it was put off
-		err = c.Frontier.Hold(afterwards(ctx), l.URL.Origin(), from, false)
+	ack, err := c.postponeLease(ctx, l, busy.Until, false)
+	if from, ready := c.Limiter.Called(l.URL.Origin().Host()); ready && err == nil { // before it was put off
+		err = c.Frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}
 	return ack, err
 }
 
-// callWaiting ends the waiting of hosts whose turn has come.
-func (c *Crawler) callWaiting(ctx context.Context) error {
-	for host, from := range c.Limits.Calls() {
-		if err := c.call(ctx, host, from); err != nil {
+// wakeReady ends the waiting of hosts whose turn has come.
+func (c *Crawler) wakeReady(ctx context.Context) error {
+	for host, from := range c.Limiter.Calls() {
+		if err := c.wakeHost(ctx, host, from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answer calls those who wait when what another crawl did lets them come, or a
+// originWakeLoop calls those who wait when what another crawl did lets them come, or a
 // change of brakes: all workers may be waiting for a lease. It ends when ctx is
 // done.
-func (c *Crawler) answer(ctx context.Context) error {
+func (c *Crawler) originWakeLoop(ctx context.Context) error {
 	for {
 		select {
-		case <-c.Limits.Wake():
-			if err := c.callWaiting(ctx); err != nil {
+		case <-c.Limiter.Wake():
+			if err := c.wakeReady(ctx); err != nil {
 				return err
 			}
-		case <-c.rebraked:
-			if err := c.release(ctx); err != nil {
+		case <-c.brakesChanged:
+			if err := c.releaseBraked(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -108,10 +108,10 @@ func (c *Crawler) answer(ctx context.Context) error {
 	}
 }
 
-// call lets a host's origins come from a moment on.
-func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
-	for _, o := range c.originsAwaitingPermit.take(host) {
-		if err := c.Frontier.Hold(afterwards(ctx), o, from, false); err != nil {
+// wakeHost lets a host's origins come from a moment on.
+func (c *Crawler) wakeHost(ctx context.Context, host string, from time.Time) error {
+	for _, o := range c.originsAwaitingPermit.takeHost(host) {
+		if err := c.Frontier.Hold(commitContext(ctx), o, from, false); err != nil {
 			return err
 		}
 		if from.After(c.now()) {
@@ -121,13 +121,13 @@ func (c *Crawler) call(ctx context.Context, host string, from time.Time) error {
 	return nil
 }
 
-// dissolve ends all waiting, for a turn and for brakes: nobody would call, once
+// wakeAllOrigins ends all waiting, for a turn and for brakes: nobody would call, once
 // this crawl is over. Whom a brake still stops is put off again by the next.
-func (c *Crawler) dissolve(ctx context.Context) error {
-	for _, waiting := range []*originsToWake{&c.originsAwaitingPermit, &c.braked} {
+func (c *Crawler) wakeAllOrigins(ctx context.Context) error {
+	for _, waiting := range []*originsToWake{&c.originsAwaitingPermit, &c.brakedOrigins} {
 		for _, host := range waiting.hosts() {
-			for _, o := range waiting.take(host) {
-				if err := c.Frontier.Hold(afterwards(ctx), o, time.Time{}, false); err != nil {
+			for _, o := range waiting.takeHost(host) {
+				if err := c.Frontier.Hold(commitContext(ctx), o, time.Time{}, false); err != nil {
 					return err
 				}
 			}

@@ -14,103 +14,103 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// asideFor is how long an origin is set aside for a reason of our own, until it
+// suspendDuration is how long an origin is set aside for a reason of our own, until it
 // is looked at again. That costs no request: the reason may be gone by then.
-const asideFor = time.Minute
+const suspendDuration = time.Minute
 
 // maxWindowWait is for how long a host is left alone at a time that is outside
 // its hours: they may be changed meanwhile, or the clocks.
 const maxWindowWait = 10 * time.Minute
 
-// admit asks for a permit: the host must be within its hours, and due, by the
+// requestPermit asks for a permit: the host must be within its hours, and due, by the
 // store's clock and by the limiter's, which knows of other crawls, and so must its
 // address. Where the rest that the store knows of is shorter than the Crawl-delay
 // that is known now (another crawl learnt it, a crash came between learning it and
 // the ack, or it is for other hours), the host rests for that first.
-func (c *Crawler) admit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
+func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
 	origin, now := cl.URL().Origin(), c.now()
-	if err := c.may(now); err != nil {
+	if err := c.askCoordinator(now); err != nil {
 		return politeness.Permit{}, err
 	}
 	policy := c.policyOf(origin.Host(), now)
-	delay, opens, err := c.pace(ctx, origin, now)
+	delay, opensAt, err := c.hostDelayAndNextOpen(ctx, origin, now)
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	opens = later(opens, policy.Window.Opens(now))
-	if opens.After(now) {
-		return politeness.Permit{}, &robots.PostponedError{Until: earlier(opens, now.Add(maxWindowWait)), Why: "outside the hours of visits"}
+	opensAt = laterTime(opensAt, policy.Window.Opens(now))
+	if opensAt.After(now) {
+		return politeness.Permit{}, &robots.PostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Why: "outside the hours of visits"}
 	}
-	if err := tooSlow(policy, delay, now); err != nil && !cl.ForRobots() {
+	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.ForRobots() {
 		return politeness.Permit{}, err
 	}
-	brake, err := c.slow(l, origin.Host(), now)
+	brake, err := c.checkBrake(l, origin.Host(), now)
 	if err != nil {
 		return politeness.Permit{}, err
 	}
 	if l.Host.Gap < delay {
 		return politeness.Permit{}, politeness.TooEarly(delay)
 	}
-	if err := c.Rests.meet(ctx, c.Limits, origin.Host(), now); err != nil {
+	if err := c.HostDueStore.loadHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, err
 	}
 	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
-	lastWaiting, inBraked := c.originsAwaitingPermit.last(), c.braked.last()
-	permit, err := c.Limits.Request(now, origin.Host(),
+	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrival(), c.brakedOrigins.lastArrival()
+	permit, err := c.Limiter.Request(now, origin.Host(),
 		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay, brake.Delay)})
 	var busy *politeness.Busy
 	if brake.Delay > 0 && errors.As(err, &busy) {
 		err = &politeness.Braked{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
 	if err == nil { // what waits for this permit to come back came after it was asked for
-		c.originsAwaitingPermit.leave(l.URL.Origin(), lastWaiting)
-		c.braked.leave(l.URL.Origin(), inBraked)
+		c.originsAwaitingPermit.removeUnlessNewer(l.URL.Origin(), lastWaiting)
+		c.brakedOrigins.removeUnlessNewer(l.URL.Origin(), lastBraked)
 	}
 	return permit, err
 }
 
-// putOff gives a lease back whose origin is not to be asked before until, for a
+// postponeLease gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
-func (c *Crawler) putOff(ctx context.Context, l storage.Lease, until time.Time, dormant bool) (storage.Ack, error) {
+func (c *Crawler) postponeLease(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (storage.Ack, error) {
 	if l.For == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
-		return storage.Ack{Outcome: storage.Later, At: earlier(until, c.now().Add(recheck))}, nil
+		return storage.Ack{Outcome: storage.Later, At: earlierTime(until, c.now().Add(recheckDelay))}, nil
 	}
-	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, dormant)
+	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, suspended)
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// turnAway takes back a visit that was refused when it was about to connect, as
+// abortVisit takes back a visit that was refused when it was about to connect, as
 // unmade says: nothing was sent, and nothing is held against anybody.
-func (c *Crawler) turnAway(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
-	c.Limits.Release(c.now(), permit)
+func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
+	c.Limiter.Release(c.now(), permit)
 	c.Gate.Forget(v.Clearance)
-	c.countOut(v.Lease, v.Clearance)
-	return c.refuse(ctx, v.Lease, why)
+	c.releaseRunBudget(v.Lease, v.Clearance)
+	return c.handleUnvisited(ctx, v.Lease, why)
 }
 
-// rest says when the host may be visited again after v, and remembers it. If
+// updateHostDue says when the host may be visited again after v, and remembers it. If
 // the delay that the host asks for cannot be read, the rest is at least as long
 // as the last.
-func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
+func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.Host, error) {
 	origin := v.URL().Origin()
 	policy := c.policyOf(origin.Host(), v.End)
-	delay, _, err := c.pace(afterwards(ctx), origin, v.End)
+	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.Host.Gap
 	}
@@ -121,28 +121,28 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 	bytes := 0
 	if v.Response != nil {
 		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
-		bytes = v.Bytes()
+		bytes = v.BodyLen()
 	}
-	quiet := v.brokenOff || v.unsent() // it says nothing of the server
-	if quiet {
+	uncharged := v.interrupted || v.notSent() // it says nothing of the server
+	if uncharged {
 		visit.Status = http.StatusOK
 	}
-	host := c.memos.advance(v.Lease, func(h storage.Host) storage.Host {
+	host := c.hostTable.updateState(v.Lease, func(h storage.Host) storage.Host {
 		visit.Strikes = h.Strikes
-		if quiet {
+		if uncharged {
 			visit.Strikes++ // what a success takes off
 		}
-		rest := policy.Next(visit)
-		c.Limits.Ended(origin.Host(), rest, bytes)
-		due := later(h.Due, rest.Due) // another visit may have earned it a longer rest
-		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), rest.Slots, rest.Strikes
+		next := policy.Next(visit)
+		c.Limiter.Ended(origin.Host(), next, bytes)
+		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
+		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), next.Slots, next.Strikes
 		return h
 	})
-	err = errors.Join(err, c.Rests.keep(afterwards(ctx), origin.Host(), host))
-	c.memos.count(v, delay, policy.Delay)
-	if why := tooLong(policy, visit); why != "" {
+	err = errors.Join(err, c.HostDueStore.saveHostDue(commitContext(ctx), origin.Host(), host))
+	c.hostTable.countVisit(v, delay, policy.Delay)
+	if why := suspendReason(policy, visit); why != "" {
 		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
-		err = errors.Join(err, c.setHostAside(afterwards(ctx), origin, host.Due))
+		err = errors.Join(err, c.suspendHost(commitContext(ctx), origin, host.Due))
 	}
 	return &host, err
 }
@@ -151,7 +151,7 @@ func (c *Crawler) rest(ctx context.Context, v *Visit) (*storage.Host, error) {
 // has expired.
 func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	if o, ok := c.Policy.Hosts[host]; ok && o.Expired(now) {
-		if _, warned := c.lapsed.LoadOrStore(host, true); !warned {
+		if _, warned := c.expiredOverrides.LoadOrStore(host, true); !warned {
 			c.Log.Warn("the override of a host has expired and is not applied", "host", host,
 				"expired", o.Expires, "reason", o.Reason)
 		}
@@ -159,9 +159,9 @@ func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	return c.Policy.For(host, now)
 }
 
-// announce logs whether the crawl has to wait for its hours, which overrides are
+// logPolicy logs whether the crawl has to wait for its hours, which overrides are
 // in force, and which no longer are.
-func (c *Crawler) announce(now time.Time) {
+func (c *Crawler) logPolicy(now time.Time) {
 	if w := c.Policy.Window; !w.Open(now) {
 		c.Log.Info("outside the hours of visits", "window", w, "opens", w.Opens(now))
 	}

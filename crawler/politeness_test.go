@@ -22,9 +22,9 @@ import (
 // host that earned a shorter rest before.
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(numbered(60)...), Concurrency: 4,
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(60)...), Concurrency: 4,
 			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), Delay: 20 * time.Second})})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestRequestRate(t *testing.T) {
 		if took := time.Since(log[0].Start); took > 62*20*time.Second+time.Hour {
 			t.Errorf("took %v", took)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -54,20 +54,20 @@ func TestRequestRate(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots string, delay time.Duration) crawltest.Site {
-			return crawltest.Site{Host: host, Others: pageOf(numbered(99)...), Robots: robotsText(robots, delay, nil),
+			return crawltest.Site{Host: host, Others: pageWithLinks(numberedPaths(99)...), Robots: robotsText(robots, delay, nil),
 				Latency: crawltest.Latency{Base: 100 * time.Millisecond}, Concurrency: 8}
 		}
 		web := crawltest.New(site("fast.test", "", 0), site("asks.test", "User-agent: *\nCrawl-delay: 7\n", 7*time.Second),
 			site("ends.test", "", 0), site("past.test", "", 0), site("other.test", "", 0))
 		var out bytes.Buffer
 		begin := time.Now()
-		c := newCrawl(t, web, memory(), "http://fast.test/", "http://asks.test/", "http://ends.test/", "http://past.test/", "http://other.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://fast.test/", "http://asks.test/", "http://ends.test/", "http://past.test/", "http://other.test/")
 		c.Log = slog.New(slog.NewTextHandler(&out, nil))
 		c.Policy.Delay = 2 * time.Second
-		swift := politeness.Override{Delay: new(politeness.NoDelay), Adaptive: new(-1.0), Concurrency: new(4), Reason: "ours"}
-		ends, past := swift, swift
-		ends.Concurrency, ends.Expires, past.Expires = new(1), begin.Add(5*time.Second), begin
-		c.Policy.Hosts = map[string]politeness.Override{"fast.test": swift, "asks.test": swift, "ends.test": ends, "past.test": past}
+		noDelay := politeness.Override{Delay: new(politeness.NoDelay), Adaptive: new(-1.0), Concurrency: new(4), Reason: "ours"}
+		ends, expired := noDelay, noDelay
+		ends.Concurrency, ends.Expires, expired.Expires = new(1), begin.Add(5*time.Second), begin
+		c.Policy.Hosts = map[string]politeness.Override{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -77,19 +77,19 @@ func TestOverrides(t *testing.T) {
 				t.Errorf("%s: least gap %v, want %v", host, gap, want)
 			}
 		}
-		if took := lastOf(log, "fast.test").Sub(begin); took > 5*time.Second {
+		if took := lastAnswerEnd(log, "fast.test").Sub(begin); took > 5*time.Second {
 			t.Errorf("fast.test took %v for 101 requests, four at a time", took)
 		}
-		swiftly, slowly := 0, 0
-		for i, x := range ofHost(log, "ends.test") {
+		withoutDelay, withDelay := 0, 0
+		for i, x := range hostLog(log, "ends.test") {
 			if i > 0 && x.Start.Sub(begin) > 8*time.Second {
-				slowly++
+				withDelay++
 			} else {
-				swiftly++
+				withoutDelay++
 			}
 		}
-		if swiftly < 40 || slowly < 40 || lastOf(log, "ends.test").Sub(begin) < time.Duration(slowly-1)*2*time.Second {
-			t.Errorf("ends.test: %d requests swiftly, %d slowly, until %v", swiftly, slowly, lastOf(log, "ends.test").Sub(begin))
+		if withoutDelay < 40 || withDelay < 40 || lastAnswerEnd(log, "ends.test").Sub(begin) < time.Duration(withDelay-1)*2*time.Second {
+			t.Errorf("ends.test: %d requests swiftly, %d slowly, until %v", withoutDelay, withDelay, lastAnswerEnd(log, "ends.test").Sub(begin))
 		}
 		for line, want := range map[string]int{
 			`msg="the policy is overridden for a host" host=fast.test delay=0s adaptive=0 concurrency=4 window=always reason=ours expires=never`:                1,
@@ -107,14 +107,14 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// ofHost returns the part of a log that is of one host.
-func ofHost(log []crawltest.Exchange, host string) []crawltest.Exchange {
+// hostLog returns the part of a log that is of one host.
+func hostLog(log []crawltest.Exchange, host string) []crawltest.Exchange {
 	return slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool { return !strings.Contains(x.URL, "//"+host+"/") })
 }
 
-// lastOf returns the end of the last answer of a host.
-func lastOf(log []crawltest.Exchange, host string) (end time.Time) {
-	for _, x := range ofHost(log, host) {
+// lastAnswerEnd returns the end of the last answer of a host.
+func lastAnswerEnd(log []crawltest.Exchange, host string) (end time.Time) {
+	for _, x := range hostLog(log, host) {
 		if x.End.After(end) {
 			end = x.End
 		}
@@ -122,14 +122,14 @@ func lastOf(log []crawltest.Exchange, host string) (end time.Time) {
 	return end
 }
 
-// TestConcurrentVisitsLoseNoStrikes: four visits at a time to a host that
+// TestConcurrentVisitsLoseNoFailures: four visits at a time to a host that
 // fails; each failure counts, whichever ends last.
-func TestConcurrentVisitsLoseNoStrikes(t *testing.T) {
+func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4,
 			Others: func(r crawltest.Request) crawltest.Answer {
 				if r.Path == "/" {
-					return pageOf(numbered(4)...)(r)
+					return pageWithLinks(numberedPaths(4)...)(r)
 				}
 				a := crawltest.Status(500)
 				a.Wait = time.Duration(10-len(r.Path)) * time.Second
@@ -139,28 +139,28 @@ func TestConcurrentVisitsLoseNoStrikes(t *testing.T) {
 				}
 				return a
 			}})
-		store := memory()
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Policy.Concurrency, c.Policy.Adaptive = 4, -1
-		c.Settings.Attempts = 1
+		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		last := hostOf(t, store, "http://a.test")
+		last := storedHost(t, store, "http://a.test")
 		if last.Strikes != 4 {
 			t.Errorf("%d strikes after four failures", last.Strikes)
 		}
-		end := lastOf(web.Log(), "a.test")
-		asked := ofHost(web.Log(), "a.test")
-		first := slices.IndexFunc(asked, func(x crawltest.Exchange) bool { return x.URL == "http://a.test/2" })
-		if want := asked[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.Gap != want.Sub(end) {
+		end := lastAnswerEnd(web.Log(), "a.test")
+		exchanges := hostLog(web.Log(), "a.test")
+		first := slices.IndexFunc(exchanges, func(x crawltest.Exchange) bool { return x.URL == "http://a.test/2" })
+		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.Gap != want.Sub(end) {
 			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.Gap, want, want.Sub(end))
 		}
 	})
 }
 
-// TestRetryAfterBeyondPatience: the host is never visited sooner, but set aside.
-func TestRetryAfterBeyondPatience(t *testing.T) {
+// TestRetryAfterBeyondMax: the host is never visited sooner, but set aside.
+func TestRetryAfterBeyondMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", time.Now().Add(72*time.Hour).UTC().Format(http.TimeFormat))
@@ -171,7 +171,7 @@ func TestRetryAfterBeyondPatience(t *testing.T) {
 				}
 				return crawltest.HTML("")
 			}}})
-		store := memory()
+		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/busy").Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Fatalf("ended with %v, want ErrDormant", err)
 		}
@@ -189,7 +189,7 @@ func TestRetryAfterBeyondPatience(t *testing.T) {
 		if n := len(web.Log()); n < 3 {
 			t.Errorf("%d requests, want the page again", n)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -207,9 +207,9 @@ func TestEveryFailureBacksOff(t *testing.T) {
 					if n++; n > 1 && n <= 4 {
 						return answer
 					}
-					return pageOf(numbered(12)...)(r)
+					return pageWithLinks(numberedPaths(12)...)(r)
 				}})
-				c := newCrawl(t, web, memory(), "http://a.test/")
+				c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 				c.Policy.Adaptive = -1 // a timeout takes its time
 				c.Policy.Jitter = func() float64 { return 0.8 }
 				if err := c.Run(t.Context()); err != nil {
@@ -232,15 +232,15 @@ func TestEveryFailureBacksOff(t *testing.T) {
 // Whoever has to wait for them keeps the rest that it is owed itself.
 func TestCrawlsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(30, crawltest.Latency{Base: 100 * time.Millisecond})
+		sites, seeds := onePageSites(30, crawltest.Latency{Base: 100 * time.Millisecond})
 		for i := range sites {
-			sites[i].Others = pageOf("/1", "/2")
+			sites[i].Others = pageWithLinks("/1", "/2")
 		}
 		web := crawltest.New(sites...)
-		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{RequestsPerSecond: 4}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{RequestsPerSecond: 4}, seeds...)
 		c.Hooks.Visited = func(v *crawler.Visit) {
-			if v.Required() > time.Second {
-				t.Errorf("%v: required rest %v", v.URL(), v.Required())
+			if v.RequiredDelay() > time.Second {
+				t.Errorf("%v: required rest %v", v.URL(), v.RequiredDelay())
 			}
 		}
 		if err := c.Run(t.Context()); err != nil {
@@ -257,12 +257,12 @@ func TestCrawlsOwnLimits(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		sites, seeds := village(20, crawltest.Latency{})
+		sites, seeds := onePageSites(20, crawltest.Latency{})
 		for i := range sites {
 			sites[i].Others = crawltest.Always(crawltest.HTML(strings.Repeat("x", 50_000)))
 		}
 		web := crawltest.New(sites...)
-		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{BytesPerSecond: 10_000}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{BytesPerSecond: 10_000}, seeds...)
 		c.Settings.Workers = 1
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {

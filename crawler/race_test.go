@@ -3,4 +3,4 @@
 package crawler_test
 
 // race says that the race detector is on: everything takes ten times as long.
-const race = true
+const raceEnabled = true

@@ -9,85 +9,85 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// redirect discovers where v redirects to, and notes whether its origin sends
+// discoverRedirect discovers where v redirects to, and notes whether its origin sends
 // everybody to https. A loop ends here: where it closes, it leads to a URL that
 // is not new.
-func (c *Crawler) redirect(ctx context.Context, v *Visit) error {
-	if err := c.noteScheme(ctx, v); err != nil || v.Response == nil {
+func (c *Crawler) discoverRedirect(ctx context.Context, v *Visit) error {
+	if err := c.noteHTTPSSupport(ctx, v); err != nil || v.Response == nil {
 		return err
 	}
-	to, request, ok := Redirection(v.Lease.Request, v.Response)
+	to, request, ok := RedirectTarget(v.Lease.Request, v.Response)
 	if !ok {
 		return nil
 	}
-	target := redirected(v, to)
-	target.Request = request
-	added, err := c.Frontier.Discover(ctx, target)
-	c.tally.redirects.Add(1)
-	c.tally.redirectsNew.Add(int64(added))
+	entry := redirectEntry(v, to)
+	entry.Request = request
+	added, err := c.Frontier.Discover(ctx, entry)
+	c.counters.redirects.Add(1)
+	c.counters.redirectsNew.Add(int64(added))
 	return err
 }
 
-// Redirection returns where an answer leads to and how that is to be asked for,
+// RedirectTarget returns where an answer leads to and how that is to be asked for,
 // and false if it leads nowhere (RFC 9110, section 15.4): HEAD and OPTIONS stay what
 // they are; of any other method 301, 302 and 303 make a GET, while 307 and 308 ask
 // for the same request. One with a body, or that is not safe, is made within the same
 // origin alone: a body was for who was asked first.
-func Redirection(asked *storage.Request, res *decorum.Response) (to decorum.URL, request *storage.Request, ok bool) {
+func RedirectTarget(original *storage.Request, res *decorum.Response) (to decorum.URL, request *storage.Request, ok bool) {
 	to, ok = res.Location()
 	switch {
-	case asked == nil:
-	case asked.IsSafe():
-		ok = ok && to.Origin().IsHTTP() && (len(asked.Body) == 0 || to.Origin() == res.URL.Origin())
+	case original == nil:
+	case original.IsSafe():
+		ok = ok && to.Origin().IsHTTP() && (len(original.Body) == 0 || to.Origin() == res.URL.Origin())
 	case res.Status == http.StatusTemporaryRedirect, res.Status == http.StatusPermanentRedirect:
 		ok = ok && to.Origin() == res.URL.Origin()
 	default:
-		asked = nil
+		original = nil
 	}
-	return to, asked, ok
+	return to, original, ok
 }
 
-// redirected returns the entry of a redirect's target: one redirect more, and no
+// redirectEntry returns the entry of a redirect's target: one redirect more, and no
 // deeper than what led there, which it stands for.
-func redirected(v *Visit, to decorum.URL) storage.Entry {
+func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	e := storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), Context: v.Lease.Context}
-	if isFeed(v.Lease) {
+	if isAnnouncedFeed(v.Lease) {
 		e.Source = storage.Feed
 	}
 	return e
 }
 
-// noteScheme tells the frontier whether a page on http redirects to its twin on
+// noteHTTPSSupport tells the frontier whether a page on http redirects to its twin on
 // https, and whether one on https leads back or cannot be reached there. Other
 // failures say nothing of the origin, and no more does a page that is nowhere.
-func (c *Crawler) noteScheme(ctx context.Context, v *Visit) error {
+func (c *Crawler) noteHTTPSSupport(ctx context.Context, v *Visit) error {
 	u, status := v.URL(), v.Status()
 	switch {
 	case v.Response == nil:
-		return c.noteUnreachable(ctx, v)
-	case passing(status), status == http.StatusNotModified, absent(status) && v.Lease.Folded:
+		return c.noteHTTPSUnreachable(ctx, v)
+	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.Folded:
 		return nil
 	}
 	to, _ := v.Response.Location()
-	twin, plain := frontier.Twin(u)
-	back, leadsBack := frontier.Twin(to)
-	return c.Frontier.Answered(ctx, u, plain && to == twin, leadsBack && back == u)
+	httpsURL, isHTTP := frontier.Twin(u)
+	backURL, leadsBack := frontier.Twin(to)
+	return c.Frontier.Answered(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
 }
 
-// noteUnreachable tells the frontier where v did not reach a server on https.
-func (c *Crawler) noteUnreachable(ctx context.Context, v *Visit) error {
-	if u := v.URL(); unreachable(v) && u.Origin().Scheme() == "https" {
+// noteHTTPSUnreachable tells the frontier where v did not reach a server on https.
+func (c *Crawler) noteHTTPSUnreachable(ctx context.Context, v *Visit) error {
+	if u := v.URL(); isUnreachable(v) && u.Origin().Scheme() == "https" {
 		return c.Frontier.Answered(ctx, u, false, true)
 	}
 	return nil
 }
 
-// unfold queues the page of v, which is not on https, where it was found: on http.
+// requeueOnHTTP queues the page of v, which is not on https, where it was found: on http.
 // Its twin is not taken for it again, so that it is asked for once on each. What was
 // there before is only gone. How http answers says whether the origin is on https.
-func (c *Crawler) unfold(ctx context.Context, v *Visit) error {
+func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
 	if !e.Folded || e.Page != nil {
 		return nil
@@ -95,10 +95,10 @@ func (c *Crawler) unfold(ctx context.Context, v *Visit) error {
 	if !e.Found.IsZero() {
 		e.URL = e.Found
 	}
-	plain, ok := frontier.PlainTwin(e.URL)
+	httpURL, ok := frontier.PlainTwin(e.URL)
 	if !ok { // it is on http
 		return nil
 	}
-	e.URL, e.Found, e.AsFound, e.Attempt = plain, decorum.URL{}, false, 0
+	e.URL, e.Found, e.AsFound, e.Attempt = httpURL, decorum.URL{}, false, 0
 	return c.Frontier.Replace(ctx, e)
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A faulty is a Store with a fault: of Add, Ack or Renew, as far as they are
+// A faultyStore is a Store with a fault: of Add, Ack or Renew, as far as they are
 // set.
-type faulty struct {
+type faultyStore struct {
 	storage.Store
 	add   func([]storage.Entry) error
 	ack   func([]storage.Ack) []storage.Ack
 	renew func() error
 }
 
-func (f *faulty) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (f *faultyStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
 	if f.add != nil {
 		if err := f.add(es); err != nil {
 			return nil, err
@@ -36,24 +36,24 @@ func (f *faulty) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) 
 	return f.Store.Add(ctx, es, maxPerOrigin)
 }
 
-func (f *faulty) Ack(ctx context.Context, acks []storage.Ack) error {
+func (f *faultyStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	if f.ack != nil {
 		acks = f.ack(slices.Clone(acks))
 	}
 	return f.Store.Ack(ctx, acks)
 }
 
-func (f *faulty) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
+func (f *faultyStore) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	if f.renew != nil {
 		return f.renew()
 	}
 	return f.Store.Renew(ctx, l, now, ttl)
 }
 
-func memory() storage.Store { return storage.NewMemory(storage.Config{}) }
+func newMemoryStore() storage.Store { return storage.NewMemory(storage.Config{}) }
 
-// pageOf returns a page with links.
-func pageOf(links ...string) crawltest.Page {
+// pageWithLinks returns a page with links.
+func pageWithLinks(links ...string) crawltest.Page {
 	var b strings.Builder
 	for _, l := range links {
 		fmt.Fprintf(&b, "<a href=%q>x</a>", l)
@@ -61,8 +61,8 @@ func pageOf(links ...string) crawltest.Page {
 	return crawltest.Always(crawltest.HTML(b.String()))
 }
 
-// sitemapOf returns a sitemap of pages, or, as sitemapindex, of sitemaps.
-func sitemapOf(root string, urls ...string) crawltest.Page {
+// sitemapPage returns a sitemap of pages, or, as sitemapindex, of sitemaps.
+func sitemapPage(root string, urls ...string) crawltest.Page {
 	entry := map[string]string{"urlset": "url", "sitemapindex": "sitemap"}[root]
 	var b strings.Builder
 	for _, u := range urls {
@@ -72,8 +72,8 @@ func sitemapOf(root string, urls ...string) crawltest.Page {
 		"<"+root+` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`+b.String()+"</"+root+">"))
 }
 
-// judged fails the test unless the judge finds nothing.
-func judged(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
+// checkPoliteness fails the test unless the judge finds nothing.
+func checkPoliteness(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
 	t.Helper()
 	if r := web.Judge(crawltest.Options{MinDelay: minDelay, Product: "testbot"}); !r.OK() {
 		t.Errorf("the judge says:\n%v", r)
@@ -86,8 +86,8 @@ func TestSitemapsMayBeWantedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageOf(), "/2": pageOf(), "/listed": pageOf(), "/map.xml": sitemapOf("urlset", "http://a.test/listed")}})
-		store := memory()
+			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/2": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
+		store := newMemoryStore()
 		for _, tt := range []struct {
 			seed   string
 			no     bool
@@ -98,7 +98,7 @@ func TestSitemapsMayBeWantedLater(t *testing.T) {
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, times := visited(web.Log()); times["http://a.test/listed"] != tt.listed {
+			if _, times := countRequests(web.Log()); times["http://a.test/listed"] != tt.listed {
 				t.Errorf("with NoSitemaps %v: requests %v", tt.no, times)
 			}
 		}
@@ -114,7 +114,7 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 		for i := range 8 {
 			links = append(links, fmt.Sprintf("https://a.test/s%d", i), fmt.Sprintf("http://a.test/p%d", i))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4, Others: pageOf(links...),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4, Others: pageWithLinks(links...),
 			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < 5*time.Second { // http is asked first
@@ -122,7 +122,7 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 				}
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 		if n := len(web.Log()); n != 19 {
 			t.Errorf("%d requests, want 17 pages and two robots.txt", n)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -138,13 +138,13 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: func(at time.Time) crawltest.Robots {
 			if at.Sub(begin) < time.Hour {
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour}
 			}
 			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
 		}})
-		store := memory()
+		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Errorf("the first run ended with %v, want ErrDormant", err)
 		}
@@ -152,7 +152,7 @@ func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
 			t.Errorf("the second run ended with %v", err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/"] != 1 {
 			t.Errorf("requests %v, want the page", times)
 		}
 	})
@@ -165,8 +165,8 @@ func TestStoreRemembersPace(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/busy": crawltest.Always(busy), "/other": pageOf()}})
-		store := memory()
+			"/busy": crawltest.Always(busy), "/other": pageWithLinks()}})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/busy")
 		ctx, stop := context.WithCancel(t.Context())
 		c.Hooks.Acked = func(a storage.Ack) {
@@ -178,7 +178,7 @@ func TestStoreRemembersPace(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := newCrawl(t, web, store, "http://a.test/other")
-		again.Settings.Attempts = 2
+		again.Settings.MaxAttempts = 2
 		if err := again.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -193,9 +193,9 @@ func TestStoreRemembersPace(t *testing.T) {
 // https origin's robots.txt is refused at first, and looked up when it is due.
 func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "https://a.test/3"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2", "https://a.test/3"),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
-		store := &faulty{Store: memory(), ack: func(acks []storage.Ack) []storage.Ack {
+		store := &faultyStore{Store: newMemoryStore(), ack: func(acks []storage.Ack) []storage.Ack {
 			for i := range acks {
 				if h := acks[i].Host; h != nil && acks[i].Outcome == storage.Done {
 					acks[i].Host = &storage.Host{Gap: h.Gap}
@@ -210,7 +210,7 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 		if took := time.Since(begin); took > 90*time.Second {
 			t.Errorf("took %v for 8 requests, 10 s apart", took)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -218,8 +218,8 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 // next run asks at once.
 func TestHaltOfARobotsLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 2 * time.Second}})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(time.Second, c.Halt)
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
@@ -239,8 +239,8 @@ func TestHaltOfARobotsLookup(t *testing.T) {
 // store gives the URL away, but the host is not visited twice at a time.
 func TestLeasesThatRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 10 * time.Second}})
-		store := &faulty{Store: memory(), renew: func() error { return errors.New("disk busy") }}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("disk busy") }}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Policy.Adaptive = -1
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
@@ -256,8 +256,8 @@ func TestLeasesThatRunOut(t *testing.T) {
 // TestSlowHandlerKeepsItsLease: a callback that takes longer than a lease.
 func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: time.Minute})
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
@@ -274,7 +274,7 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 }
 
 func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
-	c := newCrawl(t, crawltest.New(), memory())
+	c := newCrawl(t, crawltest.New(), newMemoryStore())
 	c.Policy.Delay = -5 * time.Second
 	if err := c.Run(t.Context()); err == nil {
 		t.Error("a negative delay is taken")
@@ -284,8 +284,8 @@ func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
 // TestHaltEndsTheRun, with the URL in hand given back.
 func TestHaltEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: 2 * time.Second}})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(5*time.Second, c.Halt)
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
@@ -302,8 +302,8 @@ func TestHaltEndsTheRun(t *testing.T) {
 func TestGraceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Answer{Wait: 20 * time.Second})})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Settings.Grace = 3 * time.Second
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		c.Settings.GracePeriod = 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		begin := time.Now()
@@ -313,10 +313,10 @@ func TestGraceEnds(t *testing.T) {
 	})
 }
 
-// A recorder counts the records of each page.
-type recorder map[string]int
+// A recordCounter counts the records of each page.
+type recordCounter map[string]int
 
-func (r recorder) Record(_ context.Context, v *crawler.Visit) error {
+func (r recordCounter) Record(_ context.Context, v *crawler.Visit) error {
 	r[v.URL().String()]++
 	return nil
 }
@@ -325,20 +325,20 @@ func (r recorder) Record(_ context.Context, v *crawler.Visit) error {
 // and its links are kept.
 func TestHaltKeepsWhatWasRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/next")})
-		store, records := memory(), recorder{}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/next")})
+		store, records := newMemoryStore(), recordCounter{}
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Recorder = records
+		c.PageRecorder = records
 		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			c.Halt()
-			return c.FollowLinks(ctx, v)
+			return c.LinksToFollow(ctx, v)
 		}
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Fatal(err)
 		}
-		again := newCrawl(t, web, store)
-		again.Recorder = records
-		if err := again.Run(t.Context()); err != nil {
+		second := newCrawl(t, web, store)
+		second.PageRecorder = records
+		if err := second.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if records["http://a.test/"] != 1 || records["http://a.test/next"] != 1 {
@@ -350,8 +350,8 @@ func TestHaltKeepsWhatWasRead(t *testing.T) {
 // TestBadLinksOfAHandler are left out, and the crawl goes on.
 func TestBadLinksOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		good, err := decorum.ParseURL("http://a.test/good")
 		if err != nil {
 			t.Fatal(err)
@@ -362,7 +362,7 @@ func TestBadLinksOfAHandler(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/good"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/good"] != 1 {
 			t.Errorf("requests %v, want the good link", times)
 		}
 	})
@@ -371,8 +371,8 @@ func TestBadLinksOfAHandler(t *testing.T) {
 // TestOddURLs are requested as they are.
 func TestOddURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		c := newCrawl(t, web, memory())
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		c := newCrawl(t, web, newMemoryStore())
 		var want []string
 		for _, odd := range []string{"/a|b", "/a'b", "/a%2fb", "/a//b", "/!$&'()*+,;=", "/é", "/%E9", "/?q=100%", "/a:b@c", "/%00", "/[x]", "/{y}", "/a%5Eb"} {
 			u, err := decorum.ParseURL("http://a.test" + odd)
@@ -405,12 +405,12 @@ func TestBudgetCountsRequests(t *testing.T) {
 		for i := range 1000 {
 			links = append(links, fmt.Sprintf("/private/%d", i))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(links...),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(links...),
 			Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, nil)})
-		store := memory()
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Limits = politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
-		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+		c.Limiter = politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -425,8 +425,8 @@ func TestBudgetCountsRequests(t *testing.T) {
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Status(500))})
-		c := newCrawl(t, web, memory(), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
-		c.Settings.Attempts = 1
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
+		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -451,9 +451,9 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 			}
 			return crawltest.Status(500)
 		}
-		web, store := crawltest.New(crawltest.Site{Host: "a.test", Others: failing}), memory()
+		web, store := crawltest.New(crawltest.Site{Host: "a.test", Others: failing}), newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
-		c.Settings.Attempts = 1
+		c.Settings.MaxAttempts = 1
 		time.AfterFunc(40*time.Second, c.Halt) // 3 visits, with rests of 1, 5, 10 and 20 s
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Fatal(err)
@@ -469,15 +469,15 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 	})
 }
 
-// TestBlockedHop (FETCH-05): a robots.txt that redirects to where the rules of
+// TestBlockedRobotsRedirect (FETCH-05): a robots.txt that redirects to where the rules of
 // that host do not let us go counts as none.
-func TestBlockedHop(t *testing.T) {
+func TestBlockedRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
-			crawltest.Site{Host: "b.test", Others: pageOf("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
+			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
+			crawltest.Site{Host: "b.test", Others: pageWithLinks("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
 				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
-		c := newCrawl(t, web, memory(), "http://b.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://b.test/")
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -485,7 +485,7 @@ func TestBlockedHop(t *testing.T) {
 		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("took %v: the origin stayed closed", took)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		if times["http://b.test/private/r.txt"] != 0 || times["http://a.test/"] != 1 {
 			t.Errorf("requests %v: want a's page, and not the hop", times)
 		}
@@ -497,13 +497,13 @@ func TestBlockedHop(t *testing.T) {
 func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
 			if at.Sub(begin) < 20*time.Hour {
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed\n"), Disallow: func(p string) bool { return p == "/closed" }}
 			}
 			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /other\n")}
 		}})
-		store := memory()
+		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -514,21 +514,21 @@ func TestRulesChange(t *testing.T) {
 		if err := newCrawl(t, web, store, "http://a.test/new").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/closed"] != 1 {
+		if _, times := countRequests(web.Log()); times["http://a.test/closed"] != 1 {
 			t.Errorf("requests %v: want the page that is open now", times)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
-// TestHopThatArrivesEarly: the worker that queues a hop is held up, and the hop
+// TestRobotsRedirectVisitedEarly: the worker that queues a hop is held up, and the hop
 // is visited meanwhile. The origin does not stay closed.
-func TestHopThatArrivesEarly(t *testing.T) {
+func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/r.txt")})},
+			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/r.txt")})},
 			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))})
-		store := &slowAdd{memory()}
+		store := &slowAddStore{newMemoryStore()}
 		begin := time.Now()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -539,13 +539,13 @@ func TestHopThatArrivesEarly(t *testing.T) {
 	})
 }
 
-// A slowAdd holds up whoever adds a hop.
-type slowAdd struct{ storage.Store }
+// A slowAddStore holds up whoever adds a hop.
+type slowAddStore struct{ storage.Store }
 
-func (s *slowAdd) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
-	fates, err := s.Store.Add(ctx, es, maxPerOrigin)
+func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+	results, err := s.Store.Add(ctx, es, maxPerOrigin)
 	if !es[0].For.IsZero() {
 		time.Sleep(50 * time.Millisecond)
 	}
-	return fates, err
+	return results, err
 }

@@ -19,13 +19,13 @@ import (
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages = 4, 30
-		sites, _ := village(hosts, crawltest.Latency{Base: 300 * time.Millisecond})
+		sites, _ := onePageSites(hosts, crawltest.Latency{Base: 300 * time.Millisecond})
 		web := crawltest.New(sites...)
 		var seeds []string
 		for i := range hosts {
-			seeds = append(seeds, seedsOf(pages, fmt.Sprintf("h%d.test", i), "x")...)
+			seeds = append(seeds, numberedSeeds(pages, fmt.Sprintf("h%d.test", i), "x")...)
 		}
-		c := over(t, wire{web, oneAddress}, memory(), politeness.LimitsConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
 		paused := errors.New("paused")
 		for i := range 10 {
 			ctx, pause := context.WithCancelCause(t.Context())
@@ -37,7 +37,7 @@ func TestRunAgain(t *testing.T) {
 			if c.Stats().Pages < before {
 				t.Errorf("run %d counts anew", i)
 			}
-			if n := len(c.InHand()); n > 0 {
+			if n := len(c.ActiveVisits()); n > 0 {
 				t.Errorf("%d visits are in hand after run %d", n, i)
 			}
 			time.Sleep(time.Duration(i%3) * time.Minute)
@@ -45,26 +45,26 @@ func TestRunAgain(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		urls, times := visited(web.Log())
+		urls, times := countRequests(web.Log())
 		if len(urls) != len(times) || len(times) != hosts*(pages+1) {
 			t.Errorf("%d requests to %d URLs, want %d", len(urls), len(times), hosts*(pages+1))
 		}
-		if got := c.Stats(); got.Pages != hosts*pages || got.Robots != hosts || got.Errors != 0 {
+		if got := c.Stats(); got.Pages != hosts*pages || got.RobotsFetched != hosts || got.Errors != 0 {
 			t.Errorf("%+v", got)
 		}
-		if maxConcurrent, gap, _ := measureConcurrency(web.Log()); maxConcurrent > 1 || gap < time.Second {
-			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
+		if maxConcurrent, minGap, _ := measureConcurrency(web.Log()); maxConcurrent > 1 || minGap < time.Second {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, minGap)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
 // TestAPausedCrawlSlowsNobody: another has the host to itself.
 func TestAPausedCrawlSlowsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, hosts := oneHost(100*time.Millisecond), politeness.NewHosts()
-		fast := sharing(t, web, hosts, time.Second, seedsOf(60, "a.test", "fast")...)
-		slow := sharing(t, web, hosts, time.Minute, seedsOf(10, "a.test", "slow")...)
+		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewHosts()
+		fast := newHostSharingCrawl(t, web, hosts, time.Second, numberedSeeds(60, "a.test", "fast")...)
+		slow := newHostSharingCrawl(t, web, hosts, time.Minute, numberedSeeds(10, "a.test", "slow")...)
 		ctx, pause := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Minute, pause)
 		paused := make(chan time.Time, 1)
@@ -72,15 +72,15 @@ func TestAPausedCrawlSlowsNobody(t *testing.T) {
 			_ = slow.Run(ctx)
 			paused <- time.Now()
 		}()
-		together(t, fast)
+		runTogether(t, fast)
 		ended := <-paused
-		all, _ := byCrawl(web.Log(), "a.test")
+		all, _ := exchangesByCrawl(web.Log(), "a.test")
 		first := slices.IndexFunc(all, func(x crawltest.Exchange) bool { return !x.Start.Before(ended) })
 		if first < 9 || len(all)-first < 40 {
 			t.Fatalf("%d visits before the pause, %d after it", first, len(all)-first)
 		}
-		apart(t, all[2:first], time.Minute) // each has learnt the robots.txt before
-		apart(t, all[first:], time.Second)
+		checkGaps(t, all[2:first], time.Minute) // each has learnt the robots.txt before
+		checkGaps(t, all[first:], time.Second)
 		if took := all[len(all)-1].End.Sub(ended); took > time.Minute+time.Duration(len(all)-first)*1200*time.Millisecond {
 			t.Errorf("%d visits took %v after the slow one was paused", len(all)-first, took)
 		}
@@ -90,16 +90,16 @@ func TestAPausedCrawlSlowsNobody(t *testing.T) {
 // TestIdle: a crawl that has nothing left waits for what is brought to it.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := oneHost(time.Second)
-		c := newCrawl(t, web, memory())
-		c.Frontier = frontier.New(memory(), frontier.Config{Budget: c.Limits, Wait: true, Idle: true})
+		web := newOneHostWeb(time.Second)
+		c := newCrawl(t, web, newMemoryStore())
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true, Idle: true})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
 		for i := range 3 {
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			plant(t, c, seedsOf(i+1, "a.test", "x")...)
+			addSeeds(t, c, numberedSeeds(i+1, "a.test", "x")...)
 		}
 		time.Sleep(time.Minute)
 		stop()

@@ -26,9 +26,9 @@ func openBolt(t *testing.T, file string) storage.Store {
 	return s
 }
 
-// killed returns the file of a store as it is while the store is open: what a
+// copyStoreFile returns the file of a store as it is while the store is open: what a
 // process would find after this one was killed.
-func killed(t *testing.T, file string) string {
+func copyStoreFile(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
-		sites, seeds := village(3, crawltest.Latency{Base: 100 * time.Millisecond})
+		sites, seeds := onePageSites(3, crawltest.Latency{Base: 100 * time.Millisecond})
 		sites[0].Pages = map[string]crawltest.Page{
 			"/": func(r crawltest.Request) crawltest.Answer {
 				switch r.Nth {
@@ -59,40 +59,40 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 				}
 				return crawltest.HTML("")
 			}}
-		sites[1].Pages = map[string]crawltest.Page{"/": pageOf(numbered(2000)...)} // keeps the address in use
+		sites[1].Pages = map[string]crawltest.Page{"/": pageWithLinks(numberedPaths(2000)...)} // keeps the address in use
 		web := crawltest.New(sites...)
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}
 		ctx, kill := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer kill()
-		if err := over(t, wire{web, oneAddress}, openBolt(t, file), cfg, seeds...).Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, file), cfg, seeds...).Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		before, began := len(web.Log()), time.Now()
 		cfg.Restarted = began
-		next := over(t, wire{web, oneAddress}, openBolt(t, killed(t, file)), cfg)
+		next := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, copyStoreFile(t, file)), cfg)
 		ctx, stop := context.WithTimeout(t.Context(), 80*time.Minute)
 		defer stop()
 		if err := next.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		if rest := log[before].Start.Sub(began); rest < 3*time.Second {
-			t.Errorf("the first request came %v after the restart, within the rest of the address", rest)
+		if pause := log[before].Start.Sub(began); pause < 3*time.Second {
+			t.Errorf("the first request came %v after the restart, within the rest of the address", pause)
 		}
 		if maxConcurrent, gap, _ := measureConcurrency(log); maxConcurrent > 1 || gap < 3*time.Second {
 			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
 		}
-		asked := ofHost(log, "h0.test")
-		if len(asked) != 4 {
-			t.Fatalf("h0.test was asked %d times, want for robots.txt and three times for the page", len(asked))
+		exchanges := hostLog(log, "h0.test")
+		if len(exchanges) != 4 {
+			t.Fatalf("h0.test was asked %d times, want for robots.txt and three times for the page", len(exchanges))
 		}
-		if gap := asked[2].Start.Sub(asked[1].End); gap < time.Hour {
+		if gap := exchanges[2].Start.Sub(exchanges[1].End); gap < time.Hour {
 			t.Errorf("it was asked again after %v, want an hour", gap)
 		}
-		if gap := asked[3].Start.Sub(asked[2].End); gap < 10*time.Second {
+		if gap := exchanges[3].Start.Sub(exchanges[2].End); gap < 10*time.Second {
 			t.Errorf("after its second failure it had a rest of %v, want 10 s: the first one was forgotten", gap)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestFailures pins the class of each failure, and how often a page that fails
+// TestFailureClasses pins the class of each failure, and how often a page that fails
 // so is asked for, where three times is usual.
-func TestFailures(t *testing.T) {
+func TestFailureClasses(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	call := func(name string, errno syscall.Errno) error { return os.NewSyscallError(name, errno) }
 	answer := func(status int) *Visit { return &Visit{Response: &decorum.Response{Status: status}} }
@@ -28,7 +28,7 @@ func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		visit    *Visit
-		want     Failure
+		want     FailureClass
 		attempts int
 	}{
 		{"200", answer(200), 0, never},
@@ -36,21 +36,21 @@ func TestFailures(t *testing.T) {
 		{"304", answer(304), 0, never},
 		{"403", answer(403), 0, never},
 		{"404", answer(404), 0, never},
-		{"408", answer(408), Passing, 3},
-		{"425", answer(425), Passing, 3},
+		{"408", answer(408), Transient, 3},
+		{"425", answer(425), Transient, 3},
 		{"429", answer(429), Throttled, 10},
-		{"500", answer(500), Passing, 3},
-		{"501", answer(501), Passing, 3},
-		{"502", answer(502), Passing, 3},
+		{"500", answer(500), Transient, 3},
+		{"501", answer(501), Transient, 3},
+		{"502", answer(502), Transient, 3},
 		{"503", answer(503), Throttled, 10},
-		{"504", answer(504), Passing, 3},
-		{"timeout", failed(os.ErrDeadlineExceeded), Passing, 3},
-		{"reset", failed(&net.OpError{Op: "read", Err: call("read", syscall.ECONNRESET)}), Passing, 3},
-		{"cut", failed(io.ErrUnexpectedEOF), Passing, 3},
-		{"no answer", failed(io.EOF), Passing, 3},
-		{"no route", failed(dial(call("connect", syscall.EHOSTUNREACH))), Passing, 3},
+		{"504", answer(504), Transient, 3},
+		{"timeout", failed(os.ErrDeadlineExceeded), Transient, 3},
+		{"reset", failed(&net.OpError{Op: "read", Err: call("read", syscall.ECONNRESET)}), Transient, 3},
+		{"cut", failed(io.ErrUnexpectedEOF), Transient, 3},
+		{"no answer", failed(io.EOF), Transient, 3},
+		{"no route", failed(dial(call("connect", syscall.EHOSTUNREACH))), Transient, 3},
 		{"no such name", failed(dial(&net.DNSError{Err: "no such host", IsNotFound: true})), Unreachable, 2},
-		{"DNS is slow", failed(dial(&net.DNSError{Err: "i/o timeout", IsTimeout: true})), Passing, 3},
+		{"DNS is slow", failed(dial(&net.DNSError{Err: "i/o timeout", IsTimeout: true})), Transient, 3},
 		{"refused", failed(dial(call("connect", syscall.ECONNREFUSED))), Unreachable, 2},
 		{"certificate of another", failed(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "a.test"}}), Unreachable, 2},
 		{"no TLS at all", failed(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), Unreachable, 2},
@@ -59,25 +59,25 @@ func TestFailures(t *testing.T) {
 		{"no HTTP", failed(errors.New(`malformed HTTP response "SSH-2.0-OpenSSH"`)), Malformed, 2},
 		{"a damaged body", failed(fmt.Errorf("gzip: %w", decorum.Malformed)), Malformed, 2},
 	} {
-		f, is := failure(tt.visit)
+		f, is := visitFailureClass(tt.visit)
 		switch {
 		case is != (tt.attempts != never):
 			t.Errorf("%s: a failure: %v", tt.name, is)
-		case is && (f != tt.want || f.attempts(3) != tt.attempts):
-			t.Errorf("%s: %v, %d attempts; want %v, %d", tt.name, f, f.attempts(3), tt.want, tt.attempts)
+		case is && (f != tt.want || f.maxAttempts(3) != tt.attempts):
+			t.Errorf("%s: %v, %d attempts; want %v, %d", tt.name, f, f.maxAttempts(3), tt.want, tt.attempts)
 		}
 	}
-	if got := Unreachable.attempts(1); got != 1 {
+	if got := Unreachable.maxAttempts(1); got != 1 {
 		t.Errorf("%d attempts where one is wanted", got)
 	}
-	if got := Throttled.attempts(20); got != 20 {
+	if got := Throttled.maxAttempts(20); got != 20 {
 		t.Errorf("%d attempts where 20 are wanted", got)
 	}
 }
 
-// TestTrust: an origin may have three pages recalled until it is known, then
+// TestLastmodTrust: an origin may have three pages recalled until it is known, then
 // all while at most half of its last eight claims were false, else one.
-func TestTrust(t *testing.T) {
+func TestLastmodTrust(t *testing.T) {
 	for _, tt := range []struct {
 		claims string // + true, - false
 		want   string // the allowance before each, and at the end: 1, 3 or all (*)
@@ -92,7 +92,7 @@ func TestTrust(t *testing.T) {
 		var r lastmodAccuracy
 		got := ""
 		for i := 0; ; i++ {
-			switch n := r.allowance(); n {
+			switch n := r.rescheduleLimit(); n {
 			case 1, 3:
 				got += fmt.Sprint(n)
 			default:
@@ -101,7 +101,7 @@ func TestTrust(t *testing.T) {
 			if i == len(tt.claims) {
 				break
 			}
-			r = decodeLastmodAccuracy(r.with(tt.claims[i] == '+').bytes())
+			r = decodeLastmodAccuracy(r.withClaim(tt.claims[i] == '+').encode())
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.claims, got, tt.want)

@@ -24,17 +24,17 @@ import (
 const day = 24 * time.Hour
 
 var (
-	daily    = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: day}
-	adaptive = frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: time.Hour, Max: 30 * day}
+	dailyRevisits    = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: day}
+	adaptiveRevisits = frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: time.Hour, Max: 30 * day}
 )
 
-// A journal is a Recorder that keeps "status source path" of each visit.
-type journal struct {
+// A visitLog is a Recorder that keeps "status source path" of each visit.
+type visitLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (j *journal) Record(_ context.Context, v *crawler.Visit) error {
+func (j *visitLog) Record(_ context.Context, v *crawler.Visit) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	_, path, _ := strings.Cut(strings.TrimPrefix(v.URL().String(), "http://"), "/")
@@ -42,15 +42,15 @@ func (j *journal) Record(_ context.Context, v *crawler.Visit) error {
 	return nil
 }
 
-// newRevisits returns a crawl that visits pages again, and waits for that if it
+// newRevisitCrawl returns a crawl that visits pages again, and waits for that if it
 // is told to.
-func newRevisits(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.Revisit, wait bool, seeds ...string) (*crawler.Crawler, *journal) {
+func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.Revisit, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: wait})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: wait})
 	c.Settings.Revisit = plan
-	j := &journal{}
-	c.Recorder = j
+	j := &visitLog{}
+	c.PageRecorder = j
 	return c, j
 }
 
@@ -88,12 +88,12 @@ func TestConditionalRevisits(t *testing.T) {
 			begin := time.Now()
 			page := crawltest.Changing{Changes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, ETag: tt.etag, LastModified: tt.date,
 				Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page.Page, "/child": pageOf()}})
-			c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page.Page, "/child": pageWithLinks()}})
+			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
 			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 				read[fmt.Sprint(v.Status(), " ", v.URL())]++
-				return c.FollowLinks(ctx, v)
+				return c.LinksToFollow(ctx, v)
 			}
 			runFor(t, c, 4*day-time.Hour)
 			same := fmt.Sprint(unchangedStatus(tt.etag, tt.date))
@@ -128,7 +128,7 @@ func TestUnsolicited304(t *testing.T) {
 				return crawltest.Answer{Status: http.StatusNotModified}
 			},
 			"/child": crawltest.Always(crawltest.HTML("x"))}})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day-time.Hour)
 		wantLines(t, j.lines, "304 seed /", "304 revisit /", "200 revisit /", "200 link /child")
 	})
@@ -143,7 +143,7 @@ func TestValidatorsThatCannotBeSent(t *testing.T) {
 		odd.Header.Set("ETag", "\"a\x01b\"")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
 			"/long": crawltest.Always(long), "/odd": crawltest.Always(odd)}})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/long", "http://a.test/odd")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/long", "http://a.test/odd")
 		runFor(t, c, 2*day-time.Hour)
 		wantLines(t, j.lines, "200 seed /long", "200 seed /odd", "200 revisit /long", "200 revisit /odd")
 	})
@@ -155,7 +155,7 @@ func TestMissingPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": pageOf("/gone", "/back", "/moved"), "/there": pageOf(),
+			"/": pageWithLinks("/gone", "/back", "/moved"), "/there": pageWithLinks(),
 			"/moved": crawltest.Always(crawltest.Redirect(301, "/there")),
 			"/back": func(r crawltest.Request) crawltest.Answer {
 				if age := r.At.Sub(begin); age > day/2 && age < 2*day+day/2 {
@@ -163,7 +163,7 @@ func TestMissingPages(t *testing.T) {
 				}
 				return crawltest.HTML("here")
 			}}})
-		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 20*day)
 		days := map[string][]int{}
 		for _, x := range web.Log() {
@@ -199,11 +199,11 @@ func TestFailingRevisits(t *testing.T) {
 				}
 				return page.Page(r)
 			}}})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/", "http://a.test/broken")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/", "http://a.test/broken")
 		runFor(t, c, 3*day-time.Hour)
 		wantLines(t, j.lines, "200 seed /", "500 seed /broken", "500 seed /broken", "500 seed /broken",
 			"500 revisit /", "500 revisit /", "500 revisit /", "304 revisit /")
-		if s := c.Stats(); s.Failures[crawler.Passing] != 6 || s.Failed != 2 {
+		if s := c.Stats(); s.Failures[crawler.Transient] != 6 || s.GivenUp != 2 {
 			t.Errorf("%+v: want 6 passing failures, and 2 pages given up", s)
 		}
 	})
@@ -214,16 +214,16 @@ func TestFailingRevisits(t *testing.T) {
 func TestForegroundEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2")})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2")})
+		store := newMemoryStore()
 		run := func() (*frontier.RestingError, []string) {
-			c, j := newRevisits(t, web, store, daily, false, "http://a.test/")
+			c, j := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
 			err := c.Run(t.Context())
-			var resting *frontier.RestingError
-			if !errors.As(err, &resting) || !errors.Is(err, frontier.ErrResting) {
+			var awaiting *frontier.RestingError
+			if !errors.As(err, &awaiting) || !errors.Is(err, frontier.ErrResting) {
 				t.Fatalf("Run returned %v, want a RestingError", err)
 			}
-			return resting, j.lines
+			return awaiting, j.lines
 		}
 		first, lines := run()
 		wantLines(t, lines, "200 seed /", "200 link /1", "200 link /2")
@@ -243,14 +243,14 @@ func TestForegroundEnds(t *testing.T) {
 // wanted no more.
 func TestModeNoneEndsRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := memory()
-		c, _ := newRevisits(t, web, store, daily, false, "http://a.test/")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := newMemoryStore()
+		c, _ := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrResting) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * day)
-		c, j := newRevisits(t, web, store, frontier.Revisit{}, true)
+		c, j := newRevisitCrawl(t, web, store, frontier.Revisit{}, true)
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
@@ -258,22 +258,22 @@ func TestModeNoneEndsRevisits(t *testing.T) {
 	})
 }
 
-// TestRulesFlipForRestingPages: pages that are closed when their revisit comes
+// TestRulesFlipForPagesAwaitingRevisit: pages that are closed when their revisit comes
 // are kept aside with what is known of them, and asked for conditionally when
 // they are open again, though for some days every URL of the origin was closed.
-func TestRulesFlipForRestingPages(t *testing.T) {
+func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		shut := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
+		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
 		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, ETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: page.Page,
 			Robots: func(at time.Time) crawltest.Robots {
-				if shut(at) {
+				if isDisallowed(at) {
 					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /\n"), Disallow: func(string) bool { return true }}
 				}
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day)
 		wantLines(t, j.lines, "200 seed /", "200 link /1", "200 link /2")
 		counts, err := c.Frontier.Counts(context.Background())
@@ -300,9 +300,9 @@ func TestRulesFlipForRestingPages(t *testing.T) {
 func TestValidatorsAreOfOneURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		held := crawltest.HTML("x")
-		held.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
-		root := held // its links are not found again
+		unchanged := crawltest.HTML("x")
+		unchanged.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
+		root := unchanged // its links are not found again
 		root.Body = "<a href=/x?sid=1>x</a><a href=/y?sid=1>y</a>"
 		later := func(day0, after crawltest.Answer) crawltest.Page {
 			return func(r crawltest.Request) crawltest.Answer {
@@ -321,17 +321,17 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 			},
 			Pages: map[string]crawltest.Page{
 				"/":        crawltest.Always(root),
-				"/x":       later(held, crawltest.Status(404)),
-				"/x?sid=1": crawltest.Always(held),
-				"/y":       crawltest.Always(held),
-				"/y?sid=1": crawltest.Always(held),
+				"/x":       later(unchanged, crawltest.Status(404)),
+				"/x?sid=1": crawltest.Always(unchanged),
+				"/y":       crawltest.Always(unchanged),
+				"/y?sid=1": crawltest.Always(unchanged),
 			}})
-		c, j := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		seed, err := decorum.ParseURL("http://a.test/")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(memory(), frontier.Config{Budget: c.Limits, Wait: true, Clean: c.Gate.Clean})
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true, Clean: c.Gate.Clean})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)
 		}
@@ -341,15 +341,15 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 	})
 }
 
-// A halfway is a Store whose first Revive is cut off by a crash.
-type halfway struct {
+// A crashingStore is a Store whose first Revive is cut off by a crash.
+type crashingStore struct {
 	storage.Store
 	crashes int
 }
 
 var errCrash = errors.New("power cut")
 
-func (h *halfway) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (h *crashingStore) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	if h.crashes--; h.crashes < 0 {
 		return h.Store.Revive(ctx, o, shouldUnpark)
 	}
@@ -358,19 +358,19 @@ func (h *halfway) Revive(ctx context.Context, o decorum.Origin, shouldUnpark fun
 	return n, errors.Join(err, errCrash)
 }
 
-// TestReviveIsRepeated: a crash that comes when some of the parked URLs are
+// TestUnparkIsRepeated: a crash that comes when some of the parked URLs are
 // queued again and others are not leaves none of them behind.
-func TestReviveIsRepeated(t *testing.T) {
+func TestUnparkIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/p/1", "/p/2", "/p/3"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/p/1", "/p/2", "/p/3"),
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < day {
 					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /p/\n"), Disallow: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
 				}
 				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
-		store := &halfway{Store: memory()}
+		store := &crashingStore{Store: newMemoryStore()}
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -382,18 +382,18 @@ func TestReviveIsRepeated(t *testing.T) {
 		if err := newCrawl(t, web, store).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		for _, path := range []string{"/new", "/p/1", "/p/2", "/p/3"} {
 			if times["http://a.test"+path] != 1 {
 				t.Errorf("%s was visited %d times, want once", path, times["http://a.test"+path])
 			}
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
-// chances returns random moments of change within 40 days, a mean interval apart.
-func chances(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Time) {
+// changeTimes returns random moments of change within 40 days, a mean interval apart.
+func changeTimes(r *rand.Rand, mean time.Duration, from time.Time) (at []time.Time) {
 	for t := from; mean > 0; {
 		t = t.Add(time.Duration(r.ExpFloat64() * float64(mean)))
 		if t.Sub(from) > 40*day {
@@ -423,20 +423,20 @@ func TestAdaptiveRevisits(t *testing.T) {
 	run := func(plan frontier.Revisit) (f freshness, visits int, between map[string]time.Duration) {
 		between = map[string]time.Duration{}
 		synctest.Test(t, func(t *testing.T) {
-			begin, chance := time.Now(), rand.New(rand.NewPCG(1, 2))
+			begin, rng := time.Now(), rand.New(rand.NewPCG(1, 2))
 			pages, changes := map[string]crawltest.Page{}, map[string][]time.Time{}
 			var seeds []string
 			for _, k := range kinds {
 				for i := range k.pages {
 					path := fmt.Sprintf("/%s/%d", k.name, i)
-					p := crawltest.Changing{Changes: chances(chance, k.mean, begin), ETag: true,
+					p := crawltest.Changing{Changes: changeTimes(rng, k.mean, begin), ETag: true,
 						Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprint("version ", n)) }}
 					pages[path], changes["http://a.test"+path] = p.Page, p.Changes
 					seeds = append(seeds, "http://a.test"+path)
 				}
 			}
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: pages})
-			c, _ := newRevisits(t, web, memory(), plan, true, seeds...)
+			c, _ := newRevisitCrawl(t, web, newMemoryStore(), plan, true, seeds...)
 			runFor(t, c, 40*day)
 			seen := map[string][]time.Time{}
 			for _, x := range web.Log() {
@@ -457,7 +457,7 @@ func TestAdaptiveRevisits(t *testing.T) {
 		})
 		return f, visits, between
 	}
-	fresh, visits, between := run(adaptive)
+	adaptiveResult, visits, between := run(adaptiveRevisits)
 	for _, k := range kinds {
 		if got := between[k.name]; got < k.minGap || got > k.maxGap {
 			t.Errorf("%s: %v between visits, want %v to %v", k.name, got, k.minGap, k.maxGap)
@@ -466,22 +466,22 @@ func TestAdaptiveRevisits(t *testing.T) {
 	}
 	every := 40 * day * 200 / time.Duration(visits)
 	fixed, visitsFixed, _ := run(frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every})
-	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, fresh, every.Round(time.Minute), visitsFixed, fixed)
-	if visitsFixed < visits*9/10 || fresh.stale() > 0.8*fixed.stale() || fresh.wait() > fixed.wait()/4 {
-		t.Errorf("with as many visits, adaptive: %v; fixed: %v", fresh, fixed)
+	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, adaptiveResult, every.Round(time.Minute), visitsFixed, fixed)
+	if visitsFixed < visits*9/10 || adaptiveResult.staleShare() > 0.8*fixed.staleShare() || adaptiveResult.meanWait() > fixed.meanWait()/4 {
+		t.Errorf("with as many visits, adaptive: %v; fixed: %v", adaptiveResult, fixed)
 	}
 }
 
 // freshness is how good the copies of a crawl are.
 type freshness struct {
-	old, all time.Duration // of copies that were stale, of all
-	waited   time.Duration // of changes, until they were seen
-	changes  int
+	staleTime, totalTime time.Duration // of copies that were stale, of all
+	waitTime             time.Duration // of changes, until they were seen
+	changes              int
 }
 
 // add adds a page that was changed and visited at these moments.
 func (f *freshness) add(changes, visits []time.Time, end time.Time) {
-	f.all += end.Sub(visits[0])
+	f.totalTime += end.Sub(visits[0])
 	for i, visit := range visits {
 		next := end
 		if i+1 < len(visits) {
@@ -491,19 +491,19 @@ func (f *freshness) add(changes, visits []time.Time, end time.Time) {
 		for _, at := range changes {
 			if at.After(visit) && at.Before(next) {
 				f.changes++
-				f.waited += next.Sub(at)
+				f.waitTime += next.Sub(at)
 				old = max(old, next.Sub(at))
 			}
 		}
-		f.old += old
+		f.staleTime += old
 	}
 }
 
-func (f freshness) stale() float64      { return float64(f.old) / float64(f.all) }
-func (f freshness) wait() time.Duration { return f.waited / time.Duration(f.changes) }
+func (f freshness) staleShare() float64     { return float64(f.staleTime) / float64(f.totalTime) }
+func (f freshness) meanWait() time.Duration { return f.waitTime / time.Duration(f.changes) }
 
 func (f freshness) String() string {
-	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.stale(), f.wait().Round(time.Minute))
+	return fmt.Sprintf("%.2f%% of copies stale, a change waits %v to be seen", 100*f.staleShare(), f.meanWait().Round(time.Minute))
 }
 
 // meanGap returns the mean time between the visits of each page, of those with
@@ -528,7 +528,7 @@ func TestBodyIsHashedOnce(t *testing.T) {
 	const body = "always the same"
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(body))}})
-		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		visits := 0
 		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			visits++

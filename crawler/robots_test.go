@@ -29,7 +29,7 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 		page.Header.Set("ETag", `"2"`)
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(page),
 			Robots: crawltest.Lasting(crawltest.Robots{Answer: file, Disallow: func(p string) bool { return p == "/closed" }})})
-		c, _ := newRevisits(t, web, memory(), daily, true, "http://a.test/")
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day+time.Hour)
 		robotsAsked, conditional := 0, 0
 		for _, x := range web.Log() {
@@ -60,7 +60,7 @@ func TestBlockedIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),
 			Robots: robotsText("User-agent: *\nDisallow: /closed\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") })})
-		c := newCrawl(t, web, memory(), "http://a.test/", "http://a.test/closed/2")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://a.test/closed/2")
 		var mu sync.Mutex
 		rules, handled := map[string]string{}, map[string]bool{}
 		c.Hooks.Refused = func(l storage.Lease, err error) {
@@ -74,14 +74,14 @@ func TestBlockedIsAnEvent(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			handled[v.URL().Path()] = true
-			return c.FollowLinks(ctx, v)
+			return c.LinksToFollow(ctx, v)
 		}
-		run(t, c)
+		runCrawl(t, c)
 		for path, want := range map[string]string{"/closed/1": "disallow: /closed", "/closed/2": "disallow: /closed", "/open": "", "/": ""} {
 			if rules[path] != want || handled[path] != (want == "") {
 				t.Errorf("%s: refused by %q, want %q; handled %t", path, rules[path], want, handled[path])
 			}
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// failing returns the robots.txt of a site that asks for a rest of an hour and
+// failingRobots returns the robots.txt of a site that asks for a rest of an hour and
 // closes /x. Between two moments it cannot be had, for a different reason each
 // time it is asked for.
-func failing(from, to time.Time) func(time.Time) crawltest.Robots {
+func failingRobots(from, to time.Time) func(time.Time) crawltest.Robots {
 	reasons := []crawltest.Answer{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
-	good := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), Delay: time.Hour, Disallow: under("/x")}
+	good := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), Delay: time.Hour, Disallow: hasPrefixFunc("/x")}
 	return func(at time.Time) crawltest.Robots {
 		if at.Before(from) || !at.Before(to) {
 			return good
@@ -33,15 +33,15 @@ func failing(from, to time.Time) func(time.Time) crawltest.Robots {
 // crawlFor crawls from the store in the file as a daemon does, waiting for
 // whom a crawl in the foreground would not, until it is empty or the time is
 // over. It plants what it is told first.
-func crawlFor(t *testing.T, web *crawltest.Web, file string, long time.Duration, plant func(*crawler.Crawler)) {
+func crawlFor(t *testing.T, web *crawltest.Web, file string, limit time.Duration, prepare func(*crawler.Crawler)) {
 	t.Helper()
 	store := openBolt(t, file)
-	c := newDirect(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits, Wait: true})
-	if plant != nil {
-		plant(c)
+	c := newDirectCrawl(t, web, store)
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: true})
+	if prepare != nil {
+		prepare(c)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), long)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	if err := c.Run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func crawlFor(t *testing.T, web *crawltest.Web, file string, long time.Duration,
 	}
 }
 
-// pagesWhen returns when the pages of a host were asked for.
-func pagesWhen(log []crawltest.Exchange, host string) (at []time.Time) {
+// pageTimes returns when the pages of a host were asked for.
+func pageTimes(log []crawltest.Exchange, host string) (at []time.Time) {
 	for _, x := range log {
 		if path, ok := strings.CutPrefix(x.URL, "http://"+host); ok && path != "/robots.txt" {
 			at = append(at, x.Start)
@@ -70,13 +70,13 @@ func TestLongOutage(t *testing.T) {
 		begin := time.Now()
 		page, latency := crawltest.Always(crawltest.HTML("a page")), crawltest.Latency{Base: time.Second}
 		web := crawltest.New(
-			crawltest.Site{Host: "known.test", Others: page, Latency: latency, Robots: failing(begin.Add(30*time.Hour), begin.Add(40*day))},
-			crawltest.Site{Host: "new.test", Others: page, Latency: latency, Robots: failing(begin, begin.Add(40*day))})
+			crawltest.Site{Host: "known.test", Others: page, Latency: latency, Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
+			crawltest.Site{Host: "new.test", Others: page, Latency: latency, Robots: failingRobots(begin, begin.Add(40*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		const pages = 200 // of each host
 		crawlFor(t, web, file, 3*day, func(c *crawler.Crawler) {
-			queue(t, c, pages, "http://known.test/%d", "http://known.test/x%d")
-			queue(t, c, pages, "http://new.test/%d", "http://new.test/x%d")
+			queueURLs(t, c, pages, "http://known.test/%d", "http://known.test/x%d")
+			queueURLs(t, c, pages, "http://new.test/%d", "http://new.test/x%d")
 		})
 		for _, d := range []struct{ asleep, awake time.Duration }{
 			{time.Hour, 5 * day}, {6 * day, 2 * day}, {time.Minute, 9 * day}, {5 * day, 16 * day},
@@ -85,7 +85,7 @@ func TestLongOutage(t *testing.T) {
 			crawlFor(t, web, file, d.awake, nil)
 		}
 		log := web.Log()
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 		outage := map[string]time.Time{} // when robots.txt was asked for in vain first
 		for _, x := range log {
 			host := strings.Split(x.URL, "/")[2]
@@ -94,7 +94,7 @@ func TestLongOutage(t *testing.T) {
 			}
 		}
 		for _, host := range []string{"known.test", "new.test"} {
-			visits, want := pagesWhen(log, host), pages/2
+			visits, want := pageTimes(log, host), pages/2
 			var before, during, after int
 			for _, at := range visits {
 				switch age := at.Sub(outage[host]); {
@@ -121,7 +121,7 @@ func TestLongOutage(t *testing.T) {
 		}
 		store := openBolt(t, file)
 		defer store.Close()
-		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 0 || n.Seen != 2*pages || n.Parked != n.Seen-len(pagesWhen(log, "known.test"))-len(pagesWhen(log, "new.test")) {
+		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 0 || n.Seen != 2*pages || n.Parked != n.Seen-len(pageTimes(log, "known.test"))-len(pageTimes(log, "new.test")) {
 			t.Errorf("%+v, %v: want all pages that were not visited to be parked, and none lost", n, err)
 		}
 	})
@@ -132,19 +132,19 @@ func TestOutageInYandex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
-			Robots: failing(begin, begin.Add(40*day))})
-		store := memory()
-		c := newDirect(t, web, store)
+			Robots: failingRobots(begin, begin.Add(40*day))})
+		store := newMemoryStore()
+		c := newDirectCrawl(t, web, store)
 		agent, err := robots.NewAgent("testbot")
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Dialect: robots.Yandex, Session: begin}, store)
-		queue(t, c, 20, "http://a.test/%d", "http://a.test/x%d")
+		queueURLs(t, c, 20, "http://a.test/%d", "http://a.test/x%d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, took := len(pagesWhen(web.Log(), "a.test")), time.Since(begin); n != 20 || took > time.Hour {
+		if n, took := len(pageTimes(web.Log(), "a.test")), time.Since(begin); n != 20 || took > time.Hour {
 			t.Errorf("%d pages in %v, want 20 in minutes", n, took)
 		}
 		r := web.Judge(crawltest.Options{MinDelay: time.Second})
@@ -168,32 +168,32 @@ func TestSleepOf31Days(t *testing.T) {
 					return busy
 				}
 				return crawltest.HTML("a page")
-			}, Robots: failing(begin.Add(-time.Hour), begin)},
+			}, Robots: failingRobots(begin.Add(-time.Hour), begin)},
 			crawltest.Site{Host: "shut.test", Others: crawltest.Always(crawltest.HTML("a page")),
-				Robots: failing(begin, begin.Add(90*day))})
+				Robots: failingRobots(begin, begin.Add(90*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		const pages = 10
 		crawlFor(t, web, file, 5*time.Hour, func(c *crawler.Crawler) {
-			queue(t, c, pages, "http://open.test/%d")
-			queue(t, c, pages, "http://shut.test/%d")
+			queueURLs(t, c, pages, "http://open.test/%d")
+			queueURLs(t, c, pages, "http://shut.test/%d")
 		})
 		first := len(web.Log())
 		time.Sleep(31 * day)
 		crawlFor(t, web, file, 2*day, nil)
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 		log := web.Log()
-		asked := map[string]bool{}
+		requested := map[string]bool{}
 		for _, x := range log[first:] {
 			host := strings.Split(x.URL, "/")[2]
-			if !asked[host] && !strings.HasSuffix(x.URL, "/robots.txt") {
+			if !requested[host] && !strings.HasSuffix(x.URL, "/robots.txt") {
 				t.Errorf("after the sleep %s is asked for first", x.URL)
 			}
-			asked[host] = true
+			requested[host] = true
 		}
-		if before, all := len(pagesWhen(log[:first], "open.test")), len(pagesWhen(log, "open.test")); before >= pages || all != pages+1 {
+		if before, all := len(pageTimes(log[:first], "open.test")), len(pageTimes(log, "open.test")); before >= pages || all != pages+1 {
 			t.Errorf("open.test: %d pages before the sleep and %d in all, want %d, one of them twice", before, all, pages)
 		}
-		if n := len(pagesWhen(log, "shut.test")); n != 0 {
+		if n := len(pageTimes(log, "shut.test")); n != 0 {
 			t.Errorf("shut.test: %d pages, want none: its robots.txt was asked for only in a few hours and days", n)
 		}
 		store := openBolt(t, file)
@@ -230,17 +230,17 @@ func TestRulesThatHoldBriefly(t *testing.T) {
 						Others: crawltest.Always(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: tt.latency}})
 				}
 				web := crawltest.New(sites...)
-				c := newDirect(t, web, memory())
+				c := newDirectCrawl(t, web, newMemoryStore())
 				c.Settings.Workers = tt.workers
 				pages := 10 * tt.hosts
-				queue(t, c, pages, patterns...)
+				queueURLs(t, c, pages, patterns...)
 				ctx, cancel := context.WithTimeout(t.Context(), day)
 				defer cancel()
 				if err := c.Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				judged(t, web, time.Second)
-				if _, times := visited(web.Log()); len(times) != pages+tt.hosts {
+				checkPoliteness(t, web, time.Second)
+				if _, times := countRequests(web.Log()); len(times) != pages+tt.hosts {
 					t.Errorf("%d URLs were asked for, want %d", len(times), pages+tt.hosts)
 				}
 			})

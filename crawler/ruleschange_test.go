@@ -17,25 +17,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// flipping returns the robots.txt of a site that closes /flip between two
+// changingRobots returns the robots.txt of a site that closes /flip between two
 // moments, and may be kept for so long.
-func flipping(from, to time.Time, keep time.Duration) func(time.Time) crawltest.Robots {
+func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.Robots {
 	return func(at time.Time) crawltest.Robots {
-		r := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /never\n"), Disallow: under("/never")}
+		r := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /never\n"), Disallow: hasPrefixFunc("/never")}
 		if !at.Before(from) && at.Before(to) {
-			r = crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /flip\n"), Disallow: under("/flip")}
+			r = crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /flip\n"), Disallow: hasPrefixFunc("/flip")}
 		}
-		r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(keep.Seconds())))
+		r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(maxAge.Seconds())))
 		return r
 	}
 }
 
-func under(prefix string) func(string) bool {
+func hasPrefixFunc(prefix string) func(string) bool {
 	return func(path string) bool { return strings.HasPrefix(path, prefix) }
 }
 
-// queue offers n URLs to the crawl, those of each of the patterns in turn.
-func queue(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
+// queueURLs offers n URLs to the crawl, those of each of the patterns in turn.
+func queueURLs(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 	t.Helper()
 	const batch = 10_000
 	for i := 0; i < n; i += batch {
@@ -58,11 +58,11 @@ func queue(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 // hours later.
 func TestRulesFlip(t *testing.T) {
 	urls := 10_000
-	if *full {
+	if *fullSize {
 		urls = 100_000
 	}
 	t.Run("memory", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { testRulesFlip(t, memory(), urls) })
+		synctest.Test(t, func(t *testing.T) { testRulesFlip(t, newMemoryStore(), urls) })
 	})
 	t.Run("bolt", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,13 +79,13 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 	unit := time.Duration(urls/10) * time.Second // a tenth of the crawl
 	begin := time.Now()
 	web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
-		Robots: flipping(begin.Add(2*unit), begin.Add(5*unit), unit/3)})
-	c := newDirect(t, web, store)
-	queue(t, c, urls, "http://a.test/open/%d", "http://a.test/flip/%d")
+		Robots: changingRobots(begin.Add(2*unit), begin.Add(5*unit), unit/3)})
+	c := newDirectCrawl(t, web, store)
+	queueURLs(t, c, urls, "http://a.test/open/%d", "http://a.test/flip/%d")
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	judged(t, web, time.Second)
+	checkPoliteness(t, web, time.Second)
 	var known [3]time.Time // when each file was known
 	var flips [3]int       // visits to what flips, while it was
 	pages := 0
@@ -114,22 +114,22 @@ func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 	}
 }
 
-// A witness notes which origins' parked URLs are judged again, and when.
-type witness struct {
+// An unparkRecorder notes which origins' parked URLs are judged again, and when.
+type unparkRecorder struct {
 	storage.Store
-	mu      sync.Mutex
-	revived map[decorum.Origin][]time.Time
-	strays  int // URLs of other origins than the one that was named
+	mu           sync.Mutex
+	unparked     map[decorum.Origin][]time.Time
+	otherOrigins int // URLs of other origins than the one that was named
 }
 
-func (w *witness) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (w *unparkRecorder) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	w.mu.Lock()
-	w.revived[o] = append(w.revived[o], time.Now())
+	w.unparked[o] = append(w.unparked[o], time.Now())
 	w.mu.Unlock()
 	return w.Store.Revive(ctx, o, func(e storage.Entry) bool {
 		if e.URL.Origin() != o {
 			w.mu.Lock()
-			w.strays++
+			w.otherOrigins++
 			w.mu.Unlock()
 		}
 		return shouldUnpark(e)
@@ -143,25 +143,25 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		const pages, keep = 5000, 20 * time.Minute
-		ofA, ofB := flipping(begin.Add(2*keep), begin.Add(4*keep), keep), flipping(begin, begin.Add(keep), keep)
+		ofA, ofB := changingRobots(begin.Add(2*keep), begin.Add(4*keep), keep), changingRobots(begin, begin.Add(keep), keep)
 		page := crawltest.Always(crawltest.HTML("a page"))
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Others: page, Robots: ofA},
 			crawltest.Site{Host: "b.test", Others: page, Robots: ofB})
-		store := &witness{Store: memory(), revived: map[decorum.Origin][]time.Time{}}
-		c := newDirect(t, web, store)
+		store := &unparkRecorder{Store: newMemoryStore(), unparked: map[decorum.Origin][]time.Time{}}
+		c := newDirectCrawl(t, web, store)
 		origins := []string{"http://a.test", "https://a.test", "http://b.test"}
 		robotsOf := []func(time.Time) crawltest.Robots{ofA, ofA, ofB}
 		for _, o := range origins {
-			queue(t, c, pages, o+"/open/%d", o+"/flip/%d")
+			queueURLs(t, c, pages, o+"/open/%d", o+"/flip/%d")
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 		log := web.Log()
 		for i, o := range origins {
-			var learnt []time.Time // when each file was known that was another than the one before
+			var fetched []time.Time // when each file was known that was another than the one before
 			visits, last := 0, ""
 			for _, x := range log {
 				path, ours := strings.CutPrefix(x.URL, o+"/")
@@ -171,7 +171,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 				case ours:
 					text := robotsOf[i](x.Start).Answer.Body
 					if text != last {
-						learnt = append(learnt, x.End)
+						fetched = append(fetched, x.End)
 					}
 					last = text
 				}
@@ -180,53 +180,53 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			revived := store.revived[u.Origin()]
-			if want := []int{3, 3, 2}[i]; len(learnt) != want || len(revived) != want || visits != pages {
-				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want %d, %d and as many", o, visits, len(learnt), len(revived), pages, want)
+			unparked := store.unparked[u.Origin()]
+			if want := []int{3, 3, 2}[i]; len(fetched) != want || len(unparked) != want || visits != pages {
+				t.Errorf("%s: %d pages, %d files learnt, judged again %d times; want %d, %d and as many", o, visits, len(fetched), len(unparked), pages, want)
 				continue
 			}
-			for i := range revived {
-				if next := time.Second + time.Millisecond; revived[i].Before(learnt[i]) || revived[i].Sub(learnt[i]) > 2*next {
-					t.Errorf("%s: file %d was known at %v, and URLs were judged again at %v", o, i, learnt[i].Sub(begin), revived[i].Sub(begin))
+			for i := range unparked {
+				if next := time.Second + time.Millisecond; unparked[i].Before(fetched[i]) || unparked[i].Sub(fetched[i]) > 2*next {
+					t.Errorf("%s: file %d was known at %v, and URLs were judged again at %v", o, i, fetched[i].Sub(begin), unparked[i].Sub(begin))
 				}
 			}
 		}
-		if store.strays > 0 {
-			t.Errorf("%d URLs were judged again for another origin's sake", store.strays)
+		if store.otherOrigins > 0 {
+			t.Errorf("%d URLs were judged again for another origin's sake", store.otherOrigins)
 		}
 	})
 }
 
-// A returning is a store in which every page that was visited rests until its
+// A revisitingStore is a store in which every page that was visited rests until its
 // revisit.
-type returning struct {
+type revisitingStore struct {
 	storage.Store
-	every time.Duration
+	interval time.Duration
 }
 
-func (r returning) Ack(ctx context.Context, acks []storage.Ack) error {
+func (r revisitingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	acks = slices.Clone(acks)
 	for i := range acks {
 		if acks[i].Outcome == storage.Done && acks[i].Lease.Source != storage.Robots {
-			acks[i].Outcome, acks[i].At = storage.Rest, time.Now().Add(r.every)
+			acks[i].Outcome, acks[i].At = storage.Rest, time.Now().Add(r.interval)
 		}
 	}
 	return r.Store.Ack(ctx, acks)
 }
 
-// TestRulesFlipWhilePagesRest: of the pages that rest until their revisit, those
+// TestRulesFlipWhilePagesAwaitRevisit: of the pages that rest until their revisit, those
 // that are closed meanwhile are parked when their time comes, and visited again
 // when they are opened, beside others that never were visited.
-func TestRulesFlipWhilePagesRest(t *testing.T) {
+func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, every = 200, 2 * time.Hour
 		begin := time.Now()
 		from, to, end := begin.Add(5*time.Hour), begin.Add(15*time.Hour), begin.Add(24*time.Hour)
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: flipping(from, to, time.Hour)})
-		store := returning{memory(), every}
-		c := newDirect(t, web, store)
-		queue(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
-		time.AfterFunc(6*time.Hour, func() { queue(t, c, pages, "http://a.test/flip/new%d") })
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: changingRobots(from, to, time.Hour)})
+		store := revisitingStore{newMemoryStore(), every}
+		c := newDirectCrawl(t, web, store)
+		queueURLs(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
+		time.AfterFunc(6*time.Hour, func() { queueURLs(t, c, pages, "http://a.test/flip/new%d") })
 		for time.Now().Before(end) { // a crawl may end where all rest
 			ctx, cancel := context.WithDeadline(t.Context(), end)
 			c.Run(ctx)

@@ -21,19 +21,19 @@ import (
 
 // Sizes and chance of the proofs at scale.
 var (
-	full = flag.Bool("full", false, "run the proofs at scale at their full size")
-	seed = flag.Uint64("seed", 1, "seed of what the proofs at scale leave to chance")
+	fullSize   = flag.Bool("full", false, "run the proofs at scale at their full size")
+	randomSeed = flag.Uint64("seed", 1, "seed of what the proofs at scale leave to chance")
 )
 
-// A direct is a Fetcher that goes straight to a web in memory. It leaves out
+// A directFetcher is a Fetcher that goes straight to a web in memory. It leaves out
 // colly, which has tests of its own, so that a crawl of 200,000 requests takes
 // seconds.
-type direct struct {
+type directFetcher struct {
 	web     *crawltest.Web
 	timeout time.Duration
 }
 
-func (d direct) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (d directFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	url := t.URL().String()
 	if err := t.Redeem(url); err != nil {
 		return nil, err
@@ -59,47 +59,47 @@ func (d direct) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response,
 		Start: start, End: time.Now()}, nil
 }
 
-// newDirect returns a crawl as newCrawl does, but for the engine.
-func newDirect(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
+// newDirectCrawl returns a crawl as newCrawl does, but for the engine.
+func newDirectCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
-	c.Fetcher = direct{web: web, timeout: 30 * time.Second}
+	c.Fetcher = directFetcher{web: web, timeout: 30 * time.Second}
 	return c
 }
 
-// A crowd is a web of hosts with delays and latencies at random, and the least
+// A randomWeb is a web of hosts with delays and latencies at random, and the least
 // time in which it can be crawled: reckoned from what its sites ask for and how
 // long they take, and from nothing that the crawler computes.
-type crowd struct {
-	web      *crawltest.Web
-	seeds    []string
-	requests int
-	chains   map[string]time.Duration // of each host: its answers, and the rests between them
-	work     time.Duration            // of all hosts: the answers
+type randomWeb struct {
+	web       *crawltest.Web
+	seeds     []string
+	requests  int
+	hostTimes map[string]time.Duration // of each host: its answers, and the rests between them
+	totalTime time.Duration            // of all hosts: the answers
 }
 
-// A span is the bounds of something that is left to chance.
-type span struct{ min, max time.Duration }
+// A durationRange is the bounds of something that is left to chance.
+type durationRange struct{ min, max time.Duration }
 
-func (s span) pick(chance *rand.Rand) time.Duration { return between(chance, s.min, s.max) }
+func (s durationRange) random(rng *rand.Rand) time.Duration { return randomDuration(rng, s.min, s.max) }
 
-func between(chance *rand.Rand, lo, hi time.Duration) time.Duration {
-	return lo + time.Duration(chance.Int64N(int64(hi-lo)))
+func randomDuration(rng *rand.Rand, lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(rng.Int64N(int64(hi-lo)))
 }
 
-// newCrowd returns a crowd of hosts with so many requests each, robots.txt
+// newRandomWeb returns a crowd of hosts with so many requests each, robots.txt
 // included. One in two asks for a Crawl-delay. A host takes the same time for
 // each of its answers, so that the order in which they are asked for makes no
 // difference.
-func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration, delays, latencies span) *crowd {
-	c := &crowd{requests: hosts * requests, chains: map[string]time.Duration{}}
+func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, delays, latencies durationRange) *randomWeb {
+	c := &randomWeb{requests: hosts * requests, hostTimes: map[string]time.Duration{}}
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
 		host := fmt.Sprintf("h%d.test", i)
-		latency := latencies.pick(chance)
+		latency := latencies.random(rng)
 		text, delay := "User-agent: *\nDisallow: /shut\n", time.Duration(0)
-		if chance.IntN(2) == 0 {
-			delay = delays.pick(chance).Truncate(time.Millisecond)
+		if rng.IntN(2) == 0 {
+			delay = delays.random(rng).Truncate(time.Millisecond)
 			text += fmt.Sprintf("Crawl-delay: %.3f\n", delay.Seconds())
 		}
 		links := []string{"/shut"}
@@ -109,12 +109,12 @@ func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration, de
 		sites[i] = crawltest.Site{
 			Host: host, Latency: crawltest.Latency{Base: latency},
 			Robots: robotsText(text, delay, func(p string) bool { return p == "/shut" }),
-			Pages:  map[string]crawltest.Page{"/0": pageOf(links...)},
+			Pages:  map[string]crawltest.Page{"/0": pageWithLinks(links...)},
 			Others: crawltest.Always(crawltest.HTML("a page")),
 		}
 		rest := max(minDelay, delay, latency) // by default at least as long as the answer took
-		c.chains[host] = time.Duration(requests)*latency + time.Duration(requests-1)*rest
-		c.work += time.Duration(requests) * latency
+		c.hostTimes[host] = time.Duration(requests)*latency + time.Duration(requests-1)*rest
+		c.totalTime += time.Duration(requests) * latency
 		c.seeds = append(c.seeds, "http://"+host+"/0")
 	}
 	c.web = crawltest.New(sites...)
@@ -123,24 +123,24 @@ func newCrowd(chance *rand.Rand, hosts, requests int, minDelay time.Duration, de
 
 // minTime returns the time that no polite crawl with so many workers can beat:
 // no host ends before its own chain, and no worker makes two visits at a time.
-func (c *crowd) minTime(workers int) time.Duration {
-	return max(c.maxHostTime(), c.work/time.Duration(workers))
+func (c *randomWeb) minTime(workers int) time.Duration {
+	return max(c.maxHostTime(), c.totalTime/time.Duration(workers))
 }
 
-func (c *crowd) maxHostTime() (maxTime time.Duration) {
-	for _, chain := range c.chains {
-		maxTime = max(maxTime, chain)
+func (c *randomWeb) maxHostTime() (maxTime time.Duration) {
+	for _, hostTime := range c.hostTimes {
+		maxTime = max(maxTime, hostTime)
 	}
 	return maxTime
 }
 
-// TestCrowd: at the size of a real crawl nobody is hurried, and hardly any time
+// TestCrawlAtScale: at the size of a real crawl nobody is hurried, and hardly any time
 // is lost, be it the delays or the workers that there is too little of. Where
 // both are just enough the least time is not known: it may be more than either
 // asks for, and so it is judged but not measured.
-func TestCrowd(t *testing.T) {
+func TestCrawlAtScale(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the log is large, and stays
-	chance := rand.New(rand.NewPCG(*seed, 0))
+	rng := rand.New(rand.NewPCG(*randomSeed, 0))
 	for _, tt := range []struct {
 		name     string
 		hosts    int     // in the full size
@@ -148,25 +148,25 @@ func TestCrowd(t *testing.T) {
 		workers  float64 // for each that the delays could keep busy
 		measured bool
 	}{
-		{"delays rule", 10_000, 1_000, 2 + 6*chance.Float64(), true},
-		{"workers rule", 10_000, 500, 0.5 / (1 + 3*chance.Float64()), true},
-		{"neither rules", 10_000, 500, 0.5 + 1.5*chance.Float64(), false},
+		{"delays rule", 10_000, 1_000, 2 + 6*rng.Float64(), true},
+		{"workers rule", 10_000, 500, 0.5 / (1 + 3*rng.Float64()), true},
+		{"neither rules", 10_000, 500, 0.5 + 1.5*rng.Float64(), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			hosts := tt.always
 			switch {
-			case *full:
+			case *fullSize:
 				hosts = tt.hosts
-			case race:
+			case raceEnabled:
 				hosts = tt.always / 5
 			}
 			synctest.Test(t, func(t *testing.T) {
 				const minDelay = time.Second
-				crowd := newCrowd(rand.New(rand.NewPCG(*seed, 1)), hosts, 20, minDelay, span{0, 5 * time.Second}, span{time.Millisecond, 3 * time.Second})
-				busy := float64(crowd.work) / float64(crowd.maxHostTime())
-				crawl := newDirect(t, crowd.web, memory(), crowd.seeds...)
+				generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 1)), hosts, 20, minDelay, durationRange{0, 5 * time.Second}, durationRange{time.Millisecond, 3 * time.Second})
+				busy := float64(generated.totalTime) / float64(generated.maxHostTime())
+				crawl := newDirectCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
 				crawl.Settings.Workers = max(1, int(tt.workers*busy))
-				ratio := crowd.crawl(t, crawl, minDelay)
+				ratio := generated.crawl(t, crawl, minDelay)
 				if tt.measured && ratio > 1.02 {
 					t.Errorf("it took %.4f of the least time, want at most 1.02", ratio)
 				}
@@ -177,7 +177,7 @@ func TestCrowd(t *testing.T) {
 
 // crawl crawls the crowd, asks the judge, and returns how much longer it took
 // than it must.
-func (c *crowd) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Duration) (ratio float64) {
+func (c *randomWeb) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Duration) (ratio float64) {
 	t.Helper()
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -190,20 +190,20 @@ func (c *crowd) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Durati
 	minTime := c.minTime(workers)
 	ratio = float64(r.Time) / float64(minTime)
 	t.Logf("seed %d: %d hosts, %d workers: %d requests in %v, at least %v: ratio %.5f, %d offences",
-		*seed, len(r.Hosts), workers, r.Requests, r.Time, minTime, ratio, len(r.Offences))
+		*randomSeed, len(r.Hosts), workers, r.Requests, r.Time, minTime, ratio, len(r.Offences))
 	return ratio
 }
 
-// TestCrowdOverSockets: the same through the whole engine, colly and net/http,
+// TestCrawlAtScaleOverSockets: the same through the whole engine, colly and net/http,
 // to a server on loopback. How long it takes is only asked at the full size,
 // where a busy machine makes little difference.
-func TestCrowdOverSockets(t *testing.T) {
+func TestCrawlAtScaleOverSockets(t *testing.T) {
 	hosts, requests, minDelay := 50, 20, 100*time.Millisecond
-	if *full {
+	if *fullSize {
 		hosts, requests, minDelay = 500, 100, 500*time.Millisecond
 	}
-	crowd := newCrowd(rand.New(rand.NewPCG(*seed, 3)), hosts, requests, minDelay, span{0, minDelay * 3 / 2}, span{time.Millisecond, 20 * time.Millisecond})
-	server, err := crowd.web.Start("")
+	generated := newRandomWeb(rand.New(rand.NewPCG(*randomSeed, 3)), hosts, requests, minDelay, durationRange{0, minDelay * 3 / 2}, durationRange{time.Millisecond, 20 * time.Millisecond})
+	server, err := generated.web.Start("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestCrowdOverSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crawl := newCrawl(t, crowd.web, memory(), crowd.seeds...)
+	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
 	crawl.Fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
@@ -220,7 +220,7 @@ func TestCrowdOverSockets(t *testing.T) {
 	}
 	crawl.Policy.Delay = minDelay
 	crawl.Settings.Workers = 2 * hosts
-	if ratio := crowd.crawl(t, crawl, minDelay); *full && ratio > 1.02 {
+	if ratio := generated.crawl(t, crawl, minDelay); *fullSize && ratio > 1.02 {
 		t.Errorf("it took %.4f of the least time, want at most 1.02", ratio)
 	}
 }

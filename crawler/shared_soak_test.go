@@ -19,54 +19,54 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// TestCrawlsShareATown: three crawls of different manners, few workers and many,
+// TestCrawlsShareHostsAndAddresses: three crawls of different manners, few workers and many,
 // visit the same hosts at a few addresses, while servers fail and ask to be left
 // alone, brakes come and go, and crawls are paused. Together they keep to what
 // each would have to, and nothing is lost.
-func TestCrawlsShareATown(t *testing.T) {
+func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages, addresses = 20, 8, 3
-		chance := rand.New(rand.NewPCG(*seed, 7))
-		web := crawltest.New(unruly(hosts, chance)...)
-		home := func(host string) netip.Addr {
+		rng := rand.New(rand.NewPCG(*randomSeed, 7))
+		web := crawltest.New(failingSites(hosts, rng)...)
+		addrOf := func(host string) netip.Addr {
 			var i int
 			fmt.Sscanf(host, "h%d.test", &i)
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
 		shared, brakes := politeness.NewHosts(), &politeness.Brakes{}
-		var town sync.WaitGroup
+		var running sync.WaitGroup
 		var crawls []*crawler.Crawler
 		for i, cfg := range []politeness.LimitsConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3}, {IPConcurrency: 4, RequestsPerSecond: 5}} {
-			c := newCrawl(t, web, memory())
-			c.Fetcher, c.Limits, c.Brakes = fetcherOver(t, wire{web, home}), shared.Limits(cfg), brakes
-			c.Frontier = frontier.New(memory(), frontier.Config{Budget: c.Limits, Wait: true})
+			c := newCrawl(t, web, newMemoryStore())
+			c.Fetcher, c.Limiter, c.Brakes = newFetcher(t, addressedWeb{web, addrOf}), shared.Limits(cfg), brakes
+			c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true})
 			c.Policy.Delay = time.Duration(1+i) * time.Second
-			c.Settings = crawler.Settings{Token: "testbot", Workers: []int{1, 8, 64}[i], Attempts: 50, Grace: time.Minute}
+			c.Settings = crawler.Settings{ProductToken: "testbot", Workers: []int{1, 8, 64}[i], MaxAttempts: 50, GracePeriod: time.Minute}
 			for h := range hosts {
-				plant(t, c, seedsOf(pages, fmt.Sprintf("h%d.test", h), fmt.Sprint(i))...)
+				addSeeds(t, c, numberedSeeds(pages, fmt.Sprintf("h%d.test", h), fmt.Sprint(i))...)
 			}
 			crawls = append(crawls, c)
-			pauses := rand.New(rand.NewPCG(*seed, uint64(i)))
-			town.Go(func() { runInPieces(t, c, pauses) })
+			pauses := rand.New(rand.NewPCG(*randomSeed, uint64(i)))
+			running.Go(func() { runWithPauses(t, c, pauses) })
 		}
-		stopped := brakeAtRandom(t, brakes, hosts, chance)
-		town.Wait()
+		stopped := brakeAtRandom(t, brakes, hosts, rng)
+		running.Wait()
 		for i, c := range crawls {
-			if s := c.Stats(); s.Pages < hosts*pages || s.Failed > 0 {
+			if s := c.Stats(); s.Pages < hosts*pages || s.GivenUp > 0 {
 				t.Errorf("crawl %d: %+v", i, s)
 			}
 		}
-		checkSharedLog(t, web.Log(), home, stopped)
+		checkSharedLog(t, web.Log(), addrOf, stopped)
 		t.Logf("%d requests", len(web.Log()))
 	})
 }
 
-// unruly returns sites some of whose answers fail, or ask to be left alone.
-func unruly(n int, chance *rand.Rand) (sites []crawltest.Site) {
+// failingSites returns sites some of whose answers fail, or ask to be left alone.
+func failingSites(n int, rng *rand.Rand) (sites []crawltest.Site) {
 	for i := range n {
-		fails := chance.IntN(10)
+		fails := rng.IntN(10)
 		sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i),
-			Latency: crawltest.Latency{Base: 50 * time.Millisecond, Jitter: time.Second, Seed: chance.Uint64()},
+			Latency: crawltest.Latency{Base: 50 * time.Millisecond, Jitter: time.Second, Seed: rng.Uint64()},
 			Others: func(r crawltest.Request) crawltest.Answer {
 				switch (len(r.Path) + int(r.Path[len(r.Path)-1]) + r.Nth) % 10 * r.Nth {
 				case fails:
@@ -82,12 +82,12 @@ func unruly(n int, chance *rand.Rand) (sites []crawltest.Site) {
 	return sites
 }
 
-// runInPieces runs a crawl to its end, and pauses it now and then.
-func runInPieces(t *testing.T, c *crawler.Crawler, chance *rand.Rand) {
+// runWithPauses runs a crawl to its end, and pauses it now and then.
+func runWithPauses(t *testing.T, c *crawler.Crawler, rng *rand.Rand) {
 	paused := errors.New("paused")
 	for range 5 {
 		ctx, pause := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Duration(chance.IntN(200))*time.Second, func() { pause(paused) })
+		time.AfterFunc(time.Duration(rng.IntN(200))*time.Second, func() { pause(paused) })
 		err := c.Run(ctx)
 		if err == nil {
 			return
@@ -95,27 +95,27 @@ func runInPieces(t *testing.T, c *crawler.Crawler, chance *rand.Rand) {
 		if !errors.Is(err, paused) {
 			t.Error(err)
 		}
-		time.Sleep(time.Duration(chance.IntN(60)) * time.Second)
+		time.Sleep(time.Duration(rng.IntN(60)) * time.Second)
 	}
 	if err := c.Run(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// A stop is when nobody might visit a host.
-type stop struct {
+// A brakePeriod is when nobody might visit a host.
+type brakePeriod struct {
 	host     string
 	from, to time.Time
 }
 
 // brakeAtRandom stops one host after the other for a while.
-func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, chance *rand.Rand) (stops []stop) {
+func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, rng *rand.Rand) (stops []brakePeriod) {
 	for range 30 {
-		s := stop{host: fmt.Sprintf("h%d.test", chance.IntN(hosts)), from: time.Now()}
+		s := brakePeriod{host: fmt.Sprintf("h%d.test", rng.IntN(hosts)), from: time.Now()}
 		if err := brakes.Set(politeness.Brake{Host: s.host, Stop: true}); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Duration(1+chance.IntN(30)) * time.Second)
+		time.Sleep(time.Duration(1+rng.IntN(30)) * time.Second)
 		s.to = time.Now()
 		brakes.Lift(s.host)
 		stops = append(stops, s)
@@ -124,14 +124,14 @@ func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, chance *r
 }
 
 // checkSharedLog holds the log against what hosts, addresses and brakes ask for.
-func checkSharedLog(t *testing.T, log []crawltest.Exchange, home func(string) netip.Addr, stops []stop) {
+func checkSharedLog(t *testing.T, log []crawltest.Exchange, addrOf func(string) netip.Addr, stops []brakePeriod) {
 	t.Helper()
 	byHost, byAddress := map[string][]crawltest.Exchange{}, map[netip.Addr][]crawltest.Exchange{}
 	slices.SortStableFunc(log, func(a, b crawltest.Exchange) int { return a.Start.Compare(b.Start) })
 	for _, x := range log {
 		host := strings.Split(x.URL, "/")[2]
 		byHost[host] = append(byHost[host], x)
-		byAddress[home(host)] = append(byAddress[home(host)], x)
+		byAddress[addrOf(host)] = append(byAddress[addrOf(host)], x)
 		for _, s := range stops {
 			if s.host == host && x.Start.After(s.from) && x.Start.Before(s.to) {
 				t.Errorf("%s was visited %v after its host was stopped", x.URL, x.Start.Sub(s.from))
@@ -139,10 +139,10 @@ func checkSharedLog(t *testing.T, log []crawltest.Exchange, home func(string) ne
 		}
 	}
 	for _, visits := range byHost {
-		apart(t, visits, time.Second)
+		checkGaps(t, visits, time.Second)
 		for i, x := range visits[1:] {
-			if asked := visits[i].RetryAfter; x.Start.Sub(visits[i].End) < asked {
-				t.Errorf("%s came %v after a Retry-After of %v", x.URL, x.Start.Sub(visits[i].End), asked)
+			if retryAfter := visits[i].RetryAfter; x.Start.Sub(visits[i].End) < retryAfter {
+				t.Errorf("%s came %v after a Retry-After of %v", x.URL, x.Start.Sub(visits[i].End), retryAfter)
 			}
 		}
 	}

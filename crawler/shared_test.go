@@ -17,21 +17,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// sharing returns a crawl like newCrawl's that shares hosts with others.
-func sharing(t *testing.T, web *crawltest.Web, hosts *politeness.Hosts, delay time.Duration, seeds ...string) *crawler.Crawler {
+// newHostSharingCrawl returns a crawl like newCrawl's that shares hosts with others.
+func newHostSharingCrawl(t *testing.T, web *crawltest.Web, hosts *politeness.Hosts, delay time.Duration, seeds ...string) *crawler.Crawler {
 	t.Helper()
-	store := memory()
-	c := newDirect(t, web, store)
-	c.Limits = hosts.Limits(politeness.LimitsConfig{})
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limits})
+	store := newMemoryStore()
+	c := newDirectCrawl(t, web, store)
+	c.Limiter = hosts.Limits(politeness.LimitsConfig{})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 	c.Policy.Delay, c.Policy.Adaptive = delay, -1
 	c.Settings.NoSitemaps = true
-	plant(t, c, seeds...)
+	addSeeds(t, c, seeds...)
 	return c
 }
 
-// together runs the crawls at the same time.
-func together(t *testing.T, crawls ...*crawler.Crawler) {
+// runTogether runs the crawls at the same time.
+func runTogether(t *testing.T, crawls ...*crawler.Crawler) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for _, c := range crawls {
@@ -44,17 +44,17 @@ func together(t *testing.T, crawls ...*crawler.Crawler) {
 	wg.Wait()
 }
 
-// seedsOf returns n seeds on a host, which are of the crawl of that name.
-func seedsOf(n int, host, name string) (seeds []string) {
+// numberedSeeds returns n seeds on a host, which are of the crawl of that name.
+func numberedSeeds(n int, host, name string) (seeds []string) {
 	for i := range n {
 		seeds = append(seeds, fmt.Sprintf("http://%s/%s/%d", host, name, i))
 	}
 	return seeds
 }
 
-// byCrawl returns the exchanges of a log with a host, in order, and those of them
+// exchangesByCrawl returns the exchanges of a log with a host, in order, and those of them
 // that are of pages of each crawl.
-func byCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
+func exchangesByCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, own map[string][]crawltest.Exchange) {
 	own = map[string][]crawltest.Exchange{}
 	for _, x := range log {
 		if path, ok := strings.CutPrefix(x.URL, "http://"+host+"/"); ok {
@@ -68,8 +68,8 @@ func byCrawl(log []crawltest.Exchange, host string) (all []crawltest.Exchange, o
 	return all, own
 }
 
-// apart fails the test if two exchanges were less than gap apart, or overlap.
-func apart(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
+// checkGaps fails the test if two exchanges were less than gap apart, or overlap.
+func checkGaps(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
 	t.Helper()
 	for i := 1; i < len(log); i++ {
 		if rest := log[i].Start.Sub(log[i-1].End); rest < gap {
@@ -78,8 +78,8 @@ func apart(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
 	}
 }
 
-func oneHost(latency time.Duration) *crawltest.Web {
-	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(), Latency: crawltest.Latency{Base: latency}})
+func newOneHostWeb(latency time.Duration) *crawltest.Web {
+	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: latency}})
 }
 
 // TestCrawlsShareAHost: three crawls of the same pace have it together at that
@@ -87,19 +87,19 @@ func oneHost(latency time.Duration) *crawltest.Web {
 func TestCrawlsShareAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, latency = 100, 300 * time.Millisecond
-		web, hosts := oneHost(latency), politeness.NewHosts()
+		web, hosts := newOneHostWeb(latency), politeness.NewHosts()
 		var crawls []*crawler.Crawler
-		var asked atomic.Int64
+		var leases atomic.Int64
 		for _, name := range []string{"x", "y", "z"} {
-			c := sharing(t, web, hosts, time.Second, seedsOf(pages, "a.test", name)...)
-			c.Hooks.Acked = func(storage.Ack) { asked.Add(1) }
+			c := newHostSharingCrawl(t, web, hosts, time.Second, numberedSeeds(pages, "a.test", name)...)
+			c.Hooks.Acked = func(storage.Ack) { leases.Add(1) }
 			crawls = append(crawls, c)
 		}
 		begin := time.Now()
-		together(t, crawls...)
-		all, own := byCrawl(web.Log(), "a.test")
-		apart(t, all, time.Second)
-		judged(t, web, time.Second)
+		runTogether(t, crawls...)
+		all, own := exchangesByCrawl(web.Log(), "a.test")
+		checkGaps(t, all, time.Second)
+		checkPoliteness(t, web, time.Second)
 		half := all[len(all)/2].Start
 		for name, log := range own {
 			n := slices.IndexFunc(log, func(x crawltest.Exchange) bool { return x.Start.After(half) })
@@ -111,21 +111,21 @@ func TestCrawlsShareAHost(t *testing.T) {
 		if took := time.Since(begin); took > minTime*102/100 {
 			t.Errorf("took %v for %d visits, possible were %v", took, len(all), minTime)
 		}
-		t.Logf("%d visits, %d leases, %v of %v", len(all), asked.Load(), time.Since(begin), minTime)
+		t.Logf("%d visits, %d leases, %v of %v", len(all), leases.Load(), time.Since(begin), minTime)
 	})
 }
 
 // TestTheSlowestSetsThePace while it visits the host, and no longer.
 func TestTheSlowestSetsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, hosts := oneHost(100*time.Millisecond), politeness.NewHosts()
-		fast := sharing(t, web, hosts, time.Second, seedsOf(100, "a.test", "fast")...)
-		slow := sharing(t, web, hosts, 5*time.Second, seedsOf(20, "a.test", "slow")...)
-		together(t, fast, slow)
-		all, own := byCrawl(web.Log(), "a.test")
+		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewHosts()
+		fast := newHostSharingCrawl(t, web, hosts, time.Second, numberedSeeds(100, "a.test", "fast")...)
+		slow := newHostSharingCrawl(t, web, hosts, 5*time.Second, numberedSeeds(20, "a.test", "slow")...)
+		runTogether(t, fast, slow)
+		all, own := exchangesByCrawl(web.Log(), "a.test")
 		last := slices.IndexFunc(all, func(x crawltest.Exchange) bool { return x.URL == own["slow"][19].URL })
-		apart(t, all[:last+1], 5*time.Second)
-		apart(t, all, time.Second)
+		checkGaps(t, all[:last+1], 5*time.Second)
+		checkGaps(t, all, time.Second)
 		among := 0 // visits of the fast one between those of the slow one
 		for _, x := range all[:last] {
 			if strings.Contains(x.URL, "/fast/") {
@@ -146,19 +146,19 @@ func TestTheSlowestSetsThePace(t *testing.T) {
 func TestCrawlsShareAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, rest = 20, 300 * time.Millisecond, 2 * time.Second
-		sites, _ := village(2*hosts, crawltest.Latency{Base: latency})
+		sites, _ := onePageSites(2*hosts, crawltest.Latency{Base: latency})
 		web, shared := crawltest.New(sites...), politeness.NewHosts()
 		var crawls []*crawler.Crawler
 		for i, cfg := range []politeness.LimitsConfig{{IPConcurrency: 2, IPDelay: rest}, {IPConcurrency: 5}} {
-			c := sharing(t, web, shared, time.Second)
-			c.Fetcher, c.Limits = fetcherOver(t, wire{web, oneAddress}), shared.Limits(cfg)
+			c := newHostSharingCrawl(t, web, shared, time.Second)
+			c.Fetcher, c.Limiter = newFetcher(t, addressedWeb{web, oneAddress}), shared.Limits(cfg)
 			for h := range hosts {
-				plant(t, c, seedsOf(2, fmt.Sprintf("h%d.test", 2*h+i), "x")...)
+				addSeeds(t, c, numberedSeeds(2, fmt.Sprintf("h%d.test", 2*h+i), "x")...)
 			}
 			crawls = append(crawls, c)
 		}
 		begin := time.Now()
-		together(t, crawls...)
+		runTogether(t, crawls...)
 		log := web.Log()
 		ended := begin
 		for _, x := range log {
@@ -171,8 +171,8 @@ func TestCrawlsShareAnAddress(t *testing.T) {
 		during := slices.DeleteFunc(slices.Clone(log), func(x crawltest.Exchange) bool {
 			return x.Start.Equal(begin) || x.End.After(ended) // one of the two came first
 		})
-		if maxConcurrent, gap, _ := measureConcurrency(during); maxConcurrent > 2 || gap < rest {
-			t.Errorf("%d at a time, %v apart", maxConcurrent, gap)
+		if maxConcurrent, minGap, _ := measureConcurrency(during); maxConcurrent > 2 || minGap < rest {
+			t.Errorf("%d at a time, %v apart", maxConcurrent, minGap)
 		}
 		if minTime := time.Duration(len(during)) * (latency + rest) / 2; ended.Sub(begin) > minTime*105/100 {
 			t.Errorf("%d visits took %v, possible were %v", len(during), ended.Sub(begin), minTime)

@@ -18,12 +18,12 @@ import (
 func TestACrawlOfOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, long = 100, 300 * time.Millisecond, 2 * time.Minute
-		sites, _ := village(hosts, crawltest.Latency{Base: latency})
+		sites, _ := onePageSites(hosts, crawltest.Latency{Base: latency})
 		web, shared := crawltest.New(sites...), politeness.NewHosts()
 		crawl := func(name string, workers int) *crawler.Crawler {
-			c := sharing(t, web, shared, time.Second)
+			c := newHostSharingCrawl(t, web, shared, time.Second)
 			c.Settings.Workers = workers
-			queue(t, c, hosts*100, patternsOf(hosts, name)...)
+			queueURLs(t, c, hosts*100, urlPatterns(hosts, name)...)
 			return c
 		}
 		few, many := crawl("few", 1), crawl("many", 64)
@@ -33,7 +33,7 @@ func TestACrawlOfOneWorker(t *testing.T) {
 		go func() { done <- few.Run(ctx) }()
 		_ = many.Run(ctx)
 		<-done
-		f, m := int(few.Stats().Pages+few.Stats().Robots), int(many.Stats().Pages+many.Stats().Robots)
+		f, m := int(few.Stats().Pages+few.Stats().RobotsFetched), int(many.Stats().Pages+many.Stats().RobotsFetched)
 		alone := [2]int{int(long / latency), hosts * int(long/(latency+time.Second))}
 		if f < alone[0]*90/100 || m < alone[1]*85/100 {
 			t.Errorf("%d and %d visits, of %v that they could make alone", f, m, alone)
@@ -42,8 +42,8 @@ func TestACrawlOfOneWorker(t *testing.T) {
 	})
 }
 
-// patternsOf returns patterns of pages for queue, of many hosts.
-func patternsOf(hosts int, name string) (patterns []string) {
+// urlPatterns returns patterns of pages for queue, of many hosts.
+func urlPatterns(hosts int, name string) (patterns []string) {
 	for i := range hosts {
 		patterns = append(patterns, fmt.Sprintf("http://h%d.test/%s/", i, name)+"%d")
 	}

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// settling is how long what was fetched may still take to reach the store when
+// commitTimeout is how long what was fetched may still take to reach the store when
 // the visits in hand have been broken off. It takes as long only if the store
 // cannot write.
-const settling = 5 * time.Second
+const commitTimeout = 5 * time.Second
 
-// afterKey is the key of the context that outlives the visits in hand.
-type afterKey struct{}
+// commitContextKey is the key of the context that outlives the visits in hand.
+type commitContextKey struct{}
 
-// workContext returns the context of the visits in hand: it outlives ctx by
+// graceContext returns the context of the visits in hand: it outlives ctx by
 // Grace, unless Halt ends it. done frees what it holds.
-func (c *Crawler) workContext(ctx context.Context, stop context.CancelCauseFunc) (work context.Context, done func()) {
-	after, settled := context.WithCancel(context.WithoutCancel(ctx))
-	work, cancel := context.WithCancel(context.WithValue(after, afterKey{}, after))
+func (c *Crawler) graceContext(ctx context.Context, stop context.CancelCauseFunc) (work context.Context, done func()) {
+	commitCtx, cancelCommit := context.WithCancel(context.WithoutCancel(ctx))
+	work, cancel := context.WithCancel(context.WithValue(commitCtx, commitContextKey{}, commitCtx))
 	c.mu.Lock()
-	c.halt = func() {
+	c.cancelRun = func() {
 		stop(ErrHalted)
 		cancel()
 	}
 	c.mu.Unlock()
-	outlive(ctx, after, c.Settings.Grace, cancel)
-	outlive(work, after, settling, settled)
-	return work, settled
+	cancelWithDelay(ctx, commitCtx, c.Settings.GracePeriod, cancel)
+	cancelWithDelay(work, commitCtx, commitTimeout, cancelCommit)
+	return work, cancelCommit
 }
 
-// outlive calls cancel d after ctx is done, unless after is done before.
-func outlive(ctx, after context.Context, d time.Duration, cancel func()) {
+// cancelWithDelay calls cancel d after ctx is done, unless after is done before.
+func cancelWithDelay(ctx, commitCtx context.Context, d time.Duration, cancel func()) {
 	context.AfterFunc(ctx, func() {
 		t := time.AfterFunc(d, cancel)
-		context.AfterFunc(after, func() { t.Stop() })
+		context.AfterFunc(commitCtx, func() { t.Stop() })
 	})
 }
 
-// afterwards returns the context for keeping what a visit brought: it outlives
+// commitContext returns the context for keeping what a visit brought: it outlives
 // ctx, that of the visit, by settling. So what was done is kept even when the
 // crawl is being halted, and a store that cannot write holds nobody for good.
-func afterwards(ctx context.Context) context.Context {
-	if after, ok := ctx.Value(afterKey{}).(context.Context); ok {
-		return after
+func commitContext(ctx context.Context) context.Context {
+	if commitCtx, ok := ctx.Value(commitContextKey{}).(context.Context); ok {
+		return commitCtx
 	}
 	return context.WithoutCancel(ctx)
 }

@@ -12,10 +12,10 @@ import (
 // or by indexes: as many as Settings.MaxSitemaps grants its host. Who names sitemaps
 // without end takes nothing from what other hosts name, and does not fill the
 // queue: pages are bounded by scope, errands by this.
-func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sitemaps []storage.Entry) error {
-	host := voucher.Host()
+func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
+	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
-		remaining, warned := c.quotas.remaining(host, c.Settings.MaxSitemaps)
+		remaining, warned := c.hostSitemapCounts.remaining(host, c.Settings.MaxSitemaps)
 		if remaining == 0 {
 			if !warned {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
@@ -25,7 +25,7 @@ func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sit
 		}
 		offered := sitemaps[:min(remaining, len(sitemaps))]
 		added, err := c.Frontier.Discover(ctx, offered...)
-		c.quotas.addQueued(host, added)
+		c.hostSitemapCounts.addQueued(host, added)
 		if err != nil {
 			return err
 		}
@@ -34,25 +34,25 @@ func (c *Crawler) queueSitemaps(ctx context.Context, voucher decorum.Origin, sit
 	return nil
 }
 
-// quotas count the sitemaps that were queued in this run, by the host whose
+// hostSitemapCounts count the sitemaps that were queued in this run, by the host whose
 // robots.txt led to them. Of more hosts than are remembered, all begin anew.
-type quotas struct {
+type hostSitemapCounts struct {
 	mu    sync.Mutex
-	hosts map[string]*quota
+	hosts map[string]*hostSitemapCount
 }
 
-type quota struct {
-	used        int
+type hostSitemapCount struct {
+	queued      int
 	limitLogged bool // that it is used up
 }
 
 // remaining returns how many more of most a host may have, and, if none, whether that
 // was said before.
-func (q *quotas) remaining(host string, maxSitemaps int) (remaining int, warned bool) {
+func (q *hostSitemapCounts) remaining(host string, maxSitemaps int) (remaining int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	h := q.of(host)
-	if remaining = max(0, maxSitemaps-h.used); remaining > 0 {
+	h := q.getOrCreate(host)
+	if remaining = max(0, maxSitemaps-h.queued); remaining > 0 {
 		return remaining, false
 	}
 	warned, h.limitLogged = h.limitLogged, true
@@ -60,20 +60,20 @@ func (q *quotas) remaining(host string, maxSitemaps int) (remaining int, warned 
 }
 
 // addQueued counts n more of a host.
-func (q *quotas) addQueued(host string, n int) {
+func (q *hostSitemapCounts) addQueued(host string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.of(host).used += n
+	q.getOrCreate(host).queued += n
 }
 
-// of returns the quota of a host. It requires q.mu.
-func (q *quotas) of(host string) *quota {
+// getOrCreate returns the quota of a host. It requires q.mu.
+func (q *hostSitemapCounts) getOrCreate(host string) *hostSitemapCount {
 	h := q.hosts[host]
 	if h == nil {
-		if q.hosts == nil || len(q.hosts) >= remembered {
-			q.hosts = map[string]*quota{}
+		if q.hosts == nil || len(q.hosts) >= maxCached {
+			q.hosts = map[string]*hostSitemapCount{}
 		}
-		h = &quota{}
+		h = &hostSitemapCount{}
 		q.hosts[host] = h
 	}
 	return h

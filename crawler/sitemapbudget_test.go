@@ -16,17 +16,17 @@ func TestSitemapsAreBounded(t *testing.T) {
 			for i := range 8 {
 				urls = append(urls, fmt.Sprintf("http://b.test%s%d", r.Path, i))
 			}
-			return sitemapOf("sitemapindex", urls...)(r)
+			return sitemapPage("sitemapindex", urls...)(r)
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
+			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
 			crawltest.Site{Host: "b.test", Others: endless})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemaps = 30
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.Stats().Sitemaps; n != 30 {
+		if n := c.Stats().SitemapsFetched; n != 30 {
 			t.Errorf("%d sitemaps were visited, want 30", n)
 		}
 	})
@@ -42,21 +42,21 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 		}
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nSitemap: http://a.test/index\n", 0, nil),
-				Pages:  map[string]crawltest.Page{"/": pageOf("/late"), "/late": pageOf("http://b.test/"), "/index": sitemapOf("sitemapindex", endless...)},
-				Others: sitemapOf("urlset")},
+				Pages:  map[string]crawltest.Page{"/": pageWithLinks("/late"), "/late": pageWithLinks("http://b.test/"), "/index": sitemapPage("sitemapindex", endless...)},
+				Others: sitemapPage("urlset")},
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nSitemap: http://b.test/own\n", 0, nil),
-				Pages:  map[string]crawltest.Page{"/": pageOf(), "/listed": pageOf(), "/own": sitemapOf("urlset", "http://b.test/listed")},
-				Others: sitemapOf("urlset")})
-		c := newCrawl(t, web, memory(), "http://a.test/")
+				Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/listed": pageWithLinks(), "/own": sitemapPage("urlset", "http://b.test/listed")},
+				Others: sitemapPage("urlset")})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemaps = 6
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		if times["http://b.test/listed"] != 1 {
 			t.Errorf("requests %v: want what the second host's own sitemap lists", times)
 		}
-		if n := c.Stats().Sitemaps; n != 6+1 {
+		if n := c.Stats().SitemapsFetched; n != 6+1 {
 			t.Errorf("%d sitemaps were visited, want 6 for the first host, and 1", n)
 		}
 	})

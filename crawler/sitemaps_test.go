@@ -17,23 +17,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// packed returns a sitemap of pages as a file that is compressed, whatever the
+// gzippedSitemap returns a sitemap of pages as a file that is compressed, whatever the
 // server says of it.
-func packed(t *testing.T, urls ...string) crawltest.Page {
+func gzippedSitemap(t *testing.T, urls ...string) crawltest.Page {
 	t.Helper()
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
-	fmt.Fprint(zw, sitemapOf("urlset", urls...)(crawltest.Request{}).Body)
+	fmt.Fprint(zw, sitemapPage("urlset", urls...)(crawltest.Request{}).Body)
 	if err := zw.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return crawltest.Always(crawltest.Typed("text/plain", b.String()))
 }
 
-// hidden is a site without links whose pages are listed by sitemaps only: three
+// sitemapOnlySites is a site without links whose pages are listed by sitemaps only: three
 // levels of indexes, compressed, broken, on another host, redirected; one sitemap
 // and some pages are closed by robots.txt. open and closed are its pages.
-func hidden(t *testing.T) (sites []crawltest.Site, open, closed []string) {
+func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []string) {
 	t.Helper()
 	pages := func(name string, n int) (urls []string) {
 		for i := range n {
@@ -42,41 +42,41 @@ func hidden(t *testing.T) (sites []crawltest.Site, open, closed []string) {
 		return urls
 	}
 	big := pages("big", 2500) // more than are handled at a time
-	broken := sitemapOf("urlset", pages("broken", 5)...)(crawltest.Request{})
+	broken := sitemapPage("urlset", pages("broken", 5)...)(crawltest.Request{})
 	broken.Body = strings.Replace(broken.Body, "</urlset>", "<url><loc", 1)
 	site := crawltest.Site{
 		Host:   "a.test",
 		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
 		Pages: map[string]crawltest.Page{
-			"/maps/1.xml":   sitemapOf("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
+			"/maps/1.xml":   sitemapPage("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
 			"/maps/2.xml":   crawltest.Always(crawltest.Redirect(302, "/maps/two.xml")),
-			"/maps/two.xml": sitemapOf("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
-			"/maps/3.xml": sitemapOf("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
+			"/maps/two.xml": sitemapPage("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
+			"/maps/3.xml": sitemapPage("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
 				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml", "http://a.test/maps/big.xml"),
-			"/maps/top.xml":    sitemapOf("urlset", append(pages("top", 3), pages("closed", 3)...)...),
-			"/maps/packed.xml": packed(t, pages("packed", 5)...),
+			"/maps/top.xml":    sitemapPage("urlset", append(pages("top", 3), pages("closed", 3)...)...),
+			"/maps/packed.xml": gzippedSitemap(t, pages("packed", 5)...),
 			"/maps/broken.xml": crawltest.Always(broken),
 			"/maps/old.xml":    crawltest.Always(crawltest.Redirect(301, "/maps/new.xml")),
-			"/maps/new.xml":    sitemapOf("urlset", pages("moved", 4)...),
-			"/maps/big.xml":    sitemapOf("urlset", big...),
+			"/maps/new.xml":    sitemapPage("urlset", pages("moved", 4)...),
+			"/maps/big.xml":    sitemapPage("urlset", big...),
 			"/maps/none.xml":   crawltest.Always(crawltest.Status(404)),
-			"/closed.xml":      sitemapOf("urlset", pages("never", 3)...),
+			"/closed.xml":      sitemapPage("urlset", pages("never", 3)...),
 		},
 		Others: crawltest.Always(crawltest.HTML("a page without links")),
 	}
-	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.Page{"/elsewhere.xml": sitemapOf("urlset", pages("elsewhere", 4)...)}}
+	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.Page{"/elsewhere.xml": sitemapPage("urlset", pages("elsewhere", 4)...)}}
 	open = slices.Concat([]string{"http://a.test/"}, pages("top", 3), pages("packed", 5), pages("broken", 5), pages("moved", 4), pages("elsewhere", 4), big)
 	return []crawltest.Site{site, cdn}, open, slices.Concat(pages("closed", 3), pages("never", 3))
 }
 
-// TestHiddenSite: a site that is reachable by its sitemaps only is crawled
+// TestSitemapOnlySite: a site that is reachable by its sitemaps only is crawled
 // completely, but for what robots.txt closes.
-func TestHiddenSite(t *testing.T) {
+func TestSitemapOnlySite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sites, open, closed := hidden(t)
+		sites, open, closed := sitemapOnlySites(t)
 		web := crawltest.New(sites...)
-		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/"))
-		_, times := visited(web.Log())
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/"))
+		_, times := countRequests(web.Log())
 		for _, u := range open {
 			if times[u] != 1 {
 				t.Errorf("%s was asked for %d times", u, times[u])
@@ -87,7 +87,7 @@ func TestHiddenSite(t *testing.T) {
 				t.Errorf("%s was asked for", u)
 			}
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestSitemapBody(t *testing.T) {
 	for i := range 300 {
 		urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
 	}
-	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapOf("urlset", urls...), "packed": packed(t, urls...)} {
+	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapPage("urlset", urls...), "packed": gzippedSitemap(t, urls...)} {
 		for _, tt := range []struct{ limit, page, minPages, maxPages int }{
 			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40}, {math.MaxInt, 1000, 300, 300},
 		} {
@@ -107,14 +107,14 @@ func TestSitemapBody(t *testing.T) {
 					Host: "a.test", Robots: robotsText("Sitemap: http://a.test/map\n", 0, nil),
 					Pages: map[string]crawltest.Page{"/map": sitemap}, Others: crawltest.Always(crawltest.HTML("x")),
 				})
-				c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/")
+				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
 				c.Settings.MaxSitemapBody = int64(tt.limit)
 				var err error
 				c.Fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, MaxBody: int64(tt.page)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				run(t, c)
+				runCrawl(t, c)
 				if pages := len(web.Log()) - 3; pages < tt.minPages || pages > tt.maxPages { // robots.txt, the seed and the sitemap
 					t.Errorf("%s, limit %d: %d pages were visited, want %d to %d", name, tt.limit, pages, tt.minPages, tt.maxPages)
 				}
@@ -134,16 +134,16 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 		others := crawltest.Always(crawltest.HTML("page"))
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Others: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
-				Pages: map[string]crawltest.Page{"/deep/map.xml": sitemapOf("urlset",
+				Pages: map[string]crawltest.Page{"/deep/map.xml": sitemapPage("urlset",
 					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new"),
-					"/deep/index.xml": sitemapOf("sitemapindex", "http://a.test/deep/child.xml"),
-					"/deep/child.xml": sitemapOf("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
+					"/deep/index.xml": sitemapPage("sitemapindex", "http://a.test/deep/child.xml"),
+					"/deep/child.xml": sitemapPage("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
 			crawltest.Site{Host: "b.test", Others: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
 			crawltest.Site{Host: "c.test", Others: others, Robots: slow("")},
 			crawltest.Site{Host: "d.test", Others: others, Robots: slow("")})
-		c := within(t, web, memory(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
-		run(t, c)
-		_, times := visited(web.Log())
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
+		runCrawl(t, c)
+		_, times := countRequests(web.Log())
 		for u, want := range map[string]int{"http://a.test/above": 1, "https://a.test/secure": 1, "http://b.test/named": 1,
 			"http://c.test/not-named": 0, "http://d.test/new": 1,
 			"http://a.test/by-index": 1, "https://a.test/by-index": 1, "http://b.test/not-by-index": 0} {
@@ -165,11 +165,11 @@ func TestSitemapsOfTwoHosts(t *testing.T) {
 			crawltest.Site{Host: "a.test", Others: others, Robots: names},
 			crawltest.Site{Host: "b.test", Others: others, Robots: names, Pages: map[string]crawltest.Page{
 				"/maps/moved.xml": crawltest.Always(crawltest.Redirect(301, "/maps/index.xml")),
-				"/maps/index.xml": sitemapOf("sitemapindex", "http://b.test/maps/1.xml"),
-				"/maps/1.xml":     sitemapOf("urlset", "http://a.test/x", "http://b.test/x"),
+				"/maps/index.xml": sitemapPage("sitemapindex", "http://b.test/maps/1.xml"),
+				"/maps/1.xml":     sitemapPage("urlset", "http://a.test/x", "http://b.test/x"),
 			}})
-		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/", "http://b.test/"))
-		_, times := visited(web.Log())
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/", "http://b.test/"))
+		_, times := countRequests(web.Log())
 		for _, u := range []string{"http://a.test/x", "http://b.test/x"} {
 			if times[u] != 1 {
 				t.Errorf("%s was asked for %d times", u, times[u])
@@ -187,15 +187,15 @@ func TestIndexesWithoutEnd(t *testing.T) {
 			Others: func(r crawltest.Request) crawltest.Answer {
 				switch {
 				case strings.HasPrefix(r.Path, "/i/"):
-					return sitemapOf("sitemapindex", "http://a.test"+r.Path+"x")(r)
+					return sitemapPage("sitemapindex", "http://a.test"+r.Path+"x")(r)
 				case strings.HasPrefix(r.Path, "/r/"):
 					return crawltest.Redirect(302, r.Path+"x")
 				}
 				return crawltest.HTML("page")
 			}})
-		run(t, within(t, web, storage.NewMemory(storage.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
+		runCrawl(t, newScopedCrawl(t, web, storage.NewMemory(storage.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
 		indexes, redirects := 0, 0
-		for _, path := range asked(web) {
+		for _, path := range requestedPages(web) {
 			if strings.HasPrefix(path, "/i/") {
 				indexes++
 			}

@@ -14,21 +14,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// stalling is a Store that cannot write for a while: it gives no leases, and
+// stallingStore is a Store that cannot write for a while: it gives no leases, and
 // what is written waits.
-type stalling struct {
+type stallingStore struct {
 	storage.Store
 	stalled atomic.Bool
 }
 
-func (s *stalling) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+func (s *stallingStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
 	if s.stalled.Load() {
 		return nil, storage.Next{}, fmt.Errorf("cannot write: no space left on device: %w", storage.ErrStalled)
 	}
 	return s.Store.Lease(ctx, now, ttl, max)
 }
 
-func (s *stalling) Ack(ctx context.Context, acks []storage.Ack) error {
+func (s *stallingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	for s.stalled.Load() {
 		select {
 		case <-time.After(time.Second):
@@ -43,8 +43,8 @@ func (s *stalling) Ack(ctx context.Context, acks []storage.Ack) error {
 // visited twice.
 func TestStalledStorePausesTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1", "/2", "/3")})
-		store := &stalling{Store: memory()}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2", "/3")})
+		store := &stallingStore{Store: newMemoryStore()}
 		c := newCrawl(t, web, store, "http://a.test/")
 		const outage = time.Hour
 		c.Hooks.Visited = func(v *crawler.Visit) {
@@ -56,7 +56,7 @@ func TestStalledStorePausesTheCrawl(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, times := visited(web.Log())
+		_, times := countRequests(web.Log())
 		for _, url := range []string{"http://a.test/", "http://a.test/1", "http://a.test/2", "http://a.test/3"} {
 			if times[url] != 1 {
 				t.Errorf("%s was visited %d times, want once", url, times[url])
@@ -65,24 +65,24 @@ func TestStalledStorePausesTheCrawl(t *testing.T) {
 		if paused := maxGap(web.Log()); paused < outage {
 			t.Errorf("the longest pause was %v, want at least %v", paused, outage)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
 // maxGap returns the longest time in which nothing was requested.
-func maxGap(log []crawltest.Exchange) (longest time.Duration) {
+func maxGap(log []crawltest.Exchange) (gap time.Duration) {
 	for i := range log[1:] {
-		longest = max(longest, log[i+1].Start.Sub(log[i].End))
+		gap = max(gap, log[i+1].Start.Sub(log[i].End))
 	}
-	return longest
+	return gap
 }
 
 // TestStalledStoreDoesNotKeepTheCrawl: a crawl that is halted while its store
 // cannot write ends all the same, soon.
 func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf("/1")})
-		store := &stalling{Store: memory()}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1")})
+		store := &stallingStore{Store: newMemoryStore()}
 		c := newCrawl(t, web, store, "http://a.test/")
 		var halted time.Time
 		c.Hooks.Visited = func(v *crawler.Visit) {
@@ -100,10 +100,10 @@ func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 	})
 }
 
-// fullDisk is a Recorder that has no room for a while.
-type fullDisk struct{ until time.Time }
+// fullDiskRecorder is a Recorder that has no room for a while.
+type fullDiskRecorder struct{ until time.Time }
 
-func (f fullDisk) Record(ctx context.Context, _ *crawler.Visit) error {
+func (f fullDiskRecorder) Record(ctx context.Context, _ *crawler.Visit) error {
 	select {
 	case <-time.After(time.Until(f.until)):
 		return nil
@@ -112,14 +112,14 @@ func (f fullDisk) Record(ctx context.Context, _ *crawler.Visit) error {
 	}
 }
 
-// TestRecorderWithoutRoom: a page that waits to be recorded when the crawl is
+// TestRecorderOnFullDisk: a page that waits to be recorded when the crawl is
 // halted goes back to the frontier, and is visited again.
-func TestRecorderWithoutRoom(t *testing.T) {
+func TestRecorderOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf()})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Recorder = fullDisk{until: time.Now().Add(time.Hour)}
+		c.PageRecorder = fullDiskRecorder{until: time.Now().Add(time.Hour)}
 		time.AfterFunc(time.Minute, c.Halt)
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Errorf("error %v, want ErrHalted", err)
@@ -127,12 +127,12 @@ func TestRecorderWithoutRoom(t *testing.T) {
 		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 1 {
 			t.Errorf("%d URLs queued (%v), want the page", n.Queued, err)
 		}
-		again := newCrawl(t, web, store)
-		again.Recorder = fullDisk{until: time.Now().Add(time.Hour)}
-		if err := again.Run(t.Context()); err != nil {
+		second := newCrawl(t, web, store)
+		second.PageRecorder = fullDiskRecorder{until: time.Now().Add(time.Hour)}
+		if err := second.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, times := visited(web.Log()); times["http://a.test/"] != 2 {
+		if _, times := countRequests(web.Log()); times["http://a.test/"] != 2 {
 			t.Errorf("visits %v, want two of the page", times)
 		}
 	})

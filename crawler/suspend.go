@@ -9,9 +9,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// tooLong says why a host asks for a longer rest than the crawl waits for;
+// suspendReason says why a host asks for a longer rest than the crawl waits for;
 // empty if it does not.
-func tooLong(p politeness.Policy, v politeness.Visit) string {
+func suspendReason(p politeness.Policy, v politeness.Visit) string {
 	switch {
 	case v.RetryAfter > p.MaxRetryAfter:
 		return "it asks to be left alone for longer than the crawl waits"
@@ -21,14 +21,14 @@ func tooLong(p politeness.Policy, v politeness.Visit) string {
 	return ""
 }
 
-// setHostAside lets nobody wait for the host of o until then. Holds are of
+// suspendHost lets nobody wait for the host of o until then. Holds are of
 // origins, and the rest is the host's: while one of them were only not due, a
 // crawl would wait for all.
-func (c *Crawler) setHostAside(ctx context.Context, o decorum.Origin, until time.Time) error {
+func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.Time) error {
 	if err := c.Frontier.Hold(ctx, o, until, true); err != nil {
 		return err
 	}
-	others, err := c.originsOf(ctx, o.Host())
+	others, err := c.hostOrigins(ctx, o.Host())
 	for _, other := range others {
 		if err == nil && other != o {
 			err = c.Frontier.HoldKnown(ctx, other, until, true)
@@ -37,11 +37,11 @@ func (c *Crawler) setHostAside(ctx context.Context, o decorum.Origin, until time
 	return err
 }
 
-// StillAside reports whether an origin that an earlier run has set aside is of a
+// StillSuspended reports whether an origin that an earlier run has set aside is of a
 // host that is not due, and asks for a longer rest than this run waits for.
-func (c *Crawler) StillAside(o storage.OriginInfo) bool {
+func (c *Crawler) StillSuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.For(o.Origin.Host(), now)
 	return o.Host.Due.After(now) &&
-		(o.Host.Gap > policy.MaxRetryAfter || ReadHostMemo(o.Host.Memo).Declared > policy.MaxCrawlDelay)
+		(o.Host.Gap > policy.MaxRetryAfter || DecodeHostStats(o.Host.Memo).CrawlDelay > policy.MaxCrawlDelay)
 }

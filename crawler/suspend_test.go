@@ -11,28 +11,28 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// restless are sites that ask for a longer rest than a crawl waits for.
-var restless = map[string]crawltest.Site{
+// longDelaySites are sites that ask for a longer rest than a crawl waits for.
+var longDelaySites = map[string]crawltest.Site{
 	"Retry-After": {Host: "a.test", Others: func() crawltest.Page {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "172800")
 		return crawltest.Always(busy)
 	}()},
-	"Crawl-delay": {Host: "a.test", Others: pageOf(),
+	"Crawl-delay": {Host: "a.test", Others: pageWithLinks(),
 		Robots: robotsText("User-agent: *\nCrawl-delay: 36000\n", 36000*time.Second, nil)},
 }
 
-// TestAHostIsSetAsideWhole: all origins of a host share the rest that it asks
+// TestWholeHostIsSuspended: all origins of a host share the rest that it asks
 // for. Neither this run nor the next waits for any of them, and the one after
 // the rest visits them again.
-func TestAHostIsSetAsideWhole(t *testing.T) {
-	for name, site := range restless {
+func TestWholeHostIsSuspended(t *testing.T) {
+	for name, site := range longDelaySites {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, store := crawltest.New(site), memory()
+				web, store := crawltest.New(site), newMemoryStore()
 				run := func(seeds ...string) (requests int) {
 					c := newCrawl(t, web, store, seeds...)
-					if err := c.Frontier.Reopen(t.Context(), c.StillAside); err != nil {
+					if err := c.Frontier.Reopen(t.Context(), c.StillSuspended); err != nil {
 						t.Fatal(err)
 					}
 					ctx, stop := context.WithTimeout(t.Context(), 30*24*time.Hour)
@@ -64,18 +64,18 @@ func TestAHostIsSetAsideWhole(t *testing.T) {
 // TestARunMayWaitLonger: what the run before would not wait for, this one does.
 func TestARunMayWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, store := crawltest.New(restless["Crawl-delay"]), memory()
+		web, store := crawltest.New(longDelaySites["Crawl-delay"]), newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 			t.Fatal(err)
 		}
 		c := newCrawl(t, web, store)
 		c.Policy.MaxCrawlDelay = 12 * time.Hour
-		if err := c.Frontier.Reopen(t.Context(), c.StillAside); err != nil {
+		if err := c.Frontier.Reopen(t.Context(), c.StillSuspended); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }

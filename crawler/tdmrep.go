@@ -15,86 +15,88 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Reservation is what is known of an origin's tdmrep.json, which a crawl that
+// A TDMRepState is what is known of an origin's tdmrep.json, which a crawl that
 // mines text and data must read before pages (TDM Reservation Protocol, Processing
 // priority).
-type Reservation struct {
-	Body     []byte    `json:"body,omitempty"`     // of the last answer that was a file
-	Fetched  time.Time `json:"fetched,omitzero"`   // when the server last answered
-	Until    time.Time `json:"until,omitzero"`     // it is not asked again before
-	Failures int       `json:"failures,omitempty"` // lookups that failed in a row
-	file     *robots.TDMRep
+type TDMRepState struct {
+	Body      []byte    `json:"body,omitempty"`     // of the last answer that was a file
+	FetchedAt time.Time `json:"fetched,omitzero"`   // when the server last answered
+	RefetchAt time.Time `json:"until,omitzero"`     // it is not asked again before
+	Failures  int       `json:"failures,omitempty"` // lookups that failed in a row
+	parsed    *robots.TDMRep
 
-	// grace is until when what was just learnt holds at least until a page has been
+	// firstUseDeadline is until when what was just learnt holds at least until a page has been
 	// cleared by it, as of a robots.txt; zero if one was.
-	grace time.Time
+	firstUseDeadline time.Time
 }
 
 // maxGrace is how long a file at most holds for which no page comes.
 const maxGrace = 24 * time.Hour
 
-// holds reports whether the file need not be asked for at now.
-func (r *Reservation) holds(now time.Time) bool { return now.Before(r.Until) || now.Before(r.grace) }
+// isFresh reports whether the file need not be asked for at now.
+func (r *TDMRepState) isFresh(now time.Time) bool {
+	return now.Before(r.RefetchAt) || now.Before(r.firstUseDeadline)
+}
 
-// reservationNote is the note, in the frontier's store, that keeps one.
-const reservationNote = "tdmrep"
+// tdmrepNote is the note, in the frontier's store, that keeps one.
+const tdmrepNote = "tdmrep"
 
-// Notes keep what is known of origins: a storage.Store, or a frontier.Frontier.
-type Notes interface {
+// NoteReader keep what is known of origins: a storage.Store, or a frontier.Frontier.
+type NoteReader interface {
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 }
 
-// ReadReservation returns what is known of an origin's tdmrep.json. A note that
+// ReadTDMRepState returns what is known of an origin's tdmrep.json. A note that
 // cannot be read is of nothing known: the file is asked for again.
-func ReadReservation(ctx context.Context, notes Notes, o decorum.Origin) (*Reservation, error) {
-	note, err := notes.ReadNote(ctx, o, reservationNote)
-	r := &Reservation{}
+func ReadTDMRepState(ctx context.Context, notes NoteReader, o decorum.Origin) (*TDMRepState, error) {
+	note, err := notes.ReadNote(ctx, o, tdmrepNote)
+	r := &TDMRepState{}
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
-		return &Reservation{}, err
+		return &TDMRepState{}, err
 	}
-	r.file, _ = robots.ParseTDMRep(r.Body) // what is wrong with it was said when it came
+	r.parsed, _ = robots.ParseTDMRep(r.Body) // what is wrong with it was said when it came
 	return r, nil
 }
 
-// patience is how many lookups of a tdmrep.json must fail in a row for the origin
+// maxTDMRepFailures is how many lookups of a tdmrep.json must fail in a row for the origin
 // to count as one that has none.
-const patience = 3
+const maxTDMRepFailures = 3
 
-// retryReservation is how long a server that failed is left alone, then twice as
+// tdmrepRetryDelay is how long a server that failed is left alone, then twice as
 // long.
-const retryReservation = time.Minute
+const tdmrepRetryDelay = time.Minute
 
 // blocksPages reports whether pages wait for the file: the server failed just now.
-func (r *Reservation) blocksPages() bool { return r.Failures > 0 && r.Failures < patience }
+func (r *TDMRepState) blocksPages() bool { return r.Failures > 0 && r.Failures < maxTDMRepFailures }
 
 // Check judges u by the file, for a crawl of these purposes.
-func (r *Reservation) Check(u decorum.URL, purposes []string) robots.Verdict {
-	return r.file.Check(u, purposes)
+func (r *TDMRepState) Check(u decorum.URL, purposes []string) robots.Verdict {
+	return r.parsed.Check(u, purposes)
 }
 
 // NewVerdictFunc returns how an origin's URLs are judged by its robots.txt, and by what the
 // notes keep of its tdmrep.json: as a crawl judges them while these hold. It is nil
 // if no rules are known.
-func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes Notes, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
+func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := gate.VerdictFunc(ctx, o)
 	if err != nil || rules == nil || !robots.Mines(gate.Purposes()) {
 		return rules, err
 	}
-	r, err := ReadReservation(ctx, notes, o)
+	r, err := ReadTDMRepState(ctx, notes, o)
 	return func(u decorum.URL) robots.Verdict {
 		v := rules(u)
-		if no := r.Check(u, gate.Purposes()); v.Allowed && !no.Allowed && u != u.Origin().RobotsURL() {
-			return no
+		if tdmrepVerdict := r.Check(u, gate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
+			return tdmrepVerdict
 		}
 		return v
 	}, err
 }
 
-// Usage returns what the file says of the use of u.
-func (r *Reservation) Usage(u decorum.URL) robots.Signals { return r.file.Usage(u) }
+// UsageSignals returns what the file says of the use of u.
+func (r *TDMRepState) UsageSignals(u decorum.URL) robots.Signals { return r.parsed.Usage(u) }
 
 // SHA256 returns the hash of the file in hex, empty if there is none.
-func (r *Reservation) SHA256() string {
+func (r *TDMRepState) SHA256() string {
 	if len(r.Body) == 0 {
 		return ""
 	}
@@ -102,184 +104,184 @@ func (r *Reservation) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// reservations are those of the origins in play.
-type reservations struct {
+// tdmrepCache are those of the origins in play.
+type tdmrepCache struct {
 	mu      sync.Mutex
-	known   lately[decorum.Origin, *Reservation]
+	states  recentMap[decorum.Origin, *TDMRepState]
 	lookups map[decorum.Origin]uint64 // by which lease
 }
 
-// rememberedFiles is how many are held in memory at least, twice as many at most: a
+// tdmrepCacheSize is how many are held in memory at least, twice as many at most: a
 // file may be of 64 KiB. It is more than are in hand at a time.
-const rememberedFiles = 250
+const tdmrepCacheSize = 250
 
-func (rs *reservations) find(o decorum.Origin) *Reservation {
+func (rs *tdmrepCache) get(o decorum.Origin) *TDMRepState {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r, _ := rs.known.find(o)
+	r, _ := rs.states.get(o)
 	return r
 }
 
-func (rs *reservations) keep(o decorum.Origin, r *Reservation) {
+func (rs *tdmrepCache) put(o decorum.Origin, r *TDMRepState) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.known.keep(o, r, rememberedFiles)
+	rs.states.put(o, r, tdmrepCacheSize)
 }
 
-// usage returns what an origin's file says of u, as far as it is in mind.
-func (rs *reservations) usage(u decorum.URL) robots.Signals {
-	if r := rs.find(u.Origin()); r != nil {
-		return r.file.Usage(u)
+// usageSignals returns what an origin's file says of u, as far as it is in mind.
+func (rs *tdmrepCache) usageSignals(u decorum.URL) robots.Signals {
+	if r := rs.get(u.Origin()); r != nil {
+		return r.parsed.Usage(u)
 	}
 	return nil
 }
 
 // claimLookup reports whether l may look up the file of its origin: nobody else does.
-func (rs *reservations) claimLookup(l storage.Lease) bool {
+func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.lookups == nil {
 		rs.lookups = map[decorum.Origin]uint64{}
 	}
-	by, claimed := rs.lookups[target(l.Entry).Origin()]
+	by, claimed := rs.lookups[urlToVisit(l.Entry).Origin()]
 	if !claimed {
-		rs.lookups[target(l.Entry).Origin()] = l.Token
+		rs.lookups[urlToVisit(l.Entry).Origin()] = l.Token
 	}
 	return !claimed || by == l.Token
 }
 
-// leave ends the claim of l, if it has one.
-func (rs *reservations) leave(l storage.Lease) {
+// releaseLookup ends the claim of l, if it has one.
+func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if by, claimed := rs.lookups[target(l.Entry).Origin()]; claimed && by == l.Token {
-		delete(rs.lookups, target(l.Entry).Origin())
+	if by, claimed := rs.lookups[urlToVisit(l.Entry).Origin()]; claimed && by == l.Token {
+		delete(rs.lookups, urlToVisit(l.Entry).Origin())
 	}
 }
 
-// reservationOf returns what is known of an origin's file, of this run or before.
-func (c *Crawler) reservationOf(ctx context.Context, o decorum.Origin) (*Reservation, error) {
-	if r := c.reservations.find(o); r != nil {
+// tdmrepState returns what is known of an origin's file, of this run or before.
+func (c *Crawler) tdmrepState(ctx context.Context, o decorum.Origin) (*TDMRepState, error) {
+	if r := c.tdmrepCache.get(o); r != nil {
 		return r, nil
 	}
-	return c.readReservation(ctx, o)
+	return c.loadTDMRepState(ctx, o)
 }
 
-// readReservation returns what the notes say of it: another process may have learnt
+// loadTDMRepState returns what the notes say of it: another process may have learnt
 // more than this one has in mind.
-func (c *Crawler) readReservation(ctx context.Context, o decorum.Origin) (*Reservation, error) {
-	r, err := ReadReservation(ctx, c.Frontier, o)
+func (c *Crawler) loadTDMRepState(ctx context.Context, o decorum.Origin) (*TDMRepState, error) {
+	r, err := ReadTDMRepState(ctx, c.Frontier, o)
 	if err == nil {
-		c.reservations.keep(o, r)
+		c.tdmrepCache.put(o, r)
 	}
 	return r, err
 }
 
-// reserve asks the tdmrep.json of the origin whether the page may be visited that
+// checkTDMRep asks the tdmrep.json of the origin whether the page may be visited that
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
-func (c *Crawler) reserve(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
+func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
 	o, now := cl.URL().Origin(), c.now()
-	if cl.ForRobots() || !isPage(l, cl) && !isWatch(l) || !o.IsHTTP() || !robots.Mines(c.Gate.Purposes()) {
+	if cl.ForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !robots.Mines(c.Gate.Purposes()) {
 		return cl, nil
 	}
-	r, err := c.reservationOf(ctx, o)
+	r, err := c.tdmrepState(ctx, o)
 	if err != nil {
 		return robots.Clearance{}, err
 	}
-	if !r.holds(now) {
+	if !r.isFresh(now) {
 		file, err := cl.Beside(robots.TDMRepURL(o))
 		if err == nil {
-			r, err = c.readReservation(ctx, o)
+			r, err = c.loadTDMRepState(ctx, o)
 		}
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
 		case err != nil:
 			return robots.Clearance{}, err
-		case r.holds(now): // somebody else has asked
-		case c.reservations.claimLookup(l):
+		case r.isFresh(now): // somebody else has asked
+		case c.tdmrepCache.claimLookup(l):
 			return file, nil
 		default:
-			return robots.Clearance{}, pending(cl, decorum.Pending, now.Add(recheck), "its tdmrep.json is being fetched")
+			return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Pending, now.Add(recheckDelay), "its tdmrep.json is being fetched")
 		}
 	}
-	if now.Before(r.Until) && r.blocksPages() {
-		return robots.Clearance{}, pending(cl, decorum.Unreachable, r.Until, "its tdmrep.json cannot be had")
+	if now.Before(r.RefetchAt) && r.blocksPages() {
+		return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
-	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isWatch(l) {
+	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
 		refusal := &robots.Refusal{Verdict: v, File: cl.File(), TDMRep: r.SHA256()}
 		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
-	if !r.grace.IsZero() {
+	if !r.firstUseDeadline.IsZero() {
 		served := *r
-		served.grace = time.Time{}
-		c.reservations.keep(o, &served)
+		served.firstUseDeadline = time.Time{}
+		c.tdmrepCache.put(o, &served)
 	}
 	return cl, nil
 }
 
-// pending says that pages wait for the file of their origin.
-func pending(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
+// tdmrepPostponedError says that pages wait for the file of their origin.
+func tdmrepPostponedError(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
 	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.PostponedError{Until: until, Why: why}}
 }
 
-// isDetour reports whether the visit is to a tdmrep.json that must come before the
+// isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
 // page whose turn it is.
-func isDetour(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.ForRobots() && cl.URL() != target(l.Entry)
+func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
+	return !cl.ForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
-// receiveReservation learns what came back for a tdmrep.json. The page whose turn
+// handleTDMRep learns what came back for a tdmrep.json. The page whose turn
 // it was goes back and waits the host's rest.
-func (c *Crawler) receiveReservation(ctx context.Context, v *Visit) (storage.Ack, error) {
+func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, error) {
 	ack := storage.Ack{Outcome: storage.Again}
-	if v.brokenOff {
+	if v.interrupted {
 		return ack, nil
 	}
-	ctx = afterwards(ctx)
+	ctx = commitContext(ctx)
 	o := v.URL().Origin()
-	before, err := c.reservationOf(ctx, o)
+	before, err := c.tdmrepState(ctx, o)
 	if err != nil {
 		return ack, err
 	}
-	r := c.learn(*before, v)
+	r := c.updatedTDMRepState(*before, v)
 	note, err := json.Marshal(r)
 	if err != nil {
 		return ack, err
 	}
-	if err := c.Frontier.SetNote(ctx, o, reservationNote, note); err != nil {
+	if err := c.Frontier.SetNote(ctx, o, tdmrepNote, note); err != nil {
 		return ack, err
 	}
-	c.reservations.keep(o, r)
+	c.tdmrepCache.put(o, r)
 	if r.blocksPages() {
-		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.Failures, "again_at", r.Until)
-		return ack, c.Frontier.Hold(ctx, o, r.Until, noSuchHost(v.Err))
+		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.Failures, "again_at", r.RefetchAt)
+		return ack, c.Frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
-		err = c.revive(ctx, o)
+		err = c.unparkAllowed(ctx, o)
 	}
 	return ack, errors.Join(err, c.Frontier.Hold(ctx, o, time.Time{}, false))
 }
 
-// learn returns what is known of a file after v. Who answers that there is none
+// updatedTDMRepState returns what is known of a file after v. Who answers that there is none
 // has none. A server that fails is asked again, and has what it had before, or
 // none, if it fails on.
-func (c *Crawler) learn(r Reservation, v *Visit) *Reservation {
-	if _, failed := failure(v); failed {
+func (c *Crawler) updatedTDMRepState(r TDMRepState, v *Visit) *TDMRepState {
+	if _, failed := visitFailureClass(v); failed {
 		r.Failures++
-		r.Until = v.End.Add(retryReservation << min(r.Failures-1, patience))
-		if r.Failures >= patience {
-			r.Failures, r.Until, r.grace = patience, v.End.Add(c.Settings.ReservationTTL), v.End.Add(maxGrace)
+		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.Failures-1, maxTDMRepFailures))
+		if r.Failures >= maxTDMRepFailures {
+			r.Failures, r.RefetchAt, r.firstUseDeadline = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}
-	r = Reservation{Fetched: v.End, Until: v.End.Add(c.Settings.ReservationTTL), grace: v.End.Add(maxGrace)}
+	r = TDMRepState{FetchedAt: v.End, RefetchAt: v.End.Add(c.Settings.TDMRepTTL), firstUseDeadline: v.End.Add(maxGrace)}
 	if !v.OK() {
 		return &r
 	}
 	r.Body = v.Response.Body
 	var damage error
-	if r.file, damage = robots.ParseTDMRep(r.Body); damage != nil {
+	if r.parsed, damage = robots.ParseTDMRep(r.Body); damage != nil {
 		c.Log.Info("tdmrep.json is damaged; what could be read of it counts", "url", v.URL(), "error", damage)
 	}
 	return &r

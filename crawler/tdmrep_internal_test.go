@@ -9,8 +9,8 @@ import (
 
 // What was just asked about an origin is in mind while its page is visited, however
 // many others there are.
-func TestReservationsAreBounded(t *testing.T) {
-	var rs reservations
+func TestTDMRepCacheIsBounded(t *testing.T) {
+	var cache tdmrepCache
 	of := func(i int) decorum.Origin {
 		u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test/", i))
 		if err != nil {
@@ -18,14 +18,14 @@ func TestReservationsAreBounded(t *testing.T) {
 		}
 		return u.Origin()
 	}
-	for i := range 4 * rememberedFiles {
-		rs.keep(of(i), &Reservation{})
-		for _, before := range []int{i, i - 1, i - rememberedFiles} {
-			if before >= 0 && rs.find(of(before)) == nil {
+	for i := range 4 * tdmrepCacheSize {
+		cache.put(of(i), &TDMRepState{})
+		for _, before := range []int{i, i - 1, i - tdmrepCacheSize} {
+			if before >= 0 && cache.get(of(before)) == nil {
 				t.Fatalf("%d is forgotten when %d comes", before, i)
 			}
 		}
-		if n := len(rs.known.now) + len(rs.known.past); n > 2*rememberedFiles {
+		if n := len(cache.states.current) + len(cache.states.previous); n > 2*tdmrepCacheSize {
 			t.Fatalf("%d are held", n)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-const tdmrep = "/.well-known/tdmrep.json"
+const tdmrepPath = "/.well-known/tdmrep.json"
 
-// reserving returns a site with pages and a tdmrep.json.
-func reserving(file crawltest.Page, robots string) crawltest.Site {
-	page := says("<a href=/>x</a><a href=/a>x</a><a href=/b>x</a><a href=/closed/c>x</a><a href=/d>x</a>")
-	return crawltest.Site{Host: "a.test", Others: page, Concurrency: 4, Pages: map[string]crawltest.Page{tdmrep: file},
+// tdmrepSite returns a site with pages and a tdmrep.json.
+func tdmrepSite(file crawltest.Page, robots string) crawltest.Site {
+	page := pageWithHeader("<a href=/>x</a><a href=/a>x</a><a href=/b>x</a><a href=/closed/c>x</a><a href=/d>x</a>")
+	return crawltest.Site{Host: "a.test", Others: page, Concurrency: 4, Pages: map[string]crawltest.Page{tdmrepPath: file},
 		Robots: robotsText("User-agent: *\n"+robots, 0, nil)}
 }
 
-// pathsOf returns the paths that were asked for, in order.
-func pathsOf(web *crawltest.Web) (paths []string) {
+// requestedPaths returns the paths that were asked for, in order.
+func requestedPaths(web *crawltest.Web) (paths []string) {
 	for _, x := range web.Log() {
 		paths = append(paths, strings.TrimPrefix(x.URL, "http://a.test"))
 	}
@@ -36,7 +36,7 @@ func jsonFile(text string) crawltest.Page {
 
 // A crawl that mines reads the file of an origin once, after its robots.txt and
 // before its pages, however many workers ask; and keeps to it.
-func TestReservations(t *testing.T) {
+func TestTDMRep(t *testing.T) {
 	const closed = `[{"location": "/closed/", "tdm-reservation": 1}]`
 	all := []string{"/", "/a", "/b", "/closed/c", "/d"}
 	open := []string{"/", "/a", "/b", "/d"}
@@ -53,43 +53,43 @@ func TestReservations(t *testing.T) {
 		{"is not of search", jsonFile(closed), "Allow: /", []string{"search", "archive"}, 0, all},
 		{"no purpose", jsonFile(closed), "Allow: /", nil, 0, all},
 		{"there is none", crawltest.Always(crawltest.Status(404)), "Allow: /", []string{"ai-train"}, 1, all},
-		{"a page in its place", says("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
+		{"a page in its place", pageWithHeader("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
 		{"led elsewhere", crawltest.Always(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
 		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /", []string{"ai-train"}, 1, open},
 		{"robots.txt opens a part of the site to the use", jsonFile(closed), "Content-Usage: / train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /closed/ train-ai=y\nAllow: /",
 			[]string{"ai-train"}, 1, []string{"/a"}},
 		{"not to be read", jsonFile(closed), "Disallow: /.well-known", []string{"ai-train"}, 0, all},
 		{"fails on", crawltest.Always(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
-		{"fails once", failingFirst(1, closed), "Allow: /", []string{"ai-train"}, 2, open},
+		{"fails once", pageFailingFirst(1, closed), "Allow: /", []string{"ai-train"}, 2, open},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := crawltest.New(reserving(tt.file, tt.robots))
-				c := purposeful(t, web, memory(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b", "http://a.test/closed/c", "http://a.test/d")
+				web := crawltest.New(tdmrepSite(tt.file, tt.robots))
+				c := newPurposeCrawl(t, web, newMemoryStore(), tt.purposes, "http://a.test/", "http://a.test/a", "http://a.test/b", "http://a.test/closed/c", "http://a.test/d")
 				c.Policy.Concurrency = 4
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				got := pathsOf(web)
-				want := append([]string{"/robots.txt"}, slices.Repeat([]string{tdmrep}, tt.lookups)...)
+				got := requestedPaths(web)
+				want := append([]string{"/robots.txt"}, slices.Repeat([]string{tdmrepPath}, tt.lookups)...)
 				if before := got[:min(len(want), len(got))]; !slices.Equal(before, want) {
 					t.Errorf("asked %q before pages, want %q", before, want)
 				}
-				pages := slices.DeleteFunc(got, func(p string) bool { return p == "/robots.txt" || p == tdmrep || p == "/x" })
+				pages := slices.DeleteFunc(got, func(p string) bool { return p == "/robots.txt" || p == tdmrepPath || p == "/x" })
 				if slices.Sort(pages); !slices.Equal(pages, tt.pages) {
 					t.Errorf("pages %q, want %q", pages, tt.pages)
 				}
-				if s := c.Stats(); s.Blocked != int64(len(all)-len(tt.pages)) || s.TDMReps != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.Sitemaps != 0 {
+				if s := c.Stats(); s.Blocked != int64(len(all)-len(tt.pages)) || s.TDMRepsFetched != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.SitemapsFetched != 0 {
 					t.Errorf("%+v", s)
 				}
-				judged(t, web, time.Second)
+				checkPoliteness(t, web, time.Second)
 			})
 		})
 	}
 }
 
-// failingFirst returns a file that cannot be had the first times.
-func failingFirst(times int, text string) crawltest.Page {
+// pageFailingFirst returns a file that cannot be had the first times.
+func pageFailingFirst(times int, text string) crawltest.Page {
 	return func(r crawltest.Request) crawltest.Answer {
 		if r.Nth <= times {
 			return crawltest.Answer{Fault: crawltest.Reset}
@@ -100,30 +100,30 @@ func failingFirst(times int, text string) crawltest.Page {
 
 // Where a host rests for longer than its robots.txt holds, and than its tdmrep.json
 // does, pages are visited all the same: each time after both were asked again.
-func TestReservationsOfASlowHost(t *testing.T) {
+func TestTDMRepOfASlowHost(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ttl  time.Duration // of the tdmrep.json
 		want []string
 	}{
-		{"robots.txt is short-lived", 24 * time.Hour, []string{"/robots.txt", tdmrep, "/robots.txt", "/1", "/robots.txt", "/2", "/robots.txt", "/3"}},
-		{"both are", time.Minute, []string{"/robots.txt", tdmrep, "/robots.txt", "/1", "/robots.txt", tdmrep, "/robots.txt", "/2", "/robots.txt", tdmrep, "/robots.txt", "/3"}},
+		{"robots.txt is short-lived", 24 * time.Hour, []string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", "/2", "/robots.txt", "/3"}},
+		{"both are", time.Minute, []string{"/robots.txt", tdmrepPath, "/robots.txt", "/1", "/robots.txt", tdmrepPath, "/robots.txt", "/2", "/robots.txt", tdmrepPath, "/robots.txt", "/3"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const text = "User-agent: *\nCrawl-delay: 90\nAllow: /\n"
 				robots := crawltest.Text(text)
 				robots.Header.Set("Cache-Control", "max-age=60")
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: jsonFile("[]")},
+				web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: jsonFile("[]")},
 					Robots: crawltest.Lasting(crawltest.Robots{Answer: robots, Delay: 90 * time.Second})})
-				c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
-				c.Settings.ReservationTTL = tt.ttl
+				c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
+				c.Settings.TDMRepTTL = tt.ttl
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				if err := c.Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if got := pathsOf(web); !slices.Equal(got, tt.want) {
+				if got := requestedPaths(web); !slices.Equal(got, tt.want) {
 					t.Errorf("asked %q, want %q", got, tt.want)
 				}
 				if gap := minHostGap(web.Log(), "a.test"); gap < 90*time.Second {
@@ -136,7 +136,7 @@ func TestReservationsOfASlowHost(t *testing.T) {
 
 // A file holds for a day, over restarts; a later one opens what it closed and
 // closes what it opens. One that cannot be had any more holds on.
-func TestReservationChanges(t *testing.T) {
+func TestTDMRepChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		file := func(r crawltest.Request) crawltest.Answer {
@@ -146,20 +146,20 @@ func TestReservationChanges(t *testing.T) {
 			}
 			return crawltest.Typed("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: file},
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: file},
 			Robots: robotsText("User-agent: *\nAllow: /\n", 0, nil)})
-		store := memory()
+		store := newMemoryStore()
 		past := 0
 		for _, run := range []struct {
 			after time.Duration
 			seeds []string
 			asks  []string
 		}{
-			{0, []string{"/0a", "/1a"}, []string{"/robots.txt", tdmrep, "/1a"}},
+			{0, []string{"/0a", "/1a"}, []string{"/robots.txt", tdmrepPath, "/1a"}},
 			{time.Hour, []string{"/0b", "/2a"}, []string{"/2a"}},
-			{25 * time.Hour, []string{"/1b", "/0c"}, []string{"/robots.txt", tdmrep, "/0a", "/0b", "/0c"}},
-			{49 * time.Hour, []string{"/2b"}, []string{"/robots.txt", tdmrep, "/1b"}},
-			{73 * time.Hour, []string{"/2c", "/3"}, []string{"/robots.txt", tdmrep, tdmrep, tdmrep, "/3"}},
+			{25 * time.Hour, []string{"/1b", "/0c"}, []string{"/robots.txt", tdmrepPath, "/0a", "/0b", "/0c"}},
+			{49 * time.Hour, []string{"/2b"}, []string{"/robots.txt", tdmrepPath, "/1b"}},
+			{73 * time.Hour, []string{"/2c", "/3"}, []string{"/robots.txt", tdmrepPath, tdmrepPath, tdmrepPath, "/3"}},
 			{74 * time.Hour, []string{"/2d", "/4"}, []string{"/4"}},
 		} {
 			time.Sleep(time.Until(begin.Add(run.after)))
@@ -167,13 +167,13 @@ func TestReservationChanges(t *testing.T) {
 			for _, s := range run.seeds {
 				seeds = append(seeds, "http://a.test"+s)
 			}
-			c := purposeful(t, web, store, []string{"ai-train"}, seeds...)
+			c := newPurposeCrawl(t, web, store, []string{"ai-train"}, seeds...)
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got := pathsOf(web)[past:]
+			got := requestedPaths(web)[past:]
 			past += len(got)
-			if pages := slices.IndexFunc(got, func(p string) bool { return p != "/robots.txt" && p != tdmrep }); pages >= 0 {
+			if pages := slices.IndexFunc(got, func(p string) bool { return p != "/robots.txt" && p != tdmrepPath }); pages >= 0 {
 				slices.Sort(got[pages:])
 			}
 			if !slices.Equal(got, run.asks) {
@@ -185,17 +185,17 @@ func TestReservationChanges(t *testing.T) {
 
 // Processes that share the work share what they learn: an origin is asked once a day,
 // however many they are.
-func TestReservationsOfSeveral(t *testing.T) {
+func TestTDMRepOfSeveralCrawls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{tdmrep: jsonFile("[]")}})
-		store := memory()
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: jsonFile("[]")}})
+		store := newMemoryStore()
 		var seeds []string
 		for i := range 50 {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
 		}
 		done := make(chan error)
 		for range 3 {
-			c := purposeful(t, web, store, []string{"ai-train"}, seeds...)
+			c := newPurposeCrawl(t, web, store, []string{"ai-train"}, seeds...)
 			c.Policy.Delay = time.Hour
 			go func() { done <- c.Run(t.Context()) }()
 		}
@@ -205,8 +205,8 @@ func TestReservationsOfSeveral(t *testing.T) {
 			}
 		}
 		lookups := 0
-		for _, p := range pathsOf(web) {
-			if p == tdmrep {
+		for _, p := range requestedPaths(web) {
+			if p == tdmrepPath {
 				lookups++
 			}
 		}

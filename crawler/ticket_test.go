@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// proofs returns a clearance for the robots.txt of an origin of a.test, and
+// newClearanceAndPermits returns a clearance for the robots.txt of an origin of a.test, and
 // permits for a.test and b.test.
-func proofs(t *testing.T, origin string) (robots.Clearance, politeness.Permit, politeness.Permit) {
+func newClearanceAndPermits(t *testing.T, origin string) (robots.Clearance, politeness.Permit, politeness.Permit) {
 	t.Helper()
 	u, err := decorum.ParseURL(origin)
 	if err != nil {
@@ -26,9 +26,9 @@ func proofs(t *testing.T, origin string) (robots.Clearance, politeness.Permit, p
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := politeness.NewLimits(politeness.LimitsConfig{})
-	a, errA := limits.Request(now, "a.test", politeness.Wish{NotBefore: now})
-	b, errB := limits.Request(now, "b.test", politeness.Wish{NotBefore: now})
+	limiter := politeness.NewLimits(politeness.LimitsConfig{})
+	a, errA := limiter.Request(now, "a.test", politeness.Wish{NotBefore: now})
+	b, errB := limiter.Request(now, "b.test", politeness.Wish{NotBefore: now})
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func proofs(t *testing.T, origin string) (robots.Clearance, politeness.Permit, p
 }
 
 func TestTicketNeedsBothProofs(t *testing.T) {
-	clearance, permit, other := proofs(t, "http://a.test/")
+	clearance, permit, other := newClearanceAndPermits(t, "http://a.test/")
 	for _, tt := range []struct {
 		name      string
 		clearance robots.Clearance
@@ -62,20 +62,20 @@ func TestZeroTicket(t *testing.T) {
 	var zero crawler.Ticket
 	for question, err := range map[string]error{
 		"Use":     zero.Redeem("http://a.test/"),
-		"Connect": zero.Connect(netip.MustParseAddr("192.0.2.1")),
-		"Send":    zero.Send(t.Context()),
+		"Connect": zero.BindAddr(netip.MustParseAddr("192.0.2.1")),
+		"Send":    zero.MarkSent(t.Context()),
 	} {
 		if !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("%s: %v, want Unticketed", question, err)
 		}
 	}
-	if zero.Lapsed() == nil {
+	if zero.CheckLease() == nil {
 		t.Error("what was never good has not lapsed")
 	}
 }
 
 func TestTicketIsForOneRequestToOneURL(t *testing.T) {
-	clearance, permit, _ := proofs(t, "http://a.test/")
+	clearance, permit, _ := newClearanceAndPermits(t, "http://a.test/")
 	ticket, err := crawler.NewTicket(clearance, permit)
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +86,13 @@ func TestTicketIsForOneRequestToOneURL(t *testing.T) {
 			t.Errorf("used for %q: %v, want Unticketed", url, err)
 		}
 	}
-	if ticket.Used() {
+	if ticket.Redeemed() {
 		t.Error("spent on refusals")
 	}
 	if err := ticket.Redeem("http://a.test/robots.txt"); err != nil {
 		t.Errorf("its own URL: %v", err)
 	}
-	if err := copied.Redeem("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) || !copied.Used() {
+	if err := copied.Redeem("http://a.test/robots.txt"); !errors.Is(err, decorum.Unticketed) || !copied.Redeemed() {
 		t.Errorf("a copy, used again: %v, want Unticketed", err)
 	}
 }

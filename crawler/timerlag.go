@@ -7,95 +7,95 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// lagTick is how often a lagMeter measures.
+// lagTick is how often a timerLagMeter measures.
 const lagTick = 100 * time.Millisecond
 
-// A machine was too busy for a visit if timers were late for lagShare of the visit's
+// A machine was too busy for a visit if timers were late for minLagShare of the visit's
 // time, and for at least minLag in total: a shorter lag makes no visit with a
 // reasonable time limit time out. On 2 idle processors the share is below 0.01; with 8
 // other computing processes it is 0.1, with 64 busy goroutines 0.2, with 500 of them
 // 0.5.
 const (
-	lagShare = 0.1
-	minLag   = 500 * time.Millisecond
-	// maxExcused is how many time-outs in a row are not charged to a host because the
+	minLagShare = 0.1
+	minLag      = 500 * time.Millisecond
+	// maxMachineTimeouts is how many time-outs in a row are not charged to a host because the
 	// machine was too busy. The limit lets a machine that is always busy find dead
 	// hosts, too.
-	maxExcused = 3
+	maxMachineTimeouts = 3
 )
 
-// A lagMeter measures, while visits are under way, how late the timers of this process
+// A timerLagMeter measures, while visits are under way, how late the timers of this process
 // fire, because it has too many goroutines to run or because the machine is busy with
 // other processes. In a bubble of testing/synctest timers are never late.
-type lagMeter struct {
-	mu     sync.Mutex    // guards all that follows
-	visits int           // under way
-	lag    time.Duration // in sum
-	due    time.Time     // of the next tick
-	timer  *time.Timer
+type timerLagMeter struct {
+	mu           sync.Mutex    // guards all that follows
+	activeVisits int           // under way
+	totalLag     time.Duration // in sum
+	nextTick     time.Time     // of the next tick
+	timer        *time.Timer
 }
 
-// begin records that a visit is under way, and returns the lag so far. The caller must
+// beginVisit records that a visit is under way, and returns the lag so far. The caller must
 // call end.
-func (m *lagMeter) begin() time.Duration {
+func (m *timerLagMeter) beginVisit() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.visits++; m.visits == 1 {
-		m.next()
+	if m.activeVisits++; m.activeVisits == 1 {
+		m.scheduleTick()
 	}
-	return m.lag
+	return m.totalLag
 }
 
-// end records that a visit is over, and returns the lag so far.
-func (m *lagMeter) end() time.Duration {
+// endVisit records that a visit is over, and returns the lag so far.
+func (m *timerLagMeter) endVisit() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.measure()
-	if m.visits--; m.visits == 0 {
+	m.addLag()
+	if m.activeVisits--; m.activeVisits == 0 {
 		m.timer.Stop()
 	}
-	return m.lag
+	return m.totalLag
 }
 
-// tick measures, and waits for the next tick.
-func (m *lagMeter) tick() {
+// onTick measures, and waits for the next tick.
+func (m *timerLagMeter) onTick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.visits > 0 {
-		m.measure()
-		m.next()
+	if m.activeVisits > 0 {
+		m.addLag()
+		m.scheduleTick()
 	}
 }
 
-// next waits for the next tick. It requires m.mu.
-func (m *lagMeter) next() {
-	m.due = time.Now().Add(lagTick)
+// scheduleTick waits for the next tick. It requires m.mu.
+func (m *timerLagMeter) scheduleTick() {
+	m.nextTick = time.Now().Add(lagTick)
 	if m.timer == nil {
-		m.timer = time.AfterFunc(lagTick, m.tick)
+		m.timer = time.AfterFunc(lagTick, m.onTick)
 	} else {
 		m.timer.Reset(lagTick)
 	}
 }
 
-// measure adds the lateness of the present tick. It requires m.mu.
-func (m *lagMeter) measure() {
-	if now := time.Now(); now.After(m.due) {
-		m.lag += now.Sub(m.due)
-		m.due = now
+// addLag adds the lateness of the present tick. It requires m.mu.
+func (m *timerLagMeter) addLag() {
+	if now := time.Now(); now.After(m.nextTick) {
+		m.totalLag += now.Sub(m.nextTick)
+		m.nextTick = now
 	}
 }
 
-// excuse reports whether a time-out of l's host is not charged to it, because this
+// attributeTimeoutToMachine reports whether a time-out of l's host is not charged to it, because this
 // machine is too busy.
-func (ms *memos) excuse(l storage.Lease) bool {
-	m := ms.of(l)
+func (ms *hostTable) attributeTimeoutToMachine(l storage.Lease) bool {
+	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	m.excused++
-	return m.excused <= maxExcused
+	m.machineTimeouts++
+	return m.machineTimeouts <= maxMachineTimeouts
 }
 
-// late reports whether the machine was too busy during v.
-func (*lagMeter) late(v *Visit) bool {
-	return v.lag >= minLag && float64(v.lag) > lagShare*float64(v.End.Sub(v.Start))
+// wasOverloaded reports whether the machine was too busy during v.
+func (*timerLagMeter) wasOverloaded(v *Visit) bool {
+	return v.timerLag >= minLag && float64(v.timerLag) > minLagShare*float64(v.End.Sub(v.Start))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// within returns a crawl of web with a scope, in the year 2000 of bubbles.
-func within(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig, seeds ...string) *crawler.Crawler {
+// newScopedCrawl returns a crawl of web with a scope, in the year 2000 of bubbles.
+func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store)
 	cfg.Year = time.Now().Year()
@@ -30,23 +30,23 @@ func within(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.
 		}
 	}
 	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), Clean: c.Gate.Clean})
-	plant(t, c, seeds...)
+	addSeeds(t, c, seeds...)
 	return c
 }
 
-// products counts how often each product of a shop was asked for, whatever else
+// countProductRequests counts how often each product of a shop was asked for, whatever else
 // stood in the URL: before and after the crawl had learnt the robots.txt that is
 // in force since a moment.
-func products(web *crawltest.Web, since time.Time) (before, after map[string]int) {
+func countProductRequests(web *crawltest.Web, since time.Time) (before, after map[string]int) {
 	item := regexp.MustCompile(`[?&](item=\d+)`)
 	before, after = map[string]int{}, map[string]int{}
-	asked := before
+	counts := before
 	for _, x := range web.Log() {
 		if strings.HasSuffix(x.URL, "/robots.txt") && !x.Start.Before(since) {
-			asked = after
+			counts = after
 		}
 		if m := item.FindStringSubmatch(x.URL); m != nil {
-			asked[m[1]]++
+			counts[m[1]]++
 		}
 	}
 	return before, after
@@ -59,9 +59,9 @@ func products(web *crawltest.Web, since time.Time) (before, after map[string]int
 func TestNoisyShop(t *testing.T) {
 	const items, noise, clean = 40, 5, "User-agent: *\nClean-param: ref&sid\nCrawl-delay: 10\n"
 	for _, tt := range []struct {
-		name string
-		said time.Duration // when the rule is in robots.txt
-		from string        // what is seeded: "" for the home page, or everything
+		name     string
+		ruleFrom time.Duration // when the rule is in robots.txt
+		from     string        // what is seeded: "" for the home page, or everything
 	}{
 		{"before discovery", 0, ""},
 		{"during discovery", 30 * time.Hour, ""},
@@ -69,7 +69,7 @@ func TestNoisyShop(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				said := time.Now().Add(tt.said)
+				ruleFrom := time.Now().Add(tt.ruleFrom)
 				link := func(i, n int) string { return fmt.Sprintf("/shop?ref=r%d&item=%d&sid=%d", n, i, i*noise+n) }
 				shop := func(r crawltest.Request) crawltest.Answer {
 					var b strings.Builder
@@ -79,7 +79,7 @@ func TestNoisyShop(t *testing.T) {
 					return crawltest.HTML(b.String())
 				}
 				web := crawltest.New(crawltest.Site{Host: "a.test", Others: shop, Robots: func(at time.Time) crawltest.Robots {
-					if at.Before(said) {
+					if at.Before(ruleFrom) {
 						return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), Delay: 30 * time.Minute}
 					}
 					return crawltest.Robots{Answer: crawltest.Text(clean), Delay: 10 * time.Second, Clean: func(path string) string {
@@ -94,8 +94,8 @@ func TestNoisyShop(t *testing.T) {
 						}
 					}
 				}
-				run(t, within(t, web, memory(), frontier.ScopeConfig{}, seeds...))
-				before, after := products(web, said)
+				runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, seeds...))
+				before, after := countProductRequests(web, ruleFrom)
 				for i := range items {
 					item := fmt.Sprintf("item=%d", i)
 					// What was visited before may have had its last noisy URL.
@@ -103,10 +103,10 @@ func TestNoisyShop(t *testing.T) {
 						t.Errorf("%s was asked for %d times, and %d times before the rule was known", item, n, before[item])
 					}
 				}
-				if (tt.said > 0) != (len(before) > 0) || len(after) == 0 {
+				if (tt.ruleFrom > 0) != (len(before) > 0) || len(after) == 0 {
 					t.Errorf("%d products were visited before the rule was known, %d after", len(before), len(after))
 				}
-				judged(t, web, time.Second)
+				checkPoliteness(t, web, time.Second)
 			})
 		})
 	}
@@ -117,12 +117,12 @@ func TestNoisyShop(t *testing.T) {
 // that is named, and nothing else is lost for them.
 func TestTrapsEndByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const pattern, hops = 30, 5
+		const pattern, maxRedirects = 30, 5
 		number := func(path string) int {
 			n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(path))
 			return n
 		}
-		page := func(links ...string) crawltest.Answer { return pageOf(links...)(crawltest.Request{}) }
+		page := func(links ...string) crawltest.Answer { return pageWithLinks(links...)(crawltest.Request{}) }
 		session := func(r crawltest.Request) string { return fmt.Sprintf(";jsessionid=%016X", r.At.UnixNano()) }
 		web := crawltest.New(
 			crawltest.Site{Host: "events.test", Others: func(r crawltest.Request) crawltest.Answer {
@@ -160,9 +160,9 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		for _, h := range hosts {
 			seeds = append(seeds, "http://"+h+"/")
 		}
-		store := memory()
-		c := within(t, web, store, frontier.ScopeConfig{MaxURLsPerPattern: pattern, MaxRedirects: hops, MaxDepth: 10_000}, seeds...)
-		run(t, c)
+		store := newMemoryStore()
+		c := newScopedCrawl(t, web, store, frontier.ScopeConfig{MaxURLsPerPattern: pattern, MaxRedirects: maxRedirects, MaxDepth: 10_000}, seeds...)
+		runCrawl(t, c)
 		visits := map[string]int{}
 		for _, x := range web.Log() {
 			host := strings.Split(x.URL, "/")[2]
@@ -175,15 +175,15 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		}
 		// Beside the trap each has a home page, and "about" but for session.test.
 		for host, want := range map[string]int{
-			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern, "maze.test": 2 + 1 + hops,
+			"events.test": 2 + 11, "days.test": 2 + pattern, "session.test": 3, "token.test": 2 + pattern, "maze.test": 2 + 1 + maxRedirects,
 			"deeper.test": 2 * (1 + 3), // b/c three times, also below /about
 		} {
 			if visits[host] != want {
 				t.Errorf("%s was visited %d times, want %d", host, visits[host], want)
 			}
 		}
-		if s := c.Stats(); s.Redirects != hops+1 || s.RedirectsNew != hops {
-			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsNew, hops+1, hops)
+		if s := c.Stats(); s.Redirects != maxRedirects+1 || s.RedirectsNew != maxRedirects {
+			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsNew, maxRedirects+1, maxRedirects)
 		}
 		refusals, err := frontier.LoadRefusalCounts(t.Context(), store)
 		if err != nil {
@@ -199,7 +199,7 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				t.Errorf("%s: refused for %q, want %q", host, reasons[host], want)
 			}
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }
 
@@ -213,8 +213,8 @@ func TestSessionsFallBack(t *testing.T) {
 			}
 			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.At.UnixNano()))
 		}})
-		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
-		if got := strings.Join(asked(web), " "); got != "/p /p;jsessionid=1" {
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
+		if got := strings.Join(requestedPages(web), " "); got != "/p /p;jsessionid=1" {
 			t.Errorf("asked for %s", got)
 		}
 	})
@@ -236,9 +236,9 @@ func TestRedirectLoops(t *testing.T) {
 			}
 			return crawltest.HTML("page")
 		}})
-		c := within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/self", "http://a.test/one")
-		run(t, c)
-		if got := asked(web); len(got) != 4 {
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/self", "http://a.test/one")
+		runCrawl(t, c)
+		if got := requestedPages(web); len(got) != 4 {
 			t.Errorf("asked for %q", got)
 		}
 		if s := c.Stats(); s.Redirects != 4 || s.RedirectsNew != 2 {
@@ -254,8 +254,8 @@ func TestRedirectsRefused(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
 			return crawltest.Redirect(http.StatusFound, r.Path+"x")
 		}})
-		c := within(t, web, memory(), frontier.ScopeConfig{MaxURLsPerHost: 3}, "http://a.test/")
-		run(t, c)
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxURLsPerHost: 3}, "http://a.test/")
+		runCrawl(t, c)
 		if s := c.Stats(); s.Redirects != 3 || s.RedirectsNew != 2 {
 			t.Errorf("%d redirects, %d to new URLs; want 3 and 2", s.Redirects, s.RedirectsNew)
 		}
@@ -276,9 +276,9 @@ func TestSessionInEveryPath(t *testing.T) {
 			n, _ := strconv.Atoi(page)
 			return crawltest.HTML(fmt.Sprintf("<a href='%s))/%d'>next</a>", id, min(n+1, 5)))
 		}})
-		run(t, within(t, web, memory(), frontier.ScopeConfig{}, "http://a.test/"))
+		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/"))
 		pages := map[string]int{}
-		for _, path := range asked(web) {
+		for _, path := range requestedPages(web) {
 			if _, page, ok := strings.Cut(path, "))/"); ok {
 				pages[page]++
 			}

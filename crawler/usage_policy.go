@@ -13,10 +13,10 @@ import (
 
 // A UsagePolicy is what a site asks of the use of a page's content, and what follows.
 type UsagePolicy struct {
-	Stated robots.Signals // all that is said of it
-	// Refused is the signal that objects to a purpose of the crawl; nil: none does.
+	Signals robots.Signals // all that is said of it
+	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
-	Refused *robots.Objection
+	PurposeConflict *robots.Objection
 }
 
 // UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
@@ -33,12 +33,12 @@ func (v *Visit) UsagePolicy() UsagePolicy {
 // from what is written down: Use().Refused says why.
 func (v *Visit) Withheld() bool { return v.withheld }
 
-// readLazily lets what a page says be found out, when it is first asked.
-func (c *Crawler) readLazily(v *Visit) {
-	v.header = c.scan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
-	v.document = c.scan(v.Response, func(s *extract.Scanner) *extract.Document {
-		v.share.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
-		defer v.share.Release(int64(len(v.Response.Body)))
+// setLazyFields lets what a page says be found out, when it is first asked.
+func (c *Crawler) setLazyFields(v *Visit) {
+	v.headerDocument = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
+	v.document = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
+		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
+		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
 	v.usagePolicy = sync.OnceValue(func() UsagePolicy { return c.usagePolicyOf(v) })
@@ -46,72 +46,72 @@ func (c *Crawler) readLazily(v *Visit) {
 
 // usagePolicyOf weighs what is said of a page's content against what the crawl is for.
 func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
-	stated := append(c.Gate.Usage(v.URL()), c.reservations.usage(v.URL())...)
+	stated := append(c.Gate.Usage(v.URL()), c.tdmrepCache.usageSignals(v.URL())...)
 	if v.Response == nil {
-		return UsagePolicy{Stated: stated}
+		return UsagePolicy{Signals: stated}
 	}
 	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
 	var header *extract.Document
-	stated = append(stated, directives(robots.InHeader, header.Directives(c.Settings.Token, v.Response.Header))...)
+	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.Document(); page != nil {
-		stated = append(stated, directives(robots.InPage, page.Directives(c.Settings.Token, nil))...)
+		stated = append(stated, directiveSignals(robots.InPage, page.Directives(c.Settings.ProductToken, nil))...)
 		if s, ok := robots.Reservation(robots.InPage, page.Reservation, page.Policy); ok {
 			stated = append(stated, s)
 		}
 	}
-	return UsagePolicy{stated, decisive(stated, v.Response).Objection(c.Gate.Purposes())}
+	return UsagePolicy{stated, signalsForContentType(stated, v.Response).Objection(c.Gate.Purposes())}
 }
 
-// directives returns those that speak of the use of content, as signals.
-func directives(in robots.Source, d extract.Directives) (stated robots.Signals) {
-	for _, says := range []struct {
-		asked bool
-		word  string
+// directiveSignals returns those that speak of the use of content, as signals.
+func directiveSignals(source robots.Source, d extract.Directives) (stated robots.Signals) {
+	for _, directive := range []struct {
+		isSet bool
+		name  string
 	}{{d.NoIndex, "noindex"}, {d.NoArchive, "noarchive"}, {d.NoAI, "noai"}, {d.NoImageAI, robots.NoImageAI}} {
-		if says.asked {
-			stated = append(stated, robots.NewDirective(in, says.word))
+		if directive.isSet {
+			stated = append(stated, robots.NewDirective(source, directive.name))
 		}
 	}
 	return stated
 }
 
-// decisive returns the signals that speak of the content itself: what is said of
+// signalsForContentType returns the signals that speak of the content itself: what is said of
 // images says nothing of the page that shows them.
-func decisive(stated robots.Signals, res *decorum.Response) robots.Signals {
+func signalsForContentType(stated robots.Signals, res *decorum.Response) robots.Signals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
 	}
 	return slices.DeleteFunc(slices.Clone(stated), func(s robots.Signal) bool { return s.Category == robots.NoImageAI })
 }
 
-// sparesImages reports whether the page asks that its images not be used for what
+// objectsToImages reports whether the page asks that its images not be used for what
 // the crawl is for.
-func (c *Crawler) sparesImages(v *Visit) bool {
+func (c *Crawler) objectsToImages(v *Visit) bool {
 	others := func(s robots.Signal) bool { return s.Category != robots.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Stated), others).Objection(c.Gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Objection(c.Gate.Purposes()) != nil
 }
 
-// withheld reports whether the content of the page is kept from whom it is for:
+// isWithheld reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
-func (c *Crawler) withheld(v *Visit) bool {
-	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.UsagePolicy().Refused != nil
+func (c *Crawler) isWithheld(v *Visit) bool {
+	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.UsagePolicy().PurposeConflict != nil
 }
 
-// shown returns the visit as it is written down, and as hooks see it: without the
+// redactedVisit returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
-func (c *Crawler) shown(v *Visit) *Visit {
-	if v.usagePolicy == nil || !c.withheld(v) {
+func (c *Crawler) redactedVisit(v *Visit) *Visit {
+	if v.usagePolicy == nil || !c.isWithheld(v) {
 		return v
 	}
-	shown, res := *v, *v.Response
-	shown.withheld, shown.withheldBytes = true, len(res.Body)
+	redacted, res := *v, *v.Response
+	redacted.withheld, redacted.withheldBytes = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
-	shown.Response, shown.Exchange, shown.bodySum = &res, v.Exchange.Head(), nil
-	shown.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().Refused}
+	redacted.Response, redacted.Exchange, redacted.bodySum = &res, v.Exchange.Head(), nil
+	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().PurposeConflict}
 	if page := v.Document(); page != nil {
-		said := &extract.Document{Canonical: page.Canonical, Base: page.Base, Robots: page.Robots,
+		doc := &extract.Document{Canonical: page.Canonical, Base: page.Base, Robots: page.Robots,
 			Reservation: page.Reservation, Policy: page.Policy}
-		shown.document = func() *extract.Document { return said }
+		redacted.document = func() *extract.Document { return doc }
 	}
-	return &shown
+	return &redacted
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// purposeful returns a crawl of web for the purposes.
-func purposeful(t *testing.T, web *crawltest.Web, store storage.Store, purposes []string, seeds ...string) *crawler.Crawler {
+// newPurposeCrawl returns a crawl of web for the purposes.
+func newPurposeCrawl(t *testing.T, web *crawltest.Web, store storage.Store, purposes []string, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
 	agent, err := robots.NewAgent("testbot")
@@ -34,24 +34,24 @@ func purposeful(t *testing.T, web *crawltest.Web, store storage.Store, purposes 
 	return c
 }
 
-// A clerk keeps what it is shown of each page.
-type clerk struct {
-	mu    sync.Mutex
-	shown map[string]*crawler.Visit
+// A visitRecorder keeps what it is shown of each page.
+type visitRecorder struct {
+	mu     sync.Mutex
+	visits map[string]*crawler.Visit
 }
 
-func (k *clerk) Record(_ context.Context, v *crawler.Visit) error {
+func (k *visitRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.shown == nil {
-		k.shown = map[string]*crawler.Visit{}
+	if k.visits == nil {
+		k.visits = map[string]*crawler.Visit{}
 	}
-	k.shown[strings.TrimPrefix(v.URL().String(), "http://a.test")] = v
+	k.visits[strings.TrimPrefix(v.URL().String(), "http://a.test")] = v
 	return nil
 }
 
-// says returns a page with a header.
-func says(body string, header ...string) crawltest.Page {
+// pageWithHeader returns a page with a header.
+func pageWithHeader(body string, header ...string) crawltest.Page {
 	a := crawltest.HTML(body)
 	for i := 0; i < len(header); i += 2 {
 		a.Header.Add(header[i], header[i+1])
@@ -59,30 +59,30 @@ func says(body string, header ...string) crawltest.Page {
 	return crawltest.Always(a)
 }
 
-// opinionated is a site whose pages ask different things of their use.
-func opinionated() crawltest.Site {
+// usageSite is a site whose pages ask different things of their use.
+func usageSite() crawltest.Site {
 	pages := map[string]crawltest.Page{
-		"/usage":     says("x", "Content-Usage", "train-ai=n, search=y"),
-		"/signal":    says("x", "Content-Signal", "ai-input=no"),
-		"/noai":      says("x", "X-Robots-Tag", "noai"),
-		"/mine":      says("x", "X-Robots-Tag", "testbot: noai"),
-		"/other":     says("x", "X-Robots-Tag", "otherbot: noai"),
-		"/meta":      says("<meta name=robots content='noai, noimageai'>x"),
-		"/metamine":  says("<meta name=testbot content=noai>x"),
-		"/reserved":  says("x", "TDM-Reservation", "1", "TDM-Policy", "https://a.test/licence"),
-		"/metatdm":   says("<meta name=tdm-reservation content=1>x"),
-		"/free":      says("x", "TDM-Reservation", "0"),
-		"/noindex":   says("<meta name=robots content=noindex>x"),
-		"/noarchive": says("x", "X-Robots-Tag", "noarchive"),
-		"/images":    says("x", "X-Robots-Tag", "noimageai"),
-		"/both":      says("<meta name=tdm-reservation content=0>x", "Content-Usage", "train-ai=y", "Content-Signal", "ai-train=no"),
-		"/broken":    says("x", "Content-Usage", `x="train-ai=n`),
+		"/usage":     pageWithHeader("x", "Content-Usage", "train-ai=n, search=y"),
+		"/signal":    pageWithHeader("x", "Content-Signal", "ai-input=no"),
+		"/noai":      pageWithHeader("x", "X-Robots-Tag", "noai"),
+		"/mine":      pageWithHeader("x", "X-Robots-Tag", "testbot: noai"),
+		"/other":     pageWithHeader("x", "X-Robots-Tag", "otherbot: noai"),
+		"/meta":      pageWithHeader("<meta name=robots content='noai, noimageai'>x"),
+		"/metamine":  pageWithHeader("<meta name=testbot content=noai>x"),
+		"/reserved":  pageWithHeader("x", "TDM-Reservation", "1", "TDM-Policy", "https://a.test/licence"),
+		"/metatdm":   pageWithHeader("<meta name=tdm-reservation content=1>x"),
+		"/free":      pageWithHeader("x", "TDM-Reservation", "0"),
+		"/noindex":   pageWithHeader("<meta name=robots content=noindex>x"),
+		"/noarchive": pageWithHeader("x", "X-Robots-Tag", "noarchive"),
+		"/images":    pageWithHeader("x", "X-Robots-Tag", "noimageai"),
+		"/both":      pageWithHeader("<meta name=tdm-reservation content=0>x", "Content-Usage", "train-ai=y", "Content-Signal", "ai-train=no"),
+		"/broken":    pageWithHeader("x", "Content-Usage", `x="train-ai=n`),
 	}
 	var links strings.Builder
 	for path := range pages {
 		links.WriteString("<a href=" + path + ">x</a>")
 	}
-	pages["/"] = says(links.String())
+	pages["/"] = pageWithHeader(links.String())
 	return crawltest.Site{Host: "a.test", Pages: pages}
 }
 
@@ -101,23 +101,23 @@ func TestContentIsWithheld(t *testing.T) {
 		{[]string{"search", "ai-train"}, "/both /meta /metamine /metatdm /mine /noai /noindex /reserved /usage"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(opinionated())
-			c, k := purposeful(t, web, memory(), tt.purposes, "http://a.test/"), &clerk{}
-			c.Recorder = k
+			web := crawltest.New(usageSite())
+			c, k := newPurposeCrawl(t, web, newMemoryStore(), tt.purposes, "http://a.test/"), &visitRecorder{}
+			c.PageRecorder = k
 			var handled []string
 			var mu sync.Mutex
 			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				handled = append(handled, strings.TrimPrefix(v.URL().String(), "http://a.test"))
-				return c.FollowLinks(ctx, v)
+				return c.LinksToFollow(ctx, v)
 			}
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			var withheld []string
-			for path, v := range k.shown {
-				if refused := v.UsagePolicy().Refused; refused != nil {
+			for path, v := range k.visits {
+				if refused := v.UsagePolicy().PurposeConflict; refused != nil {
 					withheld = append(withheld, path)
 					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
 						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path, v.Response.Body, v.Err, handled)
@@ -127,13 +127,13 @@ func TestContentIsWithheld(t *testing.T) {
 				}
 			}
 			slices.Sort(withheld)
-			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().Withheld != int64(len(withheld)) {
-				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().Withheld, tt.withheld)
+			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().PagesWithheld != int64(len(withheld)) {
+				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().PagesWithheld, tt.withheld)
 			}
-			if use := k.shown["/reserved"].UsagePolicy(); len(use.Stated) != 1 || use.Stated[0].Policy != "https://a.test/licence" {
+			if use := k.visits["/reserved"].UsagePolicy(); len(use.Signals) != 1 || use.Signals[0].Policy != "https://a.test/licence" {
 				t.Errorf("%+v", use)
 			}
-			if n := len(k.shown["/other"].UsagePolicy().Stated); n != 0 {
+			if n := len(k.visits["/other"].UsagePolicy().Signals); n != 0 {
 				t.Errorf("%d signals that are for another crawl", n)
 			}
 		})
@@ -149,8 +149,8 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 		failing.Status = http.StatusServiceUnavailable
 		failing.Header.Set("X-Robots-Tag", "noai")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/closed": says(body, "X-Robots-Tag", "noai"), "/open": says(body), "/fails": crawltest.Always(failing)}})
-		c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/closed", "http://a.test/open", "http://a.test/fails")
+			"/closed": pageWithHeader(body, "X-Robots-Tag", "noai"), "/open": pageWithHeader(body), "/fails": crawltest.Always(failing)}})
+		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/closed", "http://a.test/open", "http://a.test/fails")
 		var mu sync.Mutex
 		seen := map[string]int{}
 		look := func(v *crawler.Visit) {
@@ -161,17 +161,17 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 				return
 			}
 			seen[path]++
-			shown := string(v.Response.Body) + fmt.Sprintf("%+v", v.Document())
+			content := string(v.Response.Body) + fmt.Sprintf("%+v", v.Document())
 			if v.Exchange != nil {
-				shown += string(v.Exchange.Response)
+				content += string(v.Exchange.Response)
 			}
 			withheld := path != "/open"
-			if v.Withheld() != withheld || strings.Contains(shown, "secret") == withheld || v.Bytes() != len(body) {
-				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.Withheld(), v.Bytes(), shown)
+			if v.Withheld() != withheld || strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {
+				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.Withheld(), v.BodyLen(), content)
 			}
 		}
 		c.Hooks.Visited = look
-		c.Hooks.Retried = func(v *crawler.Visit, _ crawler.Failure) { look(v) }
+		c.Hooks.Retried = func(v *crawler.Visit, _ crawler.FailureClass) { look(v) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -185,21 +185,21 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 // is withheld; unless it asks that too.
 func TestLinksOfWithheldPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: says("x"), Pages: map[string]crawltest.Page{
-			"/":       says("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag", "noai"),
-			"/open":   says("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
-			"/closed": says("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{
+			"/":       pageWithHeader("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag", "noai"),
+			"/open":   pageWithHeader("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
+			"/closed": pageWithHeader("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
 			"/a.png":  crawltest.Always(crawltest.Typed("image/png", "x")),
 		}})
-		c, k := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/"), &clerk{}
-		c.Recorder, c.Settings.Follow.Images = k, true
+		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
+		c.PageRecorder, c.Settings.Follow.Images = k, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Sorted(maps.Keys(k.shown)); !slices.Equal(got, []string{"/", "/a.png", "/closed", "/led", "/open"}) {
+		if got := slices.Sorted(maps.Keys(k.visits)); !slices.Equal(got, []string{"/", "/a.png", "/closed", "/led", "/open"}) {
 			t.Errorf("pages %q", got)
 		}
-		if k.shown["/"].UsagePolicy().Refused == nil || k.shown["/open"].UsagePolicy().Refused != nil {
+		if k.visits["/"].UsagePolicy().PurposeConflict == nil || k.visits["/open"].UsagePolicy().PurposeConflict != nil {
 			t.Error("noai withholds a page, and noimageai does not")
 		}
 	})
@@ -222,23 +222,23 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 			return a
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page}})
-		c, k := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/"), &clerk{}
-		c.Recorder = k
+		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
+		c.PageRecorder = k
 		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: 2 * time.Hour}
-		c.Frontier = frontier.New(memory(), frontier.Config{Budget: c.Limits, Wait: true})
-		plant(t, c, "http://a.test/")
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true})
+		addSeeds(t, c, "http://a.test/")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].UsagePolicy().Refused == nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].UsagePolicy().PurposeConflict == nil {
 			t.Fatalf("%v: the page is not withheld", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), 6*time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.shown["/"].UsagePolicy().Refused != nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].UsagePolicy().PurposeConflict != nil {
 			t.Fatalf("%v: the page is withheld still", err)
 		}
-		if c.Stats().Withheld != 2 {
-			t.Errorf("withheld %d times, want 2", c.Stats().Withheld)
+		if c.Stats().PagesWithheld != 2 {
+			t.Errorf("withheld %d times, want 2", c.Stats().PagesWithheld)
 		}
 		bodies := 0
 		for _, x := range web.Log() {
@@ -255,14 +255,14 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 // Of what is withheld nothing is remembered, by which pages could be compared either.
 func TestWithheldPagesAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := says("the same", "X-Robots-Tag", "noai")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/a": page, "/b": page, "/c": says("other"), "/d": says("other")}})
-		c := purposeful(t, web, memory(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b", "http://a.test/c", "http://a.test/d")
+		page := pageWithHeader("the same", "X-Robots-Tag", "noai")
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/a": page, "/b": page, "/c": pageWithHeader("other"), "/d": pageWithHeader("other")}})
+		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b", "http://a.test/c", "http://a.test/d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s := c.Stats(); s.Withheld != 2 || s.Duplicates != 1 {
-			t.Errorf("%d withheld, %d duplicates, want 2 and 1", s.Withheld, s.Duplicates)
+		if s := c.Stats(); s.PagesWithheld != 2 || s.DuplicateBodies != 1 {
+			t.Errorf("%d withheld, %d duplicates, want 2 and 1", s.PagesWithheld, s.DuplicateBodies)
 		}
 	})
 }

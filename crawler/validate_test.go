@@ -18,11 +18,11 @@ func TestIncompleteCrawler(t *testing.T) {
 	for want, spoil := range map[string]func(*crawler.Crawler){
 		"there is no Frontier":           func(c *crawler.Crawler) { c.Frontier = nil },
 		"there is no Gate":               func(c *crawler.Crawler) { c.Gate = nil },
-		"there are no Limits":            func(c *crawler.Crawler) { c.Limits = nil },
+		"there are no Limits":            func(c *crawler.Crawler) { c.Limiter = nil },
 		"there is no Fetcher":            func(c *crawler.Crawler) { c.Fetcher = nil },
 		"delay must not be negative":     func(c *crawler.Crawler) { c.Policy.Delay = -time.Minute },
 		"numbers must not be negative":   func(c *crawler.Crawler) { c.Settings.Workers = -1 },
-		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.Grace = -1 },
+		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.GracePeriod = -1 },
 	} {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("a"))}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")

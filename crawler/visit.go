@@ -28,21 +28,21 @@ type Visit struct {
 	Links     int               // how many links the handler returned
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	addr          netip.Addr    // that the request went to; zero: it is not known
-	arrived       bool          // its host may have seen an attempt although this machine is to blame
-	slots         int           // visits at a time that the host may have
-	lag           time.Duration // by which timers were late while it was made
-	before        time.Time     // end of the host's last visit when this one began; zero for its first
-	header        func() *extract.Document
-	document      func() *extract.Document
-	usagePolicy   func() UsagePolicy
-	bodySum       func() [sha256.Size]byte
-	share         *bodymem.Share // what the body holds; nil: it is not counted
-	spool         *bodymem.Spool // the body of a sitemap; nil: it is in Response
-	brokenOff     bool           // the crawl ended it: the server is not to blame
-	marked        bool           // its request must not be sent again
-	withheld      bool           // its handler did not get its content
-	withheldBytes int            // how much of it is not shown, in bytes
+	remoteAddr     netip.Addr    // that the request went to; zero: it is not known
+	mayHaveArrived bool          // its host may have seen an attempt although this machine is to blame
+	hostSlots      int           // visits at a time that the host may have
+	timerLag       time.Duration // by which timers were late while it was made
+	previousEnd    time.Time     // end of the host's last visit when this one began; zero for its first
+	headerDocument func() *extract.Document
+	document       func() *extract.Document
+	usagePolicy    func() UsagePolicy
+	bodySum        func() [sha256.Size]byte
+	bodyShare      *bodymem.Share // what the body holds; nil: it is not counted
+	bodySpool      *bodymem.Spool // the body of a sitemap; nil: it is in Response
+	interrupted    bool           // the crawl ended it: the server is not to blame
+	markedSent     bool           // its request must not be sent again
+	withheld       bool           // its handler did not get its content
+	withheldBytes  int            // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -50,7 +50,7 @@ func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
 
 // IsPrerequisite reports whether the visit is to a file for robots, and not to a page: a
 // robots.txt, a sitemap or a tdmrep.json.
-func (v *Visit) IsPrerequisite() bool { return !isPage(v.Lease, v.Clearance) }
+func (v *Visit) IsPrerequisite() bool { return !isVisitToPage(v.Lease, v.Clearance) }
 
 // Status returns the answer's status code, 0 if there was none.
 func (v *Visit) Status() int {
@@ -60,8 +60,8 @@ func (v *Visit) Status() int {
 	return v.Response.Status
 }
 
-// Revisits reports whether the page had been visited before.
-func (v *Visit) Revisits() bool { return v.Lease.Page != nil }
+// IsRevisit reports whether the page had been visited before.
+func (v *Visit) IsRevisit() bool { return v.Lease.Page != nil }
 
 // Source returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
@@ -69,11 +69,11 @@ func (v *Visit) Source() storage.Source { return sourceOf(v.Lease) }
 
 // Sent reports whether the request left, as far as we know: its server may have
 // seen it.
-func (v *Visit) Sent() bool { return !v.unsent() }
+func (v *Visit) Sent() bool { return !v.notSent() }
 
-// unsent reports whether the request was refused on our side, or by a callback,
+// notSent reports whether the request was refused on our side, or by a callback,
 // and never left.
-func (v *Visit) unsent() bool {
+func (v *Visit) notSent() bool {
 	if v.Response != nil {
 		return false
 	}
@@ -85,14 +85,14 @@ func (v *Visit) unsent() bool {
 	return v.Lease.Sent && errors.Is(v.Err, decorum.InDoubt)
 }
 
-// Bytes returns how long the body of the answer was, as decoded, also of one that is
+// BodyLen returns how long the body of the answer was, as decoded, also of one that is
 // withheld.
-func (v *Visit) Bytes() int {
+func (v *Visit) BodyLen() int {
 	if v.Response == nil {
 		return 0
 	}
-	if v.spool != nil {
-		return int(v.spool.Len())
+	if v.bodySpool != nil {
+		return int(v.bodySpool.Len())
 	}
 	return v.withheldBytes + len(v.Response.Body)
 }
@@ -104,8 +104,8 @@ func (v *Visit) OpenBody() io.Reader {
 	switch {
 	case v.Response == nil:
 		return bytes.NewReader(nil)
-	case v.spool != nil:
-		return v.spool.Open()
+	case v.bodySpool != nil:
+		return v.bodySpool.Open()
 	}
 	return bytes.NewReader(v.Response.Body)
 }
@@ -113,13 +113,13 @@ func (v *Visit) OpenBody() io.Reader {
 // OK reports whether the answer is a 2xx.
 func (v *Visit) OK() bool { return v.Status()/100 == 2 }
 
-// Required returns the rest that the host was owed before this visit, 0 for
+// RequiredDelay returns the rest that the host was owed before this visit, 0 for
 // its first.
-func (v *Visit) Required() time.Duration { return v.Lease.Host.Gap }
+func (v *Visit) RequiredDelay() time.Duration { return v.Lease.Host.Gap }
 
-// Observed returns the rest that the host had: from the end of the visit
+// ObservedDelay returns the rest that the host had: from the end of the visit
 // before. It is 0 for the host's first visit.
-func (v *Visit) Observed() time.Duration { return rested(v.Lease.Host, v.Start) }
+func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.Host, v.Start) }
 
 // Document returns what extract.Scan finds in the page, nil if it is no HTML.
 // The page is scanned once, when Document is called first.
@@ -130,13 +130,13 @@ func (v *Visit) Document() *extract.Document {
 	return v.document()
 }
 
-// Header returns what extract.ScanHeader finds in the header of the answer, nil
+// HeaderDocument returns what extract.ScanHeader finds in the header of the answer, nil
 // if there is none. It is scanned once.
-func (v *Visit) Header() *extract.Document {
-	if v.header == nil {
+func (v *Visit) HeaderDocument() *extract.Document {
+	if v.headerDocument == nil {
 		return nil
 	}
-	return v.header()
+	return v.headerDocument()
 }
 
 // BodySHA256 returns the SHA-256 of the answer's body, as it is decoded and as far as
@@ -144,13 +144,13 @@ func (v *Visit) Header() *extract.Document {
 // asked for: of a visit that a crawl makes, by anybody and at any time.
 func (v *Visit) BodySHA256() [sha256.Size]byte {
 	if v.bodySum == nil {
-		return bodySum(v.Response)()
+		return lazyBodySum(v.Response)()
 	}
 	return v.bodySum()
 }
 
-// bodySum returns what hashes the body of an answer, when it is first asked.
-func bodySum(res *decorum.Response) func() [sha256.Size]byte {
+// lazyBodySum returns what hashes the body of an answer, when it is first asked.
+func lazyBodySum(res *decorum.Response) func() [sha256.Size]byte {
 	return sync.OnceValue(func() [sha256.Size]byte {
 		if res == nil {
 			return sha256.Sum256(nil)
@@ -159,12 +159,12 @@ func bodySum(res *decorum.Response) func() [sha256.Size]byte {
 	})
 }
 
-// Canonical returns the URL that the page says is the one to use for it, in the
+// CanonicalURL returns the URL that the page says is the one to use for it, in the
 // page or else in the header; zero if it names none.
-func (v *Visit) Canonical() decorum.URL {
-	for _, says := range []*extract.Document{v.Document(), v.Header()} {
-		if says != nil && !says.Canonical.IsZero() {
-			return says.Canonical
+func (v *Visit) CanonicalURL() decorum.URL {
+	for _, doc := range []*extract.Document{v.Document(), v.HeaderDocument()} {
+		if doc != nil && !doc.Canonical.IsZero() {
+			return doc.Canonical
 		}
 	}
 	return decorum.URL{}
@@ -176,11 +176,11 @@ type Link struct {
 	Context []byte           // travels with the URL to its own visit; at most storage.MaxContext bytes
 	Request *storage.Request // how it is asked for; nil: by GET
 
-	feed bool // a feed announces it, or it is one that a page announces
+	isFeedLink bool // a feed announces it, or it is one that a page announces
 }
 
 func (l Link) source() storage.Source {
-	if l.feed {
+	if l.isFeedLink {
 		return storage.Feed
 	}
 	return storage.Link
@@ -199,12 +199,12 @@ type Handler func(context.Context, *Visit) ([]Link, error)
 // at a time, and must not block. Of a page that is withheld (Visit.Withheld) they see
 // what is written down: its header and its Bytes, but not its content.
 type Hooks struct {
-	Refused func(storage.Lease, error)            // a leased URL that may not be visited, and why
-	Visited func(*Visit)                          // every request, robots.txt and sitemaps too
-	Learnt  func(robots.Lesson)                   // what came of a visit to a robots.txt
-	Retried func(*Visit, Failure)                 // a page that will be asked for again, and why
-	Acked   func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
-	Passed  func(storage.Lease, robots.Clearance) // a page that a run with Settings.Scout would visit
+	Refused         func(storage.Lease, error)            // a leased URL that may not be visited, and why
+	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
+	RobotsFetched   func(robots.Lesson)                   // what came of a visit to a robots.txt
+	Retried         func(*Visit, FailureClass)            // a page that will be asked for again, and why
+	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
+	SkippedInDryRun func(storage.Lease, robots.Clearance) // a page that a run with Settings.DryRun would visit
 }
 
 // A Recorder writes down visits, each before it is acked: a crash may repeat a

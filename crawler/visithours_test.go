@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-func window(t *testing.T, hours, zone string) politeness.Window {
+func parseWindow(t *testing.T, hours, zone string) politeness.Window {
 	t.Helper()
 	w, err := politeness.ParseWindow(hours, zone)
 	if err != nil {
@@ -34,8 +34,8 @@ func sleepUntil(t *testing.T, s string) {
 	time.Sleep(time.Until(at))
 }
 
-// numbered returns links to n pages.
-func numbered(n int) []string {
+// numberedPaths returns links to n pages.
+func numberedPaths(n int) []string {
 	links := make([]string, n)
 	for i := range links {
 		links[i] = fmt.Sprintf("/%d", i)
@@ -56,7 +56,7 @@ func TestWindowInMidCrawl(t *testing.T) {
 		{"New York, autumn", "01:58-02:00", "America/New_York", "2026-11-01 00:00:00 -04", "2026-11-01 01:58:00 -04", "2026-11-01 01:58:00 -05"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testWindow(t, window(t, tt.hours, tt.zone), tt.begin, tt.first, tt.last) })
+			synctest.Test(t, func(t *testing.T) { testWindow(t, parseWindow(t, tt.hours, tt.zone), tt.begin, tt.first, tt.last) })
 		})
 	}
 }
@@ -66,11 +66,11 @@ func TestWindowInMidCrawl(t *testing.T) {
 func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	sleepUntil(t, begin)
 	started := time.Now()
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(numbered(10)...),
+	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(10)...),
 		Robots:  robotsText("User-agent: *\nCrawl-delay: 10\nSitemap: http://a.test/map.xml\n", 10*time.Second, nil),
 		Latency: crawltest.Latency{Base: 4 * time.Second},
 		Pages: map[string]crawltest.Page{
-			"/map.xml": sitemapOf("urlset", "http://a.test/listed"),
+			"/map.xml": sitemapPage("urlset", "http://a.test/listed"),
 			"/3": func(r crawltest.Request) crawltest.Answer {
 				if r.Nth == 1 {
 					return crawltest.Status(503)
@@ -78,15 +78,15 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 				return crawltest.HTML("")
 			},
 		}})
-	c := newCrawl(t, web, memory(), "http://a.test/0")
+	c := newCrawl(t, web, newMemoryStore(), "http://a.test/0")
 	c.Policy.Window = w
-	var looks atomic.Int64
-	c.Hooks.Refused = func(storage.Lease, error) { looks.Add(1) }
+	var refusals atomic.Int64
+	c.Hooks.Refused = func(storage.Lease, error) { refusals.Add(1) }
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	log := web.Log()
-	if _, times := visited(log); len(times) != 13 || times["http://a.test/3"] != 2 {
+	if _, times := countRequests(log); len(times) != 13 || times["http://a.test/3"] != 2 {
 		t.Errorf("%v, want robots.txt, a sitemap, 11 pages, and a retry of /3", times)
 	}
 	firstOfDay := func(i int, want string) {
@@ -108,53 +108,53 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 			t.Errorf("%s was broken off", x.URL)
 		}
 	}
-	if maxRefusals := int(time.Since(started)/(10*time.Minute)) + 5; looks.Load() > int64(maxRefusals) {
-		t.Errorf("looked %d times in vain, want at most %d", looks.Load(), maxRefusals)
+	if maxRefusals := int(time.Since(started)/(10*time.Minute)) + 5; refusals.Load() > int64(maxRefusals) {
+		t.Errorf("looked %d times in vain, want at most %d", refusals.Load(), maxRefusals)
 	}
-	judged(t, web, time.Second)
+	checkPoliteness(t, web, time.Second)
 }
 
-// TestWindowOfAHop: a robots.txt that is redirected to a host outside its hours.
-func TestWindowOfAHop(t *testing.T) {
+// TestWindowOfARobotsRedirect: a robots.txt that is redirected to a host outside its hours.
+func TestWindowOfARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(),
+			crawltest.Site{Host: "a.test", Others: pageWithLinks(),
 				Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/rules")})},
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		w := window(t, "00:10-00:20", "") // the bubble begins at midnight
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.Hosts = map[string]politeness.Override{"b.test": {Window: &w}}
-		var looks atomic.Int64
-		c.Hooks.Refused = func(storage.Lease, error) { looks.Add(1) }
+		var refusals atomic.Int64
+		c.Hooks.Refused = func(storage.Lease, error) { refusals.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		urls, _ := visited(web.Log())
+		urls, _ := countRequests(web.Log())
 		if want := []string{"http://a.test/robots.txt", "http://b.test/rules", "http://a.test/"}; !slices.Equal(urls, want) {
 			t.Errorf("requests %q, want %q", urls, want)
 		}
 		if at := web.Log()[1].Start; !w.Open(at) {
 			t.Errorf("b.test was asked at %v", at)
 		}
-		if looks.Load() > 300 {
-			t.Errorf("looked %d times in ten minutes", looks.Load())
+		if refusals.Load() > 300 {
+			t.Errorf("looked %d times in ten minutes", refusals.Load())
 		}
 	})
 }
 
-// TestWindowOfAHopAtHome: the hours end between a robots.txt and its hop on the
+// TestWindowOfARobotsRedirectOnOneHost: the hours end between a robots.txt and its hop on the
 // same origin, which no hold stops.
-func TestWindowOfAHopAtHome(t *testing.T) {
+func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, "2000-01-01 00:00:59 +00")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageOf(),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(),
 			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://a.test/rules")}),
 			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
-		c := newCrawl(t, web, memory(), "http://a.test/")
-		c.Policy.Window = window(t, "00:00-00:01,00:10-00:20", "")
-		var looks atomic.Int64
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
+		c.Policy.Window = parseWindow(t, "00:00-00:01,00:10-00:20", "")
+		var refusals atomic.Int64
 		c.Hooks.Refused = func(storage.Lease, error) {
-			if looks.Add(1) == 1000 {
+			if refusals.Add(1) == 1000 {
 				c.Halt()
 			}
 		}
@@ -165,8 +165,8 @@ func TestWindowOfAHopAtHome(t *testing.T) {
 		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.Open(log[1].Start) {
 			t.Errorf("requests %+v", log)
 		}
-		if looks.Load() > 300 {
-			t.Errorf("looked %d times in nine minutes", looks.Load())
+		if refusals.Load() > 300 {
+			t.Errorf("looked %d times in nine minutes", refusals.Load())
 		}
 	})
 }
@@ -175,10 +175,10 @@ func TestWindowOfAHopAtHome(t *testing.T) {
 func TestVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageOf(numbered(40)...), Latency: crawltest.Latency{Base: time.Second},
+			crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(40)...), Latency: crawltest.Latency{Base: time.Second},
 				Robots: robotsText("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 5\n", 5*time.Second, nil)},
-			crawltest.Site{Host: "b.test", Others: pageOf(numbered(3)...)})
-		c := newCrawl(t, web, memory(), "http://a.test/", "http://b.test/")
+			crawltest.Site{Host: "b.test", Others: pageWithLinks(numberedPaths(3)...)})
+		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://b.test/")
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -200,6 +200,6 @@ func TestVisitTime(t *testing.T) {
 		if days := 4; time.Since(begin) > time.Duration(days+1)*24*time.Hour || n < 41 {
 			t.Errorf("%d requests in %v, want 41 pages in about %d days", n, time.Since(begin), days)
 		}
-		judged(t, web, time.Second)
+		checkPoliteness(t, web, time.Second)
 	})
 }

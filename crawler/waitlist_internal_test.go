@@ -6,23 +6,23 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TestLineKeepsWhoComesLate: a URL that was turned away because of a permit is not
+// TestWaitlistKeepsLateArrivals: a URL that was turned away because of a permit is not
 // forgotten by who was given it, however late that is.
-func TestLineKeepsWhoComesLate(t *testing.T) {
+func TestWaitlistKeepsLateArrivals(t *testing.T) {
 	u, err := decorum.ParseURL("http://a.test/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var w originsToWake
 	w.add(u.Origin())
-	asked := w.last()
-	w.leave(u.Origin(), asked)
+	arrival := w.lastArrival()
+	w.removeUnlessNewer(u.Origin(), arrival)
 	if len(w.hosts()) != 0 {
 		t.Error("who was permitted still waits")
 	}
 	w.add(u.Origin())
-	w.leave(u.Origin(), asked)
-	if len(w.take("a.test")) != 1 || len(w.hosts()) != 0 {
+	w.removeUnlessNewer(u.Origin(), arrival)
+	if len(w.takeHost("a.test")) != 1 || len(w.hosts()) != 0 {
 		t.Error("who was turned away since then was forgotten, or was called and is not")
 	}
 }

@@ -62,12 +62,12 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	collector := collyfetch.NewCollector(f, fetcher)
 	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
-		Frontier: f, Gate: gate, Policy: projectPolicy(), Limits: limits, Fetcher: collector, Handler: collector.Handle,
-		Settings: crawler.Settings{MaxPagesPerHost: 13, Token: "decorum",
+		Frontier: f, Gate: gate, Policy: projectPolicy(), Limiter: limits, Fetcher: collector, Handler: collector.Handle,
+		Settings: crawler.Settings{MaxPagesPerHost: 13, ProductToken: "decorum",
 			Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	must(f.Reopen(t.Context(), c.StillAside))
+	must(f.Reopen(t.Context(), c.StillSuspended))
 	return &c
 }
 

@@ -22,7 +22,7 @@ func (cfg Config) maxBodyInMemory() int64 {
 
 // inMemoryBodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
 func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
-	return min(ticket.Limit(t.cfg.MaxBody), t.cfg.maxBodyInMemory())
+	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBodyInMemory())
 }
 
 // reserveMemory opens the share of a visit. It reserves memory before the visit sends
@@ -31,7 +31,7 @@ func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
 func (t *ticketTransport) reserveMemory(ctx context.Context, p *roundTrip) error {
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
-	if p.ticket.Streams() {
+	if p.ticket.StreamsBody() {
 		total = bodymem.MaxSpoolBytes(t.inMemoryBodyLimit(p.ticket))
 	}
 	if t.cfg.CaptureExchanges {
@@ -49,14 +49,14 @@ func (p *roundTrip) retainBodyMemory() {
 	}
 	if p.response != nil && p.bodySpool != nil {
 		n += p.bodySpool.ReservedBytes()
-		p.ticket.KeepBody(p.bodySpool)
+		p.ticket.SetBodySpool(p.bodySpool)
 	}
 	if p.recorder != nil {
 		n += p.recorder.reservedBytes
 	}
 	p.shareHeldByTicket = true
 	p.memoryShare.ShrinkTo(n)
-	p.ticket.HoldBody(&p.memoryShare)
+	p.ticket.RetainBodyMemory(&p.memoryShare)
 }
 
 // readIntoSpool reads the body of a sitemap, n bytes, into a spool.
@@ -68,7 +68,7 @@ func (t *ticketTransport) readIntoSpool(ctx context.Context, r io.Reader, p *rou
 	if p.bodySpool, err = p.memoryShare.NewSpool(ctx, stored); err != nil {
 		return 0, false, err
 	}
-	truncated, err = p.bodySpool.Fill(r, p.ticket.Limit(t.cfg.MaxBody))
+	truncated, err = p.bodySpool.Fill(r, p.ticket.BodyLimit(t.cfg.MaxBody))
 	return p.bodySpool.Len(), truncated, err
 }
 

@@ -144,7 +144,7 @@ func (r *callbackRun) resume() bool {
 
 // Finish ends the way of a page, wherever it is: it is the crawler.Finisher of
 // the crawl.
-func (c *Collector) Finish(t crawler.Ticket) {
+func (c *Collector) FinishVisit(t crawler.Ticket) {
 	token := t.Lease().Token
 	if r := c.findCallbackRun(token); r != nil {
 		r.stopCoroutine()

@@ -175,8 +175,8 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		}
 		return nil, r.noResponseError()
 	}
-	if _, _, redirects := crawler.Redirection(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
-		c.Finish(t) // there is nothing to read
+	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
+		c.FinishVisit(t) // there is nothing to read
 	}
 	return r.response, nil
 }
@@ -189,7 +189,7 @@ var errNotFetched = errors.New("the callbacks do not know the page: is the Colle
 func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 	r := c.findCallbackRun(v.Lease.Token)
 	if r == nil {
-		if _, _, redirects := crawler.Redirection(v.Lease.Request, v.Response); redirects {
+		if _, _, redirects := crawler.RedirectTarget(v.Lease.Request, v.Response); redirects {
 			return nil, nil
 		}
 		return nil, &decorum.Error{Op: "handle", URL: v.URL().String(), Kind: decorum.Invalid, Err: errNotFetched}

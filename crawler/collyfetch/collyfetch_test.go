@@ -49,7 +49,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
 		Frontier: f, Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limits: politeness.NewLimits(politeness.LimitsConfig{}),
+		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimits(politeness.LimitsConfig{}),
 		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, c
@@ -281,7 +281,7 @@ func TestFetch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(tt.answer)}})
 				crawl, _ := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
-				crawl.Settings.Attempts = 1
+				crawl.Settings.MaxAttempts = 1
 				var got *crawler.Visit
 				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
 				crawl.Hooks.Visited = func(v *crawler.Visit) {
@@ -341,7 +341,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 		"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
 	}})
 	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
-	crawl.Settings.Attempts = 1
+	crawl.Settings.MaxAttempts = 1
 	c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	if err := c.Visit("http://a.test/"); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func ExampleOptions_ledger() {
 	if err := errors.Join(c.Visit("http://library.example/"), c.Close()); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("not to be used for that:", c.Stats().Withheld)
+	fmt.Println("not to be used for that:", c.Stats().PagesWithheld)
 
 	report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{}) // as decorum ledger verify does
 	if err != nil {

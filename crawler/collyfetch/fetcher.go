@@ -159,13 +159,13 @@ func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 		}
 	}()
 	if err := f.transport.reserveMemory(ctx, trip); err != nil {
-		return nil, crawler.NoAnswer(t, err)
+		return nil, crawler.NewFetchError(t, err)
 	}
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeoutError{"whole answer", f.cfg.Timeout})
 	defer cancel()
 	if f.cfg.CaptureExchanges {
-		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.Limit(f.cfg.MaxBody), f.cfg.maxBodyInMemory()))
+		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.BodyLimit(f.cfg.MaxBody), f.cfg.maxBodyInMemory()))
 	}
 	ctx, trip.cancelRequest = context.WithCancelCause(ctx)
 	defer trip.cancelRequest(nil)
@@ -178,13 +178,13 @@ func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	exchange := trip.stopRecorder(ctx, err)
 	memoryErr := trip.memoryShare.Err()
 	if memoryErr == nil { // else the visit is made again, and nothing of this one is archived
-		t.Keep(exchange)
+		t.SetExchange(exchange)
 		trip.retainBodyMemory()
 		if err == nil {
 			return trip.response, nil
 		}
 	}
-	return nil, crawler.NoAnswer(t, noResponseCause(ctx, outer, err, memoryErr))
+	return nil, crawler.NewFetchError(t, noResponseCause(ctx, outer, err, memoryErr))
 }
 
 // noResponseCause returns why a visit has no answer. err comes from net/http or from the

@@ -169,9 +169,9 @@ func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *sto
 		cfg.UserAgent = userAgent
 		fetcher, err := collyfetch.NewFetcher(cfg)
 		must(t, err)
-		crawl.Fetcher, crawl.Handler = fetcher, crawl.FollowLinks
+		crawl.Fetcher, crawl.Handler = fetcher, crawl.LinksToFollow
 	}
-	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 1
+	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
 		if v.IsPrerequisite() {
 			return

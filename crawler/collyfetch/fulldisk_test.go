@@ -50,7 +50,7 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
 		store := &fullDiskStore{Memory: storage.NewMemory(storage.Config{})}
 		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
-		crawl.Settings.Attempts = 1
+		crawl.Settings.MaxAttempts = 1
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			e.Request.Ctx.Put("text", strings.Repeat("x", each))
 			_ = visit(e.Request, e.Attr("href")) // as most programs do

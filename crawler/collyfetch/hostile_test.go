@@ -237,7 +237,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 	}
 	crawl.Fetcher, crawl.Handler = fetcher, nil
 	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
-	crawl.Settings.Attempts, crawl.Settings.Workers = 1, 32
+	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 32
 	var mu sync.Mutex
 	visits := map[string]int{}
 	crawl.Hooks.Visited = func(v *crawler.Visit) {

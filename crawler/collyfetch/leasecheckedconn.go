@@ -19,7 +19,7 @@ type leaseCheckedConn struct {
 // Write is part of net.Conn.
 func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	if t := c.ticket.Load(); t != nil {
-		if err := t.Lapsed(); err != nil {
+		if err := t.CheckLease(); err != nil {
 			return 0, err
 		}
 	}

@@ -19,8 +19,8 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 	if !o.KeepLedger {
 		return nil
 	}
-	run := crawler.LedgerRun(o.Policy)
-	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.Token, o.Settings.LedgerRefusals
+	run := crawler.NewLedgerRun(o.Policy)
+	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
 	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	extent, err := recordedLedgerExtent(o.Dir)
@@ -67,7 +67,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 }
 
 // KeepRobots implements crawler.Ledger.
-func (p *ledgerWriter) KeepRobots(_ context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) StoreRobots(_ context.Context, hash string, body []byte) error {
 	return p.Ledger.KeepRobots(hash, body)
 }
 

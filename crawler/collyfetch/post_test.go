@@ -344,7 +344,7 @@ func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(map[string]crawltest.Page{"/slow": crawltest.Always(crawltest.Answer{Wait: time.Hour})})
 		o := quietOptions(web)
-		o.Settings.Grace, o.Fetch.Timeout = time.Second, 2*time.Hour
+		o.Settings.GracePeriod, o.Fetch.Timeout = time.Second, 2*time.Hour
 		c := wrapCollector(t, colly.NewCollector(), o)
 		var errs []error
 		var requests int

@@ -82,7 +82,7 @@ func (d proxyServerDialer) Dial(network, addr string) (net.Conn, error) {
 func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, &crawler.NetworkFault{Why: "the proxy cannot be reached", Err: err}
+		return nil, &crawler.NetworkFaultError{Reason: "the proxy cannot be reached", Err: err}
 	}
 	return conn, nil
 }
@@ -106,7 +106,7 @@ func (n *crawlDialer) dialSOCKS(ctx context.Context, network, addr string) (net.
 	if n.cfg.Proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
-			return nil, (&roundTrip{}).ticket.Connect(netip.Addr{}) // refused
+			return nil, (&roundTrip{}).ticket.BindAddr(netip.Addr{}) // refused
 		}
 		host = p.serverAddr.Addr().String()
 	}
@@ -146,5 +146,5 @@ func (n *crawlDialer) checkProxiedHost(ctx context.Context, t crawler.Ticket, u 
 		return netip.AddrPort{}, err
 	}
 	port, _ := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
-	return netip.AddrPortFrom(a, uint16(port)), t.Connect(a)
+	return netip.AddrPortFrom(a, uint16(port)), t.BindAddr(a)
 }

@@ -94,7 +94,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 // sendAndRead sends the request and reads the answer into p.
 func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
 	if t.dialer == nil { // nobody tells of its connections
-		if err := p.ticket.Send(req.Context()); err != nil {
+		if err := p.ticket.MarkSent(req.Context()); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +179,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		}
 		err := p.attachConn(info.Conn)
 		if err == nil {
-			err = p.ticket.Send(ctx)
+			err = p.ticket.MarkSent(ctx)
 		}
 		if err != nil {
 			p.refuseConn(info.Conn, err)
@@ -225,7 +225,7 @@ func (p *roundTrip) attachConn(conn net.Conn) error {
 		return nil // no address that hosts could share
 	}
 	p.serverAddr = addr
-	return p.ticket.Connect(addr.Addr())
+	return p.ticket.BindAddr(addr.Addr())
 }
 
 // refuseConn ends the passage before anything is sent over conn. Over HTTP/2 the
@@ -263,16 +263,16 @@ func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *r
 	if ticket.Request().Name() == http.MethodHead {
 		return nil, false, nil // its header speaks of a body that is not there
 	}
-	if res.StatusCode/100 == 2 && !ticket.Wants(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
+	if res.StatusCode/100 == 2 && !ticket.WantsContentType(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {
 		return nil, true, nil // what is no page (a redirect, an error) is read
 	}
 	reserve := func(n int64) error { return p.memoryShare.Reserve(ctx, n) }
-	r, err := t.decoders.openBody(res, ticket.Limit(t.cfg.MaxBody), reserve)
+	r, err := t.decoders.openBody(res, ticket.BodyLimit(t.cfg.MaxBody), reserve)
 	if err != nil {
 		return nil, false, bodyError(err, res, 0)
 	}
 	defer r.Close()
-	if ticket.Streams() {
+	if ticket.StreamsBody() {
 		n, truncated, err := t.readIntoSpool(ctx, r, p)
 		if err != nil {
 			return nil, false, bodyError(err, res, n)

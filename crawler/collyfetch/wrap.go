@@ -90,7 +90,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.Robots.Agent, err = robots.Configured(o.Robots.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.Fetch.UserAgent, o.Fetch.From, o.Settings.Token = userAgent, ContactMail(o.Contact), product
+	o.Fetch.UserAgent, o.Fetch.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
 	o = o.withDefaults(c)
 	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
@@ -189,8 +189,8 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
 	gate := robots.NewGate(o.Robots, c.stores[0])
 	o.Frontier.Clean, o.Frontier.Budget = gate.Clean, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limits: limits,
-		Recorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
+		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limiter: limits,
+		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 	if c.ledger != nil {
 		c.crawler.Ledger = c.ledger
@@ -216,7 +216,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 // run is Run, by whom has set running and called settle.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
-		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillAside); err != nil {
+		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillSuspended); err != nil {
 			return err
 		}
 		c.mustReleaseHolds = false

@@ -327,7 +327,7 @@ func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
 		o := quietOptions(web)
-		o.Settings.Attempts = 3
+		o.Settings.MaxAttempts = 3
 		crawl := wrapCollector(t, colly.NewCollector(), o)
 		var times []time.Time
 		crawl.OnResponse(func(r *colly.Response) {
@@ -353,7 +353,7 @@ func TestErrorsReachOnError(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
 			"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}), "/gone": crawltest.Always(crawltest.Status(http.StatusGone))}})
 		o := quietOptions(web)
-		o.Settings.Attempts, o.Settings.Workers = 1, 1
+		o.Settings.MaxAttempts, o.Settings.Workers = 1, 1
 		crawl := wrapCollector(t, colly.NewCollector(), o)
 		var got []string
 		crawl.OnError(func(r *colly.Response, err error) {

@@ -196,10 +196,10 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 			add("not_for_indexing", "true")
 		}
 	}
-	add("delay_required_ms", ms(v.Required()))
-	add("delay_observed_ms", ms(v.Observed()))
+	add("delay_required_ms", ms(v.RequiredDelay()))
+	add("delay_observed_ms", ms(v.ObservedDelay()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
-	for _, s := range v.UsagePolicy().Stated {
+	for _, s := range v.UsagePolicy().Signals {
 		add("ai_use", usageSignalText(s))
 	}
 	if v.Err != nil {

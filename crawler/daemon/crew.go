@@ -22,7 +22,7 @@ const (
 	crewPatience = 3 * boardTrust
 )
 
-// A crew is the processes that work on a crawl: its crawler.Company. Where there are
+// A crew is the processes that work on a crawl: its crawler.Coordinator. Where there are
 // no limits of all together, it is the commons alone.
 type crew struct {
 	*commons
@@ -159,8 +159,8 @@ func (c *crew) learn(began, now time.Time, m redis.Muster) error {
 	return nil
 }
 
-// May implements crawler.Company.
-func (c *crew) May(now time.Time) error {
+// May implements crawler.Coordinator.
+func (c *crew) CheckVisit(now time.Time) error {
 	if err := c.commons.May(now); err != nil || c.muster == nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func busyUntil(now time.Time) error {
 	return &politeness.Busy{What: "the crawl's limit of all its processes", Until: now.Add(musterPoll)}
 }
 
-// Page implements crawler.Company.
-func (c *crew) Page() error {
+// Page implements crawler.Coordinator.
+func (c *crew) AcquirePage() error {
 	if c.muster == nil {
 		return nil
 	}
@@ -193,8 +193,8 @@ func (c *crew) Page() error {
 	return nil
 }
 
-// Unpage implements crawler.Company.
-func (c *crew) Unpage() {
+// Unpage implements crawler.Coordinator.
+func (c *crew) ReleasePage() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.muster != nil {
@@ -202,8 +202,8 @@ func (c *crew) Unpage() {
 	}
 }
 
-// Receive implements crawler.Company.
-func (c *crew) Receive(bytes int64) {
+// Receive implements crawler.Coordinator.
+func (c *crew) AddBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.Received += bytes
@@ -212,7 +212,7 @@ func (c *crew) Receive(bytes int64) {
 // Ready implements frontier.Budget: nothing is leased that would be given back.
 func (c *crew) Ready(now time.Time, want int) (grant int, wait time.Duration) {
 	var busy *politeness.Busy
-	if errors.As(c.May(now), &busy) {
+	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()

@@ -36,7 +36,7 @@ func TestCrewVisitsWhatIsPermitted(t *testing.T) {
 		visit := func(want int) {
 			t.Helper()
 			n := 0
-			for c.Page() == nil {
+			for c.AcquirePage() == nil {
 				n++
 			}
 			if n != want {
@@ -76,7 +76,7 @@ func TestCrewBeginsWhenAllKnowOfIt(t *testing.T) {
 			return redis.Muster{Workers: 2}, nil
 		})
 		defer c.begin(func(error) {})()
-		for c.May(time.Now()) != nil {
+		for c.CheckVisit(time.Now()) != nil {
 			time.Sleep(musterPoll / 10)
 		}
 		if waited := time.Since(answered); waited < boardTrust || waited > boardTrust+musterPoll {

@@ -133,12 +133,12 @@ type scout struct {
 func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
 	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{}, tdmrep: map[string]int64{}, rules: map[decorum.Origin]int64{},
 		job: job{files: g.files, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}}
-	g.hooks.Visited, g.hooks.Passed = s.visited, s.passed
+	g.hooks.Visited, g.hooks.SkippedInDryRun = s.visited, s.passed
 	var err error
 	if s.crawlEngine, err = g.furnish(p, roots); err != nil {
 		return nil, err
 	}
-	s.crawler.Settings.Scout, s.crawler.Recorder = true, nil
+	s.crawler.Settings.DryRun, s.crawler.PageRecorder = true, nil
 	return s, nil
 }
 
@@ -184,8 +184,8 @@ func (a *app) earlier(ctx context.Context, p Project) map[string]habit {
 	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
-			if m := crawler.ReadHostMemo(o.Host.Memo); m.Requests > 0 {
-				habits[o.Origin.Host()] = habit{bytes: m.Bytes / m.Requests, visit: m.Spent / time.Duration(m.Requests)}
+			if m := crawler.DecodeHostStats(o.Host.Memo); m.Requests > 0 {
+				habits[o.Origin.Host()] = habit{bytes: m.Bytes / m.Requests, visit: m.RequestTime / time.Duration(m.Requests)}
 			}
 			return true
 		}), k.Close())

@@ -181,7 +181,7 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 	if err != nil || evaluate == nil {
 		return err
 	}
-	reserved, err := crawler.ReadReservation(ctx, q.store, o)
+	reserved, err := crawler.ReadTDMRepState(ctx, q.store, o)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (q *inquiry) rules(ctx context.Context, u decorum.URL, r *api.ExplainedRule
 		r.Reason = ruleText(v)
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
-	r.Signals = append(r.Signals, reserved.Usage(u)...)
+	r.Signals = append(r.Signals, reserved.UsageSignals(u)...)
 	if r.Verdict = v; !v.NotForIndexing { // which may be that of a wish for AI use
 		r.IndexingVerdict = nil
 	}

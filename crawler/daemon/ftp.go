@@ -48,7 +48,7 @@ var errNoSeed = errors.New("is not a URL the crawl can visit: expected https://h
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
 func (p *Project) withFTP(web *collyfetch.Fetcher, bodies *bodymem.Memory) (crawler.Fetcher, error) {
-	fetchers := crawler.ByScheme{"http": web, "https": web}
+	fetchers := crawler.SchemeFetcher{"http": web, "https": web}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil
 	}

@@ -95,7 +95,7 @@ func (m *meter) machine() (paused string, visitLimit int) {
 		return "", 0
 	}
 	s := m.now.Stats()
-	return s.Paused, s.VisitLimit
+	return s.MachinePauseReason, s.ConcurrencyLimit
 }
 
 // stats needs the lock.
@@ -106,15 +106,15 @@ func (m *meter) stats() api.ProjectStats {
 	}
 	now := m.now.Stats()
 	s.Pages += now.Pages
-	s.RobotsFetches += now.Robots
-	s.SitemapFetches += now.Sitemaps
+	s.RobotsFetches += now.RobotsFetched
+	s.SitemapFetches += now.SitemapsFetched
 	s.Bytes += now.Bytes
 	s.Errors += now.Errors
 	s.BlockedURLs += now.Blocked
 	s.Retries += now.Retries
-	s.GivenUp += now.Failed
+	s.GivenUp += now.GivenUp
 	s.Panics += now.Panics
-	s.LocalFaults += now.Local
+	s.LocalFaults += now.LocalFaults
 	return s
 }
 

@@ -204,12 +204,12 @@ func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Ori
 	if !file.Fetched.IsZero() {
 		known.Robots.TTL = max(known.Robots.Fresh.Sub(file.Fetched), time.Second)
 	}
-	reserved, err := crawler.ReadReservation(ctx, f.crawler.Frontier, o)
+	reserved, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
 	if err != nil {
 		return known, nil, err
 	}
-	if !reserved.Until.IsZero() { // it was asked for
-		known.TDMRep = forecast.File{Fresh: reserved.Until, TTL: time.Duration(f.project.Robots.MaxTTL)}
+	if !reserved.RefetchAt.IsZero() { // it was asked for
+		known.TDMRep = forecast.File{Fresh: reserved.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
 	return known, rules, err

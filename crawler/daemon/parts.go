@@ -193,8 +193,8 @@ func (p *Project) settings() (crawler.Settings, error) {
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
-		ReservationTTL: time.Duration(p.Robots.MaxTTL),
-		Token:          p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreMeta: !p.Robots.Meta,
+		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
+		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.Meta,
 		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		LedgerRefusals: p.Output.LedgerRefusals,
 		Revisit: frontier.Revisit{
@@ -205,8 +205,8 @@ func (p *Project) settings() (crawler.Settings, error) {
 }
 
 // follow says what of a page leads on, where no callbacks do.
-func (p *Project) follow() crawler.Follow {
-	return crawler.Follow{
+func (p *Project) follow() crawler.FollowedLinkKinds {
+	return crawler.FollowedLinkKinds{
 		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
 		Images: p.Discover.Images,
 	}

@@ -68,8 +68,8 @@ func (p *progress) statusLine(ctx context.Context, now time.Time) string {
 	st := p.stats()
 	rate := p.rate(now, st.Pages)
 	var parts []string
-	if st.Paused != "" {
-		parts = append(parts, "paused: "+st.Paused)
+	if st.MachinePauseReason != "" {
+		parts = append(parts, "paused: "+st.MachinePauseReason)
 	}
 	parts = append(parts, fmt.Sprintf("%d pages", st.Pages), fmt.Sprintf("%.1f/s", rate))
 	if c, err := p.counts(ctx); err == nil {

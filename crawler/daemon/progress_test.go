@@ -115,7 +115,7 @@ func TestApproximate(t *testing.T) {
 
 // TestProgressPaused: a crawl that is paused because this machine has no network says so.
 func TestProgressPaused(t *testing.T) {
-	p := &progress{stats: func() crawler.Stats { return crawler.Stats{Pages: 7, Paused: "the network is unreachable"} },
+	p := &progress{stats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
 		counts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
 	if got, want := p.statusLine(t.Context(), time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)

@@ -50,7 +50,7 @@ func (a *app) openLedgerWriter(p Project, c *confinement, known knownFiles) (*le
 // ledgerRun returns what the project's records are made by.
 func (p *Project) ledgerRun() ledger.Run {
 	agent, _ := p.agent() // it has been checked
-	run := crawler.LedgerRun(p.policy())
+	run := crawler.NewLedgerRun(p.policy())
 	run.Project, run.UserAgent, run.Agent = p.Name, p.userAgent(), p.Agent.Product
 	run.Wider, run.NamedOnly = agent.Wider(), agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
@@ -69,7 +69,7 @@ func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, e
 func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
 
 // KeepRobots implements crawler.Ledger.
-func (p *ledgerWriter) KeepRobots(ctx context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) StoreRobots(ctx context.Context, hash string, body []byte) error {
 	return p.whenPossible(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
 }
 

@@ -65,10 +65,10 @@ func newRecord(v *crawler.Visit, token string) Record {
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), Links: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		NotForIndexing:  verdict.NotForIndexing,
-		DelayRequiredMS: v.Required().Milliseconds(), DelayObservedMS: v.Observed().Milliseconds(),
+		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
-	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Stated) > 0 {
-		r.AIUse = &AIUse{usagePolicy.Stated, usagePolicy.Refused}
+	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Signals) > 0 {
+		r.AIUse = &AIUse{usagePolicy.Signals, usagePolicy.PurposeConflict}
 	}
 	if v.Lease.Request != nil {
 		r.Method = v.Lease.Request.Method
@@ -82,7 +82,7 @@ func newRecord(v *crawler.Visit, token string) Record {
 		if doc != nil {
 			r.Title = doc.Title
 		}
-		r.Canonical = v.Canonical().String()
+		r.Canonical = v.CanonicalURL().String()
 		r.MetaRobots = doc.Directives(token, v.Response.Header).String()
 	}
 	return r

@@ -137,14 +137,14 @@ func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (er
 
 // newHost begins the report on a host with what is remembered of it.
 func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
-	m := crawler.ReadHostMemo(h.Memo)
-	return surveyed{due: h.Due, begun: m.Begun, Host: api.Host{
+	m := crawler.DecodeHostStats(h.Memo)
+	return surveyed{due: h.Due, begun: m.PagesRequested, Host: api.Host{
 		Host: name, State: stateDone, ConsecutiveFailures: h.Strikes, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Gap),
-		CrawlDelay: api.Milliseconds(m.Declared), ConfiguredDelay: api.Milliseconds(m.Configured),
+		CrawlDelay: api.Milliseconds(m.CrawlDelay), ConfiguredDelay: api.Milliseconds(m.ConfiguredDelay),
 		MinObservedDelay: api.Milliseconds(m.Gaps.Min), MedianObservedDelay: api.Milliseconds(m.Gaps.Median()), ObservedDelayCount: m.Gaps.Count(),
-		LargestDelayShortfall: api.Milliseconds(m.Shortfall),
-		LastStatus:            m.Status, LastVisit: m.Last, Address: m.Addr,
-		HostTotals: api.HostTotals{Requests: m.Requests, Pages: m.Pages, Failures: m.Failures, Bytes: m.Bytes, RequestTime: api.Milliseconds(m.Spent), PagesWithheld: m.Withheld},
+		LargestDelayShortfall: api.Milliseconds(m.LargestDelayShortfall),
+		LastStatus:            m.LastStatus, LastVisit: m.LastEnd, Address: m.Addr,
+		HostTotals: api.HostTotals{Requests: m.Requests, Pages: m.Pages, Failures: m.FailedRequests, Bytes: m.Bytes, RequestTime: api.Milliseconds(m.RequestTime), PagesWithheld: m.PagesWithheld},
 		Override:   q.project.override(name),
 	}}
 }

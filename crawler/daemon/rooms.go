@@ -45,12 +45,12 @@ type ground struct {
 // and take the memory of one.
 type shared struct {
 	hosts  *politeness.Hosts
-	brakes *politeness.Brakes // nil: there are none
-	rests  *crawler.Rests     // nil: one crawl is all there is
-	memory *bolt.MemoryBudget // of the frontiers; nil: there is one
-	bodies *bodymem.Memory    // of answers; nil: each crawl has its own
-	low    *memlimit.Pressure // refuses new hosts while memory is low; nil: never
-	common *commons           // with other processes; nil: there are none
+	brakes *politeness.Brakes    // nil: there are none
+	rests  *crawler.HostDueStore // nil: one crawl is all there is
+	memory *bolt.MemoryBudget    // of the frontiers; nil: there is one
+	bodies *bodymem.Memory       // of answers; nil: each crawl has its own
+	low    *memlimit.Pressure    // refuses new hosts while memory is low; nil: never
+	common *commons              // with other processes; nil: there are none
 }
 
 // Rooms are the house, put together for a project.
@@ -145,12 +145,12 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*crawlEngine, error) {
 		g.log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.crawler = &crawler.Crawler{
-		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limits: limits, Brakes: g.brakes, Rests: g.rests,
-		Fetcher: fetcher, Recorder: g.out, Hooks: g.hooks,
+		Frontier: r.frontier, Gate: r.gate, Policy: g.policy(p), Limiter: limits, Brakes: g.brakes, HostDueStore: g.rests,
+		Fetcher: fetcher, PageRecorder: g.out, Hooks: g.hooks,
 		Settings: settings, Log: g.log, Now: g.now,
 	}
 	if crew != nil {
-		r.crawler.Company, r.crew = crew, crew
+		r.crawler.Coordinator, r.crew = crew, crew
 	}
 	r.leave = web.CloseIdleConnections
 	g.handlers.attach(r.crawler, p, web)
@@ -167,7 +167,7 @@ func (g ground) furnish(p Project, roots []decorum.URL) (*crawlEngine, error) {
 // reopen offers again what an earlier run, which may have been set otherwise, has
 // put away.
 func (r *crawlEngine) reopen(ctx context.Context) error {
-	return r.frontier.Reopen(ctx, r.crawler.StillAside)
+	return r.frontier.Reopen(ctx, r.crawler.StillSuspended)
 }
 
 // plant discovers the project's seeds.

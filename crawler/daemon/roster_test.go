@@ -28,7 +28,7 @@ func usedMemo(tb testing.TB) []byte {
 		5e9, 0, 1e9, 1e9, 0, 40, 3, 1, 7, 1} {
 		memo = binary.AppendUvarint(memo, n)
 	}
-	if m := crawler.ReadHostMemo(memo); m.Requests != 10 || m.Gaps.Count() != 9 {
+	if m := crawler.DecodeHostStats(memo); m.Requests != 10 || m.Gaps.Count() != 9 {
 		tb.Fatalf("the memo reads %+v", m)
 	}
 	return memo

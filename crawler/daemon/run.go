@@ -91,7 +91,7 @@ func (j *job) join(r Redis, g *ground) (err error) {
 	g.common, g.renews = j.common, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), redisPatience, storage.ErrStalled)
 	defer cancel()
-	g.rests = &crawler.Rests{} // of short rests, before a restart too, the frontier knows
+	g.rests = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
 	g.rests.Store, err = j.common.shared(ctx)
 	return err
 }

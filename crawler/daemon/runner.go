@@ -306,7 +306,7 @@ func (r *runner) ground(ctx context.Context, ed *edition) (g ground, err error) 
 	g = ground{
 		files: *r.vault.files, confined: ed.confined, handlers: r.app.handlers, log: r.app.log,
 		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
-		restarted: r.rests.Restarted, waits: true,
+		restarted: r.rests.RestartedAt, waits: true,
 	}
 	if g.common = r.commons(ed); g.common != nil {
 		rests := *r.rests
@@ -350,7 +350,7 @@ func (r *runner) visited(v *crawler.Visit) {
 	}
 	e := api.Event{
 		Type: "visit", Project: r.name, Host: v.URL().Origin().Host(), URL: v.URL().String(),
-		Status: v.Status(), Bytes: int64(v.Bytes()), Duration: api.Milliseconds(v.End.Sub(v.Start)),
+		Status: v.Status(), Bytes: int64(v.BodyLen()), Duration: api.Milliseconds(v.End.Sub(v.Start)),
 	}
 	if v.Err != nil {
 		e.Message = v.Err.Error()
@@ -363,7 +363,7 @@ func (r *runner) acked(a storage.Ack) {
 	if a.Host == nil {
 		return
 	}
-	if short := crawler.ReadHostMemo(a.Host.Memo).Shortfall; short > 0 {
+	if short := crawler.DecodeHostStats(a.Host.Memo).LargestDelayShortfall; short > 0 {
 		r.vault.short(short)
 	}
 }

@@ -124,18 +124,18 @@ func (r *runner) visits() []api.ActiveVisit {
 	if crawls == nil {
 		return visits
 	}
-	for _, h := range crawls.InHand() {
-		if !h.Started.IsZero() {
-			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.Started.UTC(), Kind: kindOf(h)})
+	for _, h := range crawls.ActiveVisits() {
+		if !h.RequestedAt.IsZero() {
+			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: kindOf(h)})
 		}
 	}
 	return visits
 }
 
 // kindOf says what a visit is to.
-func kindOf(h crawler.Hand) string {
+func kindOf(h crawler.ActiveVisit) string {
 	switch {
-	case h.Robots:
+	case h.ForRobots:
 		return "robots"
 	case h.Source == storage.Robots:
 		return "sitemap"

@@ -18,36 +18,36 @@ func (j *job) summary(ctx context.Context, end error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
-		st.Pages, approximate(st.Bytes), j.hosts.count(), time.Since(j.start).Round(10*time.Millisecond), st.Robots, st.Sitemaps)
+		st.Pages, approximate(st.Bytes), j.hosts.count(), time.Since(j.start).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.Failed, st.Blocked, j.outside.count.Load())
+		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.outside.count.Load())
 	if failed := failures(st); failed != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failed)
 	}
-	if st.Local > 0 {
-		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.Local)
+	if st.LocalFaults > 0 {
+		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.LocalFaults)
 	}
 	if refused := sightings(j.frontier.Refusals()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
-	if st.Withheld > 0 {
+	if st.PagesWithheld > 0 {
 		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
-			st.Withheld, strings.Join(j.project.Robots.Purpose, ", "))
+			st.PagesWithheld, strings.Join(j.project.Robots.Purpose, ", "))
 	}
-	if st.TDMReps > 0 {
-		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMReps)
+	if st.TDMRepsFetched > 0 {
+		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepsFetched)
 	}
 	if st.Redirects > 0 {
 		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsNew)
 	}
-	if st.Renamed+st.Duplicates > 0 {
-		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.Duplicates, st.Renamed)
+	if st.NonCanonical+st.DuplicateBodies > 0 {
+		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.DuplicateBodies, st.NonCanonical)
 	}
-	if st.Folded > 0 {
-		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.Folded)
+	if st.HTTPSUpgraded > 0 {
+		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.HTTPSUpgraded)
 	}
 	if st.Revisits > 0 {
-		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.Recalled)
+		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.Rescheduled)
 	}
 	if st.Panics > 0 {
 		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)
@@ -75,7 +75,7 @@ func failures(st crawler.Stats) string {
 	var classes []string
 	for class, n := range st.Failures {
 		if n > 0 {
-			classes = append(classes, fmt.Sprintf("%v %d", crawler.Failure(class), n))
+			classes = append(classes, fmt.Sprintf("%v %d", crawler.FailureClass(class), n))
 		}
 	}
 	return strings.Join(classes, ", ")

@@ -116,7 +116,7 @@ func (s *supervisor) openState() (err error) {
 	if err != nil {
 		return err
 	}
-	s.rests = &crawler.Rests{Store: s.robots, Restarted: before}
+	s.rests = &crawler.HostDueStore{Store: s.robots, RestartedAt: before}
 	return s.watchMemory()
 }
 

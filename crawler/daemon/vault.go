@@ -226,7 +226,7 @@ func (v *vault) short(d time.Duration) {
 // worstShortfall returns the most by which a rest of any host fell short.
 func worstShortfall(ctx context.Context, s store) (worst time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
-		worst = max(worst, crawler.ReadHostMemo(o.Host.Memo).Shortfall)
+		worst = max(worst, crawler.DecodeHostStats(o.Host.Memo).LargestDelayShortfall)
 		return true
 	})
 	return worst, err

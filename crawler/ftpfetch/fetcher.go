@@ -93,7 +93,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 		}
 	}()
 	if err := s.share.ReserveAhead(ctx, s.maxMemory(), false); err != nil {
-		return nil, crawler.NoAnswer(t, err)
+		return nil, crawler.NewFetchError(t, err)
 	}
 	if err := t.Redeem(u.String()); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	full := s.share.Err()
 	switch status := statusOf(err); {
 	case full != nil && outer.Err() == nil:
-		return nil, crawler.NoAnswer(t, full)
+		return nil, crawler.NewFetchError(t, full)
 	case err == nil:
 		s.holdBody(res)
 		return res, nil
@@ -118,5 +118,5 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	}
-	return nil, crawler.NoAnswer(t, printableError{err})
+	return nil, crawler.NewFetchError(t, printableError{err})
 }

@@ -84,7 +84,7 @@ func (s *session) dial(_, addr string) (net.Conn, error) {
 		return nil, errors.Join(errNoTCP, conn.Close())
 	}
 	s.addr = remote.AddrPort()
-	if err := s.ticket.Send(s.ctx); err != nil {
+	if err := s.ticket.MarkSent(s.ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return s.newLimitedConn(conn, controlLimit, errControl), nil
@@ -117,24 +117,24 @@ func (s *session) holdBody(res *decorum.Response) {
 	n := int64(cap(res.Body))
 	if s.spool != nil {
 		n = s.spool.ReservedBytes()
-		s.ticket.KeepBody(s.spool)
+		s.ticket.SetBodySpool(s.spool)
 	}
 	s.answered = true
 	s.share.ShrinkTo(n)
-	s.ticket.HoldBody(&s.share)
+	s.ticket.RetainBodyMemory(&s.share)
 }
 
 // limit returns how many bytes of a body are kept. A sitemap is not in memory as a whole.
 func (f *Fetcher) limit(t crawler.Ticket) int64 {
-	if t.Streams() {
-		return t.Limit(f.cfg.MaxBody)
+	if t.StreamsBody() {
+		return t.BodyLimit(f.cfg.MaxBody)
 	}
-	return min(t.Limit(f.cfg.MaxBody), f.cfg.Bodies.MaxBodyLen(1))
+	return min(t.BodyLimit(f.cfg.MaxBody), f.cfg.Bodies.MaxBodyLen(1))
 }
 
 // maxMemory returns how many bytes of memory the visit may need.
 func (s *session) maxMemory() int64 {
-	if s.ticket.Streams() {
+	if s.ticket.StreamsBody() {
 		return bodymem.MaxSpoolBytes(min(s.limit, s.cfg.Bodies.MaxBodyLen(1)))
 	}
 	return 2 * s.limit // while it grows there are two

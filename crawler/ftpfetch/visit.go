@@ -61,12 +61,12 @@ func (s *session) file(name string, res *decorum.Response) error {
 	}
 	res.Status = http.StatusOK
 	res.Header.Set("Content-Type", contentType)
-	if !s.ticket.Wants(contentType, s.cfg.ContentTypes) {
+	if !s.ticket.WantsContentType(contentType, s.cfg.ContentTypes) {
 		res.Truncated = true
 		return nil // the end of the session ends the transfer
 	}
 	body := io.MultiReader(bytes.NewReader(head), answer)
-	if s.ticket.Streams() {
+	if s.ticket.StreamsBody() {
 		if s.spool, err = s.share.NewSpool(s.ctx, s.cfg.Bodies.MaxBodyLen(1)); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *session) directory(name string, res *decorum.Response) error {
 	}
 	res.Status = http.StatusOK
 	res.Header.Set("Content-Type", listingType)
-	if !s.ticket.Wants(listingType, s.cfg.ContentTypes) {
+	if !s.ticket.WantsContentType(listingType, s.cfg.ContentTypes) {
 		res.Truncated = true
 		return nil
 	}

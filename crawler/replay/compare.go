@@ -22,10 +22,10 @@ func (p *Player) compare(v *crawler.Visit) {
 		return
 	}
 	url := v.URL().String()
-	if kind := p.calling.ticket.Kind(); kind != was.Kind {
+	if kind := p.calling.ticket.LedgerKind(); kind != was.Kind {
 		p.differ(was.n, url, "it was asked for as %s, and would be as %s", was.Kind, kind)
 	}
-	if v.Withheld() && v.Bytes() > 0 {
+	if v.Withheld() && v.BodyLen() > 0 {
 		p.differ(was.n, url, "its content was used, and would be kept back")
 	}
 	if source := v.Lease.Source.String(); was.Kind != ledger.RobotsTXT && source != was.Source {
@@ -36,8 +36,8 @@ func (p *Player) compare(v *crawler.Visit) {
 	}
 	// What the ledger knows of durations is a moment less than the crawl knew, so
 	// that rests which depend on them may have been longer, but no shorter.
-	if owed := v.Required() - time.Millisecond; owed.Milliseconds() > was.RequiredMS {
-		p.differ(was.n, url, "its host was owed %d ms, and would be %d", was.RequiredMS, v.Required().Milliseconds())
+	if owed := v.RequiredDelay() - time.Millisecond; owed.Milliseconds() > was.RequiredMS {
+		p.differ(was.n, url, "its host was owed %d ms, and would be %d", was.RequiredMS, v.RequiredDelay().Milliseconds())
 	}
 	if !v.Clearance.ForRobots() {
 		p.compareVerdict(was.n, url, was.Robots, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.File()))

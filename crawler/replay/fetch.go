@@ -57,9 +57,9 @@ func (f fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response
 }
 
 // Finish implements crawler.Finisher.
-func (f fetcher) Finish(t crawler.Ticket) {
+func (f fetcher) FinishVisit(t crawler.Ticket) {
 	if inner, ok := f.inner.(crawler.Finisher); ok {
-		inner.Finish(t)
+		inner.FinishVisit(t)
 	}
 }
 
@@ -95,7 +95,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // failure returns an error of the class that the recorded one was of: see
-// crawler.Failure.
+// crawler.FailureClass.
 func failure(text, host string) error {
 	switch {
 	case strings.Contains(text, "no such host"):

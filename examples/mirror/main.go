@@ -67,7 +67,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 		return err
 	}
 	c.Archive = shelf{archive}
-	if err := c.Frontier.Reopen(ctx, c.StillAside); err != nil { // what an earlier run put away
+	if err := c.Frontier.Reopen(ctx, c.StillSuspended); err != nil { // what an earlier run put away
 		return err
 	}
 	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
@@ -91,8 +91,8 @@ func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, po
 	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host, Year: time.Now().Year()}, []decorum.URL{home})
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, Clean: gate.Clean, Budget: limits}),
-		Gate:     gate, Policy: policy, Limits: limits, Fetcher: fetcher,
-		Settings: crawler.Settings{Follow: crawler.Follow{Images: true}, Token: "mirrorbot"},
+		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
+		Settings: crawler.Settings{Follow: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
 	}, nil
 }
 

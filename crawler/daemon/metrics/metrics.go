@@ -109,10 +109,10 @@ func (m *Metrics) Handler() http.Handler {
 // Hooks returns hooks for a crawl of a project.
 func (m *Metrics) Hooks(project string) crawler.Hooks {
 	return crawler.Hooks{
-		Visited: func(v *crawler.Visit) { m.visited(project, v) },
-		Refused: func(_ storage.Lease, err error) { m.turnedDown(err) },
-		Learnt:  m.learnt,
-		Retried: func(_ *crawler.Visit, f crawler.Failure) { m.retries.WithLabelValues(f.String()).Inc() },
+		Visited:       func(v *crawler.Visit) { m.visited(project, v) },
+		Refused:       func(_ storage.Lease, err error) { m.turnedDown(err) },
+		RobotsFetched: m.learnt,
+		Retried:       func(_ *crawler.Visit, f crawler.FailureClass) { m.retries.WithLabelValues(f.String()).Inc() },
 	}
 }
 
@@ -140,7 +140,7 @@ func (m *Metrics) visited(project string, v *crawler.Visit) {
 	if v.Withheld() {
 		m.withheld.Inc()
 	}
-	m.bytes.Add(float64(v.Bytes()))
+	m.bytes.Add(float64(v.BodyLen()))
 }
 
 // Discovered counts a URL that was queued: frontier.Config.Discovered.

@@ -69,15 +69,15 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, []decorum.URL{parse(t, "http://town.test/")})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, Discovered: m.Discovered, Refused: m.Refused}),
-		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limits: limits, Fetcher: fetcher,
+		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
-		Settings: crawler.Settings{Token: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
+		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
 	}
 	c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 		if strings.HasSuffix(v.URL().String(), "/panic") {
 			panic("oh")
 		}
-		return c.FollowLinks(ctx, v)
+		return c.LinksToFollow(ctx, v)
 	}
 	for _, s := range seeds {
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: parse(t, s)}); err != nil {
