@@ -56,7 +56,7 @@ func oneAddress(string) netip.Addr { return netip.MustParseAddr("93.184.216.34")
 func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, seeds []string) {
 	for i := range n {
 		host := fmt.Sprintf("h%d.test", i)
-		sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: latency})
+		sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(), Latency: latency})
 		seeds = append(seeds, "http://"+host+"/")
 	}
 	return sites, seeds
@@ -150,11 +150,11 @@ func TestAddressesOfManyKinds(t *testing.T) {
 		sites, seeds := onePageSites(80, crawltest.Latency{Base: 50 * time.Millisecond, Jitter: 2 * time.Second, Seed: 1})
 		for i := range sites {
 			links := []string{"/1", "/2", fmt.Sprintf("https://h%d.test/3", i)}
-			pages := map[string]crawltest.Page{"/2": crawltest.Always(crawltest.Status(503))}
+			pages := map[string]crawltest.PageFunc{"/2": crawltest.StaticPage(crawltest.Status(503))}
 			if i%7 == 0 {
-				pages["/1"] = crawltest.Always(crawltest.Answer{Fault: crawltest.Reset})
+				pages["/1"] = crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset})
 			}
-			sites[i].Others, sites[i].Pages = pageWithLinks(links...), pages
+			sites[i].Fallback, sites[i].Pages = pageWithLinks(links...), pages
 		}
 		web := crawltest.New(sites...)
 		addrOf := func(host string) netip.Addr {

@@ -15,9 +15,9 @@ import (
 // The archive is given every visit, robots.txt and sitemaps too.
 func TestArchiveSeesEveryVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
 			Robots: robotsText("Sitemap: http://a.test/map.txt\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Typed("text/plain", "http://a.test/listed\n"))}})
+			Pages:  map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.TypedResponse("text/plain", "http://a.test/listed\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		archive := &visitLog{}
 		c.Archive = archive
@@ -36,7 +36,7 @@ func TestArchiveSeesEveryVisit(t *testing.T) {
 // the rules of a robots.txt are known, and all is asked for again.
 func TestArchiveOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Archive = fullDiskRecorder{until: time.Now().Add(time.Hour)}
@@ -70,7 +70,7 @@ func (brokenArchive) Record(_ context.Context, v *crawler.Visit) error {
 // read nor done.
 func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Archive = brokenArchive{}

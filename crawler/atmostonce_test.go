@@ -18,7 +18,7 @@ import (
 // newPostSite is a site that takes what is posted.
 func newPostSite() *crawltest.Web {
 	return crawltest.New(crawltest.Site{Host: "a.test",
-		Forms: map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))}})
+		OtherMethodPages: map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}})
 }
 
 // postEntry returns what posts a letter to it.

@@ -64,7 +64,7 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 				var seeds []string
 				hosts := []string{"a.test", "www.a.test", "b.test"}
 				for _, host := range hosts {
-					sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+					sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
 					seeds = append(seeds, numberedSeeds(pages, host, "x")...)
 				}
 				web, begin := crawltest.New(sites...), time.Now()
@@ -120,10 +120,10 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 func TestABrakeThatWasOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks()},
-			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.Redirect(301, "http://a.test/target")),
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks()},
+			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Redirect(301, "http://a.test/target")),
 				Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)},
-			crawltest.Site{Host: "c.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://a.test/robots.txt")})})
+			crawltest.Site{Host: "c.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "http://a.test/robots.txt")})})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/", "http://c.test/")
 		c.Brakes = &politeness.Brakes{}

@@ -83,7 +83,7 @@ func manyHosts(hosts, pages int) (web *crawltest.Web, seeds []string) {
 	sites := make([]crawltest.Site, hosts)
 	for i := range sites {
 		host := fmt.Sprintf("site%d.test", i)
-		sites[i] = crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")),
+		sites[i] = crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Latency: crawltest.Latency{Base: time.Second / 2}}
 		for page := range pages {
 			seeds = append(seeds, fmt.Sprintf("http://%s/%d", host, page))

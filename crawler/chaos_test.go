@@ -61,16 +61,16 @@ func (c *chaosWeb) newWeb(slots int) *crawltest.Web {
 		host := c.host(i)
 		rng := c.randFor("site", host)
 		sites = append(sites, crawltest.Site{
-			Host: host, Concurrency: slots,
-			Robots: func(at time.Time) crawltest.Robots { return c.robotsAt(host, at) },
-			Others: c.answerPage,
+			Host: host, MaxConcurrency: slots,
+			Robots:   func(at time.Time) crawltest.Robots { return c.robotsAt(host, at) },
+			Fallback: c.answerPage,
 			Latency: crawltest.Latency{Base: randomDuration(rng, time.Millisecond, time.Second),
 				Jitter: randomDuration(rng, time.Millisecond, 2*time.Second), Seed: c.seed},
 		})
 		seeds = append(seeds, "http://"+host+"/seed")
 	}
 	web := crawltest.New(sites...)
-	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 1 << 20}
+	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 1 << 20}
 	return web
 }
 
@@ -84,12 +84,12 @@ func (c *chaosWeb) rulesOf(host string, epoch int) (crawltest.Robots, string) {
 			text += fmt.Sprintf("Disallow: /d%d/\n", d)
 		}
 	}
-	r := crawltest.Robots{Disallow: func(p string) bool {
+	r := crawltest.Robots{IsDisallowed: func(p string) bool {
 		return slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(p, c) })
 	}}
 	if rng.IntN(2) == 0 {
-		r.Delay = randomDuration(rng, 0, 20*time.Second).Truncate(time.Millisecond)
-		text += fmt.Sprintf("Crawl-delay: %.3f\n", r.Delay.Seconds())
+		r.CrawlDelay = randomDuration(rng, 0, 20*time.Second).Truncate(time.Millisecond)
+		text += fmt.Sprintf("Crawl-delay: %.3f\n", r.CrawlDelay.Seconds())
 	}
 	return r, text
 }
@@ -105,20 +105,20 @@ func (c *chaosWeb) robotsAt(host string, at time.Time) crawltest.Robots {
 	kind := rng.IntN(12)
 	switch {
 	case isCalm || kind < 6:
-		rules.Answer = crawltest.Text(text)
-		rules.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", rng.IntN(1200)))
+		rules.Response = crawltest.Text(text)
+		rules.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", rng.IntN(1200)))
 	case kind == 6:
-		rules.Answer = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
+		rules.Response = crawltest.Redirect(http.StatusFound, fmt.Sprintf("http://%s/rules/%s/%d", c.host(rng.IntN(c.hosts)), host, epoch))
 	case kind == 7:
-		return crawltest.Robots{Answer: crawltest.Status(http.StatusNotFound)}
+		return crawltest.Robots{Response: crawltest.Status(http.StatusNotFound)}
 	default:
-		return crawltest.Robots{Answer: c.failureAnswer(rng, at)}
+		return crawltest.Robots{Response: c.failureAnswer(rng, at)}
 	}
 	return rules
 }
 
 // failureAnswer returns an answer that is none.
-func (c *chaosWeb) failureAnswer(rng *rand.Rand, at time.Time) crawltest.Answer {
+func (c *chaosWeb) failureAnswer(rng *rand.Rand, at time.Time) crawltest.Response {
 	a := crawltest.Status([]int{429, 503, 500, 502}[rng.IntN(4)])
 	pause := randomDuration(rng, time.Second, 2*time.Minute)
 	switch rng.IntN(8) {
@@ -127,17 +127,17 @@ func (c *chaosWeb) failureAnswer(rng *rand.Rand, at time.Time) crawltest.Answer 
 	case 2:
 		a.Header.Set("Retry-After", at.Add(pause).UTC().Format(http.TimeFormat))
 	case 3:
-		return crawltest.Answer{Fault: crawltest.Hang}
+		return crawltest.Response{Fault: crawltest.Hang}
 	case 4:
-		return crawltest.Answer{Fault: crawltest.Reset}
+		return crawltest.Response{Fault: crawltest.Reset}
 	case 5:
-		return crawltest.Answer{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.Short}
+		return crawltest.Response{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.ShortBody}
 	}
 	return a
 }
 
 // answerPage answers for all pages of all hosts. A page fails at most twice.
-func (c *chaosWeb) answerPage(r crawltest.Request) crawltest.Answer {
+func (c *chaosWeb) answerPage(r crawltest.PageRequest) crawltest.Response {
 	if rulesPath, ok := strings.CutPrefix(r.Path, "/rules/"); ok {
 		var epoch int
 		host, n, _ := strings.Cut(rulesPath, "/")
@@ -145,8 +145,8 @@ func (c *chaosWeb) answerPage(r crawltest.Request) crawltest.Answer {
 		_, text := c.rulesOf(host, epoch)
 		return crawltest.Text(text)
 	}
-	if rng := c.randFor("failure", r.Host, r.Path, r.Nth); r.Nth <= 2 && rng.IntN(6) == 0 {
-		return c.failureAnswer(rng, r.At)
+	if rng := c.randFor("failure", r.Host, r.Path, r.NthForURL); r.NthForURL <= 2 && rng.IntN(6) == 0 {
+		return c.failureAnswer(rng, r.ReceivedAt)
 	}
 	rng := c.randFor("page", r.Host, r.Path)
 	switch rng.IntN(12) {
@@ -161,7 +161,7 @@ func (c *chaosWeb) answerPage(r crawltest.Request) crawltest.Answer {
 	}
 	a := crawltest.HTML(links.String())
 	if rng.IntN(8) == 0 {
-		a.Spread = randomDuration(rng, 0, 10*time.Second)
+		a.BodyDuration = randomDuration(rng, 0, 10*time.Second)
 	}
 	return a
 }
@@ -181,14 +181,14 @@ func TestChaos(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := crawlChaos(t, *randomSeed+i)
 				requests += r.Requests
-				redone += r.Redone
+				redone += r.RestartRefetches
 			})
 		})
 	}
 	t.Logf("%d webs from seed %d on: %d requests, %d of them again after a stop", n, *randomSeed, requests, redone)
 }
 
-func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
+func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	begin := time.Now()
@@ -206,7 +206,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 		return c
 	}
 	var restarts []time.Time
-	for seeds := web.Plan.Seeds; time.Now().Before(world.calmAt); seeds = nil {
+	for seeds := web.CrawlPlan.Seeds; time.Now().Before(world.calmAt); seeds = nil {
 		runOrHalt(t, crawl(seeds...), randomDuration(rng, time.Minute, time.Hour), rng.IntN(2) == 0)
 		time.Sleep(randomDuration(rng, 0, 10*time.Minute))
 		restarts = append(restarts, time.Now())
@@ -222,7 +222,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.Report {
 	if err := crawl(last...).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := web.Judge(crawltest.Options{MinDelay: policy.Delay, Product: "testbot", Restarts: restarts})
+	r := web.Judge(crawltest.JudgeOptions{MinDelay: policy.Delay, RequiredProductToken: "testbot", RestartTimes: restarts})
 	if !r.OK() {
 		t.Errorf("seed %d: the judge says:\n%v", seed, r)
 	}
@@ -249,11 +249,11 @@ func checkReached(t *testing.T, web *crawltest.Web, store storage.Store) {
 	t.Helper()
 	answered := map[string]bool{}
 	for _, x := range web.Log() {
-		if !x.Broken && x.Status != 0 && x.Status != http.StatusTooManyRequests && x.Status < 500 {
+		if !x.Incomplete && x.Status != 0 && x.Status != http.StatusTooManyRequests && x.Status < 500 {
 			answered[x.URL] = true
 		}
 	}
-	for _, url := range web.Reachable() {
+	for _, url := range web.ReachablePages() {
 		if !answered[url] {
 			t.Errorf("%s can be reached, and was not", url)
 		}

@@ -76,11 +76,11 @@ func TestCleanParam(t *testing.T) {
 					}
 					got := crawlCleaning(t, crawltest.Site{
 						Robots: robotsText(test.robots, 0, nil),
-						Pages: map[string]crawltest.Page{
-							"/links":     crawltest.Always(crawltest.HTML(links)),
-							"/map?sid=1": crawltest.Always(crawltest.Text("http://a.test/q?sid=5\nhttp://a.test/p?sid=6\n")),
+						Pages: map[string]crawltest.PageFunc{
+							"/links":     crawltest.StaticPage(crawltest.HTML(links)),
+							"/map?sid=1": crawltest.StaticPage(crawltest.Text("http://a.test/q?sid=5\nhttp://a.test/p?sid=6\n")),
 						},
-						Others: crawltest.Always(crawltest.HTML("a page"))}, early, test.seeds...)
+						Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}, early, test.seeds...)
 					slices.Sort(got)
 					if !slices.Equal(got, test.want) {
 						t.Errorf("asked for %q, want %q", got, test.want)
@@ -100,9 +100,9 @@ func TestCleanParamInAFullHost(t *testing.T) {
 			links += fmt.Sprintf("<a href='http://b.test/p?sid=%d&item=%d'>p</a>", i, i)
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML(links))},
+			crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML(links))},
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
-				Others: crawltest.Always(crawltest.HTML("page"))})
+				Fallback: crawltest.StaticPage(crawltest.HTML("page"))})
 		scope := frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 9, MaxURLsPerPattern: 9}
 		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), scope, "http://a.test/"))
 		_, times := countRequests(web.Log())
@@ -134,12 +134,12 @@ func TestCleanParamFallsBack(t *testing.T) {
 		for _, early := range []bool{false, true} {
 			t.Run(test.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					missing := crawltest.Always(crawltest.Status(test.status))
+					missing := crawltest.StaticPage(crawltest.Status(test.status))
 					got := crawlCleaning(t, crawltest.Site{
 						Robots: robotsText("User-agent: *\nClean-param: ref\n"+test.robots, 0, nil),
-						Pages: map[string]crawltest.Page{"/links": crawltest.Always(crawltest.HTML(links)),
+						Pages: map[string]crawltest.PageFunc{"/links": crawltest.StaticPage(crawltest.HTML(links)),
 							"/p?b=1": missing, "/gone": missing, "/gone?ref=1": missing, "/gone?ref=2": missing},
-						Others: crawltest.Always(crawltest.HTML("a page"))}, early, test.seeds...)
+						Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}, early, test.seeds...)
 					slices.Sort(got)
 					if !slices.Equal(got, test.want) {
 						t.Errorf("asked for %q, want %q", got, test.want)
@@ -155,13 +155,13 @@ func TestCleanParamFallsBack(t *testing.T) {
 func TestCleanParamUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Robots: func(at time.Time) crawltest.Robots {
 				text := "User-agent: *\nDisallow: /*sid=\n"
 				if at.Sub(begin) > time.Hour {
 					text += "Clean-param: sid\n"
 				}
-				return crawltest.Robots{Answer: crawltest.Text(text)}
+				return crawltest.Robots{Response: crawltest.Text(text)}
 			}})
 		store := storage.NewMemory(storage.Config{})
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
@@ -183,13 +183,13 @@ func TestCleanParamUnparks(t *testing.T) {
 func TestUseOriginalUnparks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
-			Pages: map[string]crawltest.Page{"/x": crawltest.Always(crawltest.Status(404))},
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+			Pages: map[string]crawltest.PageFunc{"/x": crawltest.StaticPage(crawltest.Status(404))},
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < time.Hour {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /*sid=\nClean-param: sid\n")}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x$\nClean-param: sid\n")}
 			}})
 		store := newMemoryStore()
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
@@ -208,12 +208,12 @@ func TestUseOriginalUnparks(t *testing.T) {
 func TestYandexSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < time.Minute {
-					return crawltest.Robots{Answer: crawltest.Status(503)}
+					return crawltest.Robots{Response: crawltest.Status(503)}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
 		store := storage.NewMemory(storage.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
@@ -237,9 +237,9 @@ func TestSessionRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := crawlCleaning(t, crawltest.Site{
 			Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
-			Pages: map[string]crawltest.Page{
-				"/s":       crawltest.Always(crawltest.Redirect(302, "/s?sid=7")),
-				"/s?sid=1": crawltest.Always(crawltest.HTML("content")),
+			Pages: map[string]crawltest.PageFunc{
+				"/s":       crawltest.StaticPage(crawltest.Redirect(302, "/s?sid=7")),
+				"/s?sid=1": crawltest.StaticPage(crawltest.HTML("content")),
 			}}, true, "/s?sid=1")
 		if want := []string{"/s", "/s?sid=1"}; !slices.Equal(got, want) {
 			t.Errorf("asked for %q, want %q", got, want)
@@ -253,7 +253,7 @@ func TestFallBackKeepsToScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageWithLinks("/x?sid=3"), "/x?sid=3": pageWithLinks()}})
+			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks("/x?sid=3"), "/x?sid=3": pageWithLinks()}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store)
 		seed, err := decorum.ParseURL("http://a.test/")

@@ -11,18 +11,18 @@ import (
 // duplicateSite is a site of pages that name other URLs as canonical, and pages that are
 // the same.
 func duplicateSite() crawltest.Site {
-	byHeader := crawltest.Typed("application/pdf", "%PDF")
+	byHeader := crawltest.TypedResponse("application/pdf", "%PDF")
 	byHeader.Header.Set("Link", "</whole>; rel=canonical")
-	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-		"/":      crawltest.Always(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a href=/one><a href=/two><a href=/three><a href=/none>")),
-		"/print": crawltest.Always(crawltest.HTML("<link rel=canonical href=http://a.test/page>for printing")),
-		"/pdf":   crawltest.Always(byHeader),
-		"/page":  crawltest.Always(crawltest.HTML("<link rel=canonical href=/page>the page")),
-		"/whole": crawltest.Always(crawltest.HTML("the whole")),
-		"/one":   crawltest.Always(crawltest.HTML("same")),
-		"/two":   crawltest.Always(crawltest.HTML("same")),
-		"/three": crawltest.Always(crawltest.HTML("same")),
-		"/none":  crawltest.Always(crawltest.Status(404)),
+	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a href=/one><a href=/two><a href=/three><a href=/none>")),
+		"/print": crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=http://a.test/page>for printing")),
+		"/pdf":   crawltest.StaticPage(byHeader),
+		"/page":  crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/page>the page")),
+		"/whole": crawltest.StaticPage(crawltest.HTML("the whole")),
+		"/one":   crawltest.StaticPage(crawltest.HTML("same")),
+		"/two":   crawltest.StaticPage(crawltest.HTML("same")),
+		"/three": crawltest.StaticPage(crawltest.HTML("same")),
+		"/none":  crawltest.StaticPage(crawltest.Status(404)),
 	}}
 }
 

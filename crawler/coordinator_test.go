@@ -31,7 +31,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 		const pages = 10
 		sites := []crawltest.Site{}
 		for _, host := range []string{"a.test", "b.test"} {
-			sites = append(sites, crawltest.Site{Host: host, Others: pageWithLinks(), Latency: crawltest.Latency{Base: 3 * time.Second}})
+			sites = append(sites, crawltest.Site{Host: host, Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 3 * time.Second}})
 		}
 		web, begin := crawltest.New(sites...), time.Now()
 		c := newBrakedCrawl(t, web, append(numberedSeeds(pages, "a.test", "x"), numberedSeeds(pages, "b.test", "x")...)...)
@@ -45,7 +45,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 			if !x.Start.Before(unreachable.from) && x.Start.Before(unreachable.to) {
 				t.Errorf("%s was asked for %v after the beginning", x.URL, x.Start.Sub(begin))
 			}
-			if x.Broken {
+			if x.Incomplete {
 				t.Errorf("%s was broken off", x.URL)
 			}
 			if strings.Contains(x.URL, "/x/") {

@@ -19,7 +19,7 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
+			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if es[0].Source == storage.Robots {
@@ -46,8 +46,8 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "/rules.txt")}),
-			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "/rules.txt")}),
+			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
 			if !es[0].For.IsZero() {
@@ -79,12 +79,12 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 func TestUnparkKnowsPurposes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
 			more := ""
 			if at.Sub(begin) > 20*time.Hour {
 				more = "Disallow: /other\n"
 			}
-			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
+			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: /closed ai-train=no\nAllow: /\n" + more)}
 		}})
 		store := newMemoryStore()
 		for range 2 {

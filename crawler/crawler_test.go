@@ -72,7 +72,7 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 
 // robotsText returns a robots.txt that never changes.
 func robotsText(text string, delay time.Duration, disallow func(string) bool) func(time.Time) crawltest.Robots {
-	return crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text(text), Delay: delay, Disallow: disallow})
+	return crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(text), CrawlDelay: delay, IsDisallowed: disallow})
 }
 
 // countRequests returns the URLs of the log in order, and how often each occurs.
@@ -125,7 +125,7 @@ func testCrawlDelay(t *testing.T, workers int) {
 	var sites []crawltest.Site
 	for _, h := range hosts {
 		sites = append(sites, crawltest.Site{
-			Host: h, Others: crawltest.Always(crawltest.HTML(links.String())),
+			Host: h, Fallback: crawltest.StaticPage(crawltest.HTML(links.String())),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\nDisallow: /secret\n", delay,
 				func(path string) bool { return strings.HasPrefix(path, "/secret") }),
 			Latency: crawltest.Latency{Base: 300 * time.Millisecond},
@@ -168,15 +168,15 @@ func TestRetryAfterIsWaitedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(http.StatusTooManyRequests)
 		busy.Header.Set("Retry-After", "3600")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(crawltest.HTML("<a href=/busy>busy</a> <a href=/other>other</a>")),
-			"/busy": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 1 {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML("<a href=/busy>busy</a> <a href=/other>other</a>")),
+			"/busy": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 1 {
 					return busy
 				}
 				return crawltest.HTML("well now")
 			},
-			"/other": crawltest.Always(crawltest.HTML("other")),
+			"/other": crawltest.StaticPage(crawltest.HTML("other")),
 		}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
@@ -205,20 +205,20 @@ func TestRetryAfterIsWaitedOut(t *testing.T) {
 func TestRobotsThatCannotBeHad(t *testing.T) {
 	for _, fault := range []struct {
 		name   string
-		answer crawltest.Answer
+		answer crawltest.Response
 	}{
 		{"FETCH-09 503", crawltest.Status(503)},
 		{"FETCH-10 429", crawltest.Status(429)},
-		{"FETCH-18 hangs", crawltest.Answer{Fault: crawltest.Hang}},
-		{"FETCH-18 reset", crawltest.Answer{Fault: crawltest.Reset}},
-		{"FETCH-19 incomplete", crawltest.Answer{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.Short}},
+		{"FETCH-18 hangs", crawltest.Response{Fault: crawltest.Hang}},
+		{"FETCH-18 reset", crawltest.Response{Fault: crawltest.Reset}},
+		{"FETCH-19 incomplete", crawltest.Response{Body: "User-agent: *\nAllow: /\n", Fault: crawltest.ShortBody}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page := crawltest.Always(crawltest.HTML("<a href=http://shut.test/page>shut</a>"))
+				page := crawltest.StaticPage(crawltest.HTML("<a href=http://shut.test/page>shut</a>"))
 				web := crawltest.New(
-					crawltest.Site{Host: "open.test", Others: page},
-					crawltest.Site{Host: "shut.test", Others: page, Robots: crawltest.Lasting(crawltest.Robots{Answer: fault.answer})})
+					crawltest.Site{Host: "open.test", Fallback: page},
+					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{Response: fault.answer})})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://open.test/", "http://shut.test/")
 				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
@@ -246,12 +246,12 @@ func TestRobotsReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{
-			Host: "a.test", Others: crawltest.Always(crawltest.HTML("hello")),
+			Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("hello")),
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < 2*time.Minute {
-					return crawltest.Robots{Answer: crawltest.Status(503)}
+					return crawltest.Robots{Response: crawltest.Status(503)}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/", "http://a.test/x")
 		if err := c.Run(t.Context()); err != nil {
@@ -269,13 +269,13 @@ func TestRobotsReturns(t *testing.T) {
 // belong to the origin that was asked first (FETCH-04).
 func TestRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := func(host string, robots crawltest.Answer) crawltest.Site {
-			return crawltest.Site{Host: host, Robots: crawltest.Lasting(crawltest.Robots{Answer: robots}),
-				Pages: map[string]crawltest.Page{
-					"/":       crawltest.Always(crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
-					"/closed": crawltest.Always(crawltest.HTML("closed")),
-					"/open":   crawltest.Always(crawltest.HTML("open")),
-					"/r.txt":  crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /closed\n")),
+		site := func(host string, robots crawltest.Response) crawltest.Site {
+			return crawltest.Site{Host: host, Robots: crawltest.StaticRobots(crawltest.Robots{Response: robots}),
+				Pages: map[string]crawltest.PageFunc{
+					"/":       crawltest.StaticPage(crawltest.HTML("<a href=/closed>closed</a> <a href=/open>open</a>")),
+					"/closed": crawltest.StaticPage(crawltest.HTML("closed")),
+					"/open":   crawltest.StaticPage(crawltest.HTML("open")),
+					"/r.txt":  crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /closed\n")),
 				}}
 		}
 		web := crawltest.New(
@@ -308,13 +308,13 @@ func TestRobotsRedirect(t *testing.T) {
 func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-				"/":     crawltest.Always(crawltest.HTML("<a href=/shut>1</a> <a href=/loop>2</a> <a href=/moved>3</a>")),
-				"/shut": crawltest.Always(crawltest.Redirect(302, "http://b.test/private/x")),
-				"/loop": crawltest.Always(crawltest.Redirect(302, "/pool")), "/pool": crawltest.Always(crawltest.Redirect(302, "/loop")),
-				"/moved": crawltest.Always(crawltest.Redirect(301, "http://b.test/public")),
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+				"/":     crawltest.StaticPage(crawltest.HTML("<a href=/shut>1</a> <a href=/loop>2</a> <a href=/moved>3</a>")),
+				"/shut": crawltest.StaticPage(crawltest.Redirect(302, "http://b.test/private/x")),
+				"/loop": crawltest.StaticPage(crawltest.Redirect(302, "/pool")), "/pool": crawltest.StaticPage(crawltest.Redirect(302, "/loop")),
+				"/moved": crawltest.StaticPage(crawltest.Redirect(301, "http://b.test/public")),
 			}},
-			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.HTML("b")),
+			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.HTML("b")),
 				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, func(p string) bool { return strings.HasPrefix(p, "/private/") })})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
@@ -337,7 +337,7 @@ func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 
 func TestPanicIsCaughtAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
 		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			if strings.HasSuffix(v.URL().String(), "/1") {
@@ -358,7 +358,7 @@ func TestPanicIsCaughtAndCounted(t *testing.T) {
 // a worker away, and the run does not end as if all had been visited.
 func TestGoexitIsNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
 		c.Settings.Workers = 1
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { runtime.Goexit(); return nil, nil }
@@ -383,7 +383,7 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x"))})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, tt.verdict }
 				if err := c.Run(t.Context()); err != nil {
@@ -408,7 +408,7 @@ func TestVerdicts(t *testing.T) {
 
 func TestMaxPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			return crawltest.HTML("<a href=" + r.Path + "x>on</a>")
 		}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
@@ -432,8 +432,8 @@ func TestStop(t *testing.T) {
 		t.Run(fmt.Sprintf("halt=%v", halt), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test",
-					Others:  crawltest.Always(crawltest.HTML("<a href=/next>next</a>")),
-					Latency: crawltest.Latency{Base: 10 * time.Second}})
+					Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/next>next</a>")),
+					Latency:  crawltest.Latency{Base: 10 * time.Second}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(25*time.Second, cancel) // the page is asked for at 20 s (adaptive delay)
@@ -459,7 +459,7 @@ func TestStop(t *testing.T) {
 // aside, never visited faster.
 func TestMaxCrawlDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		begin := time.Now()
@@ -480,7 +480,7 @@ func TestMaxCrawlDelay(t *testing.T) {
 // before its first visit: somebody may just have been there.
 func TestSecondCrawlKnowsTheRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("x")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
 		first := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		second := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/again")
@@ -508,11 +508,11 @@ func TestNoFollow(t *testing.T) {
 				header.Header.Set("X-Robots-Tag", "testbot: nofollow")
 				other := crawltest.HTML("<a href=/by-other>x</a>")
 				other.Header.Set("X-Robots-Tag", "otherbot: nofollow")
-				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-					"/": crawltest.Always(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
+				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+					"/": crawltest.StaticPage(crawltest.HTML("<a href=/meta>1</a><a href=/header>2</a><a href=/other>3</a><a rel=nofollow href=/by-rel>4</a>" +
 						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc href=/one.png><img src=/one.png></a>")),
-					"/meta":   crawltest.Always(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
-					"/header": crawltest.Always(header), "/other": crawltest.Always(other)}})
+					"/meta":   crawltest.StaticPage(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
+					"/header": crawltest.StaticPage(header), "/other": crawltest.StaticPage(other)}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 				c.Settings.IgnoreNoFollow = ignore
 				if err := c.Run(t.Context()); err != nil {

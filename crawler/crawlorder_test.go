@@ -27,20 +27,20 @@ type timedURL struct {
 func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.Demo()
+		web := crawltest.DemoWeb()
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}))
 		var roots []decorum.URL
-		for _, s := range web.Plan.Seeds {
+		for _, s := range web.CrawlPlan.Seeds {
 			u, err := decorum.ParseURL(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			roots = append(roots, u)
 		}
-		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.Plan.MaxDepth, MaxURLsPerPattern: 40}, roots)
+		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlPlan.MaxDepth, MaxURLsPerPattern: 40}, roots)
 		c.Frontier = frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: c.Limiter, Scope: scope})
 		c.Policy.Jitter, c.Policy.Seed, c.Settings.Workers = nil, seed, workers
-		addSeeds(t, c, web.Plan.Seeds...)
+		addSeeds(t, c, web.CrawlPlan.Seeds...)
 		began := time.Now()
 		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
 			t.Fatal(err)

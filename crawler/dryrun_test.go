@@ -22,7 +22,7 @@ func TestDryRun(t *testing.T) {
 		closed := func(path string) bool { return path == "/closed" }
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/map.txt\n", 0, closed),
-				Pages: map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Text("http://a.test/1\nhttp://a.test/closed\nhttp://a.test/2\n"))}},
+				Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text("http://a.test/1\nhttp://a.test/closed\nhttp://a.test/2\n"))}},
 			crawltest.Site{Host: "slow.test", Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
 		)
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/", "http://a.test/closed", "http://slow.test/")

@@ -17,8 +17,8 @@ func TestLongDelayIsDurableAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
-			if r.Nth == 1 {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+			if r.NthForURL == 1 {
 				return busy
 			}
 			return crawltest.HTML("a page")

@@ -42,10 +42,10 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 // A Handler reads pages and returns links; what it returns as an error says
 // what becomes of the URL.
 func ExampleHandler() {
-	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
-		"/":      crawltest.Always(crawltest.HTML("<title>Home</title><a href=/login>x</a><a href=/today>y</a>")),
-		"/login": crawltest.Always(crawltest.HTML("<title>Log in</title>")),
-		"/today": crawltest.Always(crawltest.HTML("<title>Today</title>")),
+	web := crawltest.New(crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<title>Home</title><a href=/login>x</a><a href=/today>y</a>")),
+		"/login": crawltest.StaticPage(crawltest.HTML("<title>Log in</title>")),
+		"/today": crawltest.StaticPage(crawltest.HTML("<title>Today</title>")),
 	}})
 	c, err := assemble(web)
 	if err != nil {

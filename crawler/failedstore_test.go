@@ -28,8 +28,8 @@ func TestFailedStoreEndsTheCrawl(t *testing.T) {
 }
 
 func testFailedStore(t *testing.T, cfg frontier.Config) {
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2"), Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), Delay: time.Hour,
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2"), Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\n"), CrawlDelay: time.Hour,
 	})})
 	var broken atomic.Bool
 	file := filepath.Join(t.TempDir(), "frontier.db")

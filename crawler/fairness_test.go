@@ -67,13 +67,13 @@ func TestFairness(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(*randomSeed, 2))
-		page := crawltest.Always(crawltest.HTML("a page"))
-		sites := []crawltest.Site{{Host: "big.test", Others: page, Latency: crawltest.Latency{Base: maxLatency}}}
+		page := crawltest.StaticPage(crawltest.HTML("a page"))
+		sites := []crawltest.Site{{Host: "big.test", Fallback: page, Latency: crawltest.Latency{Base: maxLatency}}}
 		patterns := make([]string, small)
 		for i := range patterns {
 			host := fmt.Sprintf("s%d.test", i)
 			patterns[i] = "http://" + host + "/%d"
-			sites = append(sites, crawltest.Site{Host: host, Others: page,
+			sites = append(sites, crawltest.Site{Host: host, Fallback: page,
 				Latency: crawltest.Latency{Base: maxLatency * 8 / 10, Jitter: maxLatency * 2 / 10, Seed: rng.Uint64()}})
 		}
 		web := crawltest.New(sites...)
@@ -171,13 +171,13 @@ func crawlBesideHanging(t *testing.T, hanging, workers, pages int, latency time.
 	for i := range hosts {
 		host := fmt.Sprintf("h%d.test", i)
 		good = append(good, "http://"+host+"/%d")
-		sites = append(sites, crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("a page")),
+		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Latency: crawltest.Latency{Base: latency}})
 	}
 	for i := range hanging {
 		host := fmt.Sprintf("never%d.test", i)
 		bad = append(bad, "http://"+host+"/%d")
-		sites = append(sites, crawltest.Site{Host: host, Others: crawltest.Always(crawltest.Answer{Fault: crawltest.Hang}),
+		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang}),
 			Robots: robotsText("", 0, nil)})
 	}
 	web := crawltest.New(sites...)

@@ -53,9 +53,9 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 	for name, sends := range map[string]bool{"before the request is sent": false, "after it was sent": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page := crawltest.Always(crawltest.HTML("a page"))
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: page, Robots: func(time.Time) crawltest.Robots {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /x\n"), Disallow: hasPrefixFunc("/x")}
+				page := crawltest.StaticPage(crawltest.HTML("a page"))
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.Robots {
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
 				}})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again

@@ -16,26 +16,26 @@ import (
 )
 
 // rssAnswer returns an RSS feed of these links, as an answer of a content type.
-func rssAnswer(contentType string, links ...string) crawltest.Answer {
+func rssAnswer(contentType string, links ...string) crawltest.Response {
 	var b strings.Builder
 	b.WriteString("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>/not-an-item</link>")
 	for _, l := range links {
 		fmt.Fprintf(&b, "<item><title>One</title><link>%s</link><pubDate>Sat, 01 Jan 2000 12:00:00 GMT</pubDate></item>\n", l)
 	}
-	return crawltest.Typed(contentType, b.String()+"</channel></rss>")
+	return crawltest.TypedResponse(contentType, b.String()+"</channel></rss>")
 }
 
 // atomAnswer returns an Atom feed of these links.
-func atomAnswer(links ...string) crawltest.Answer {
+func atomAnswer(links ...string) crawltest.Response {
 	b := "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"/not-an-item\"/>"
 	for _, l := range links {
 		b += "<entry><link rel=\"alternate\" href=\"" + l + "\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
 	}
-	return crawltest.Typed("application/atom+xml", b+"</feed>")
+	return crawltest.TypedResponse("application/atom+xml", b+"</feed>")
 }
 
 // pageWithFeeds returns a page that announces feeds, and has more on it.
-func pageWithFeeds(more string, feeds ...string) crawltest.Answer {
+func pageWithFeeds(more string, feeds ...string) crawltest.Response {
 	for i, f := range feeds {
 		kind := []string{"rss", "atom"}[i%2]
 		more = fmt.Sprintf("<link rel=alternate type=application/%s+xml href=%q>", kind, f) + more
@@ -56,22 +56,22 @@ func feedSite() (site crawltest.Site, open, closed []string) {
 	robots := "User-agent: *\nDisallow: /closed\n"
 	site = crawltest.Site{Host: "a.test",
 		Robots: robotsText(robots, 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
-		Pages: map[string]crawltest.Page{
-			"/":             crawltest.Always(front),
-			"/feeds/rss":    crawltest.Always(rssAnswer("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
-			"/feeds/atom":   crawltest.Always(atomAnswer("../entry")),
-			"/feeds/gz":     crawltest.Always(packed),
-			"/feeds/moved":  crawltest.Always(crawltest.Redirect(301, "/feeds/new")),
-			"/feeds/new":    crawltest.Always(rssAnswer("application/octet-stream", "/moved-on")),
-			"/feeds/broken": crawltest.Always(broken),
-			"/feeds/page":   crawltest.Always(crawltest.HTML("<a href=/linked>no feed at all")),
-			"/feeds/header": crawltest.Always(rssAnswer("text/html", "/by-header")),
-			"/feeds/list":   crawltest.Always(crawltest.Text("http://a.test/not-an-item\n")),
-			"/closed/feed":  crawltest.Always(rssAnswer("text/xml", "/never")),
-			"/plain.xml":    crawltest.Always(rssAnswer("text/xml", "/not-an-item")),
-			"/typed":        crawltest.Always(rssAnswer("application/rss+xml", "/by-type")),
+		Pages: map[string]crawltest.PageFunc{
+			"/":             crawltest.StaticPage(front),
+			"/feeds/rss":    crawltest.StaticPage(rssAnswer("text/xml; charset=utf-8", "article", "/top?a=1&amp;b=2", "http://elsewhere.test/x", "/closed/article")),
+			"/feeds/atom":   crawltest.StaticPage(atomAnswer("../entry")),
+			"/feeds/gz":     crawltest.StaticPage(packed),
+			"/feeds/moved":  crawltest.StaticPage(crawltest.Redirect(301, "/feeds/new")),
+			"/feeds/new":    crawltest.StaticPage(rssAnswer("application/octet-stream", "/moved-on")),
+			"/feeds/broken": crawltest.StaticPage(broken),
+			"/feeds/page":   crawltest.StaticPage(crawltest.HTML("<a href=/linked>no feed at all")),
+			"/feeds/header": crawltest.StaticPage(rssAnswer("text/html", "/by-header")),
+			"/feeds/list":   crawltest.StaticPage(crawltest.Text("http://a.test/not-an-item\n")),
+			"/closed/feed":  crawltest.StaticPage(rssAnswer("text/xml", "/never")),
+			"/plain.xml":    crawltest.StaticPage(rssAnswer("text/xml", "/not-an-item")),
+			"/typed":        crawltest.StaticPage(rssAnswer("application/rss+xml", "/by-type")),
 		},
-		Others: crawltest.Always(crawltest.HTML("an article"))}
+		Fallback: crawltest.StaticPage(crawltest.HTML("an article"))}
 	open = []string{"/feeds/rss", "/feeds/article", "/top?a=1&b=2", "/feeds/atom", "/entry", "/feeds/gz", "/zipped", "/feeds/new", "/moved-on",
 		"/feeds/broken", "/before-the-break", "/feeds/page", "/linked", "/feeds/header", "/by-header", "/feeds/list", "/plain.xml", "/typed", "/by-type"}
 	closed = []string{"/closed/feed", "/closed/article", "/never", "/not-an-item"}
@@ -127,9 +127,9 @@ func newHTMLFetcher(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
 // announced, and none is read that a page links to.
 func TestNoFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":       crawltest.Always(pageWithFeeds("<a href=/linked>", "/announced")),
-			"/linked": crawltest.Always(rssAnswer("application/rss+xml", "/item")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":       crawltest.StaticPage(pageWithFeeds("<a href=/linked>", "/announced")),
+			"/linked": crawltest.StaticPage(rssAnswer("application/rss+xml", "/item")),
 		}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.Follow = crawler.FollowedLinkKinds{NoFeeds: true}
@@ -142,10 +142,10 @@ func TestNoFeeds(t *testing.T) {
 // TestFeedsOnly: where links are not followed, feeds still lead on.
 func TestFeedsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":     crawltest.Always(pageWithFeeds("<a href=/linked><a href=/feed>", "/feed")),
-			"/feed": crawltest.Always(rssAnswer("text/xml", "/item")),
-			"/item": crawltest.Always(crawltest.HTML("<a href=/linked>")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":     crawltest.StaticPage(pageWithFeeds("<a href=/linked><a href=/feed>", "/feed")),
+			"/feed": crawltest.StaticPage(rssAnswer("text/xml", "/item")),
+			"/item": crawltest.StaticPage(crawltest.HTML("<a href=/linked>")),
 		}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.Follow = crawler.FollowedLinkKinds{NoLinks: true}
@@ -157,10 +157,10 @@ func TestFeedsOnly(t *testing.T) {
 // TestFeedDepth: what a feed lists is a link deeper than the feed.
 func TestFeedDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":     crawltest.Always(pageWithFeeds("", "/feed")),
-			"/feed": crawltest.Always(rssAnswer("text/xml", "/item")),
-			"/item": crawltest.Always(crawltest.HTML("<a href=/deep>")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":     crawltest.StaticPage(pageWithFeeds("", "/feed")),
+			"/feed": crawltest.StaticPage(rssAnswer("text/xml", "/item")),
+			"/item": crawltest.StaticPage(crawltest.HTML("<a href=/deep>")),
 		}})
 		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxDepth: 2}, "http://a.test/"))
 		wantLines(t, requestedPages(web), "/", "/feed", "/item")
@@ -173,10 +173,10 @@ func TestFeedDepth(t *testing.T) {
 func TestFeedIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(pageWithFeeds("", "/feed")),
-			"/feed": func(r crawltest.Request) crawltest.Answer {
-				day := int(r.At.Sub(begin) / (24 * time.Hour))
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(pageWithFeeds("", "/feed")),
+			"/feed": func(r crawltest.PageRequest) crawltest.Response {
+				day := int(r.ReceivedAt.Sub(begin) / (24 * time.Hour))
 				tag := fmt.Sprintf("\"%d\"", min(day, 1)) // news come after one day
 				if r.Header.Get("If-None-Match") == tag {
 					return crawltest.Status(304)
@@ -190,7 +190,7 @@ func TestFeedIsReadAgain(t *testing.T) {
 				a.Header.Set("ETag", tag)
 				return a
 			},
-		}, Others: crawltest.Always(crawltest.HTML("article"))})
+		}, Fallback: crawltest.StaticPage(crawltest.HTML("article"))})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		c.Fetcher = newHTMLFetcher(t, web)
 		runFor(t, c, 60*time.Hour)
@@ -208,12 +208,12 @@ func TestFeedIsReadAgain(t *testing.T) {
 // alternate form of the page is no feed, and not asked for.
 func TestJSONFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		feed := func(items, more string) crawltest.Page {
-			return crawltest.Always(crawltest.Typed("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
+		feed := func(items, more string) crawltest.PageFunc {
+			return crawltest.StaticPage(crawltest.TypedResponse("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
 		}
-		page := crawltest.Always(crawltest.HTML("an article"))
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(crawltest.HTML(`<link rel=alternate type=application/feed+json href=/feed>
+		page := crawltest.StaticPage(crawltest.HTML("an article"))
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML(`<link rel=alternate type=application/feed+json href=/feed>
 				<link rel=alternate type=application/json href=/api/1>`)),
 			"/feed":        feed(`{"id": "1", "url": "/1", "external_url": "/not-ours"}`, `, "next_url": "/feed?page=2"`),
 			"/feed?page=2": feed(`{"id": "2", "url": "/2"}`, `, "next_url": "/feed"`), "/1": page, "/2": page,

@@ -25,13 +25,13 @@ func bigSite(host string, pages, concurrency int) crawltest.Site {
 	for i := range pages {
 		links = append(links, fmt.Sprint("/", i))
 	}
-	return crawltest.Site{Host: host, Others: pageWithLinks(links...), Concurrency: concurrency,
+	return crawltest.Site{Host: host, Fallback: pageWithLinks(links...), MaxConcurrency: concurrency,
 		Latency: crawltest.Latency{Base: 300 * time.Millisecond, Jitter: 700 * time.Millisecond},
 		Robots:  robotsText("User-agent: *\nSitemap: http://"+host+"/map.xml\n", 0, nil),
-		Pages: map[string]crawltest.Page{
+		Pages: map[string]crawltest.PageFunc{
 			"/map.xml": sitemapPage("urlset", "http://"+host+"/listed"),
-			"/busy": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 1 {
+			"/busy": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 1 {
 					return crawltest.Status(500)
 				}
 				return crawltest.HTML("x")
@@ -112,7 +112,7 @@ func testBytesPerHost(t *testing.T) {
 	sent := func() (n int64) {
 		for _, x := range web.Log() {
 			if strings.HasPrefix(x.URL, "http://a.test/") {
-				n += x.Bytes
+				n += x.BodyBytes
 			}
 		}
 		return n
@@ -184,7 +184,7 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 		if maxGap > every+3*time.Minute {
 			t.Errorf("a page was not visited again for %v", maxGap)
 		}
-		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -195,7 +195,7 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 func TestMaxBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := crawltest.HTML("<a href=x>" + strings.Repeat("x", 990))
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			a := page
 			a.Body = strings.Replace(a.Body, "=x", "="+r.Path+"x", 1)
 			return a
@@ -220,8 +220,8 @@ func TestMaxBytes(t *testing.T) {
 // TestRevisitsOverARestart: what is known of a page outlives the process.
 func TestRevisitsOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/1>x</a>") }, ETag: true}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: page.Page})
+		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a>") }, SendETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Page})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		var lines []string
 		for range 3 {

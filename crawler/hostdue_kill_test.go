@@ -34,9 +34,9 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 				shared := filepath.Join(dir, "robots.db")
 				ctx, stop := context.WithCancel(t.Context())
 				var copied string // what the kill leaves of the rests
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Others: pageWithLinks(),
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Fallback: pageWithLinks(),
 					Latency: crawltest.Latency{Base: 20 * time.Second},
-					Pages: map[string]crawltest.Page{"/first/1": func(crawltest.Request) crawltest.Answer {
+					Pages: map[string]crawltest.PageFunc{"/first/1": func(crawltest.PageRequest) crawltest.Response {
 						copied = copyStoreFile(t, shared)
 						stop()
 						return crawltest.HTML("")

@@ -21,9 +21,9 @@ import (
 func newBusyWeb() *crawltest.Web {
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "3600")
-	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 100 * time.Millisecond},
-		Pages: map[string]crawltest.Page{"/busy/0": func(r crawltest.Request) crawltest.Answer {
-			if r.Nth == 1 {
+	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 100 * time.Millisecond},
+		Pages: map[string]crawltest.PageFunc{"/busy/0": func(r crawltest.PageRequest) crawltest.Response {
+			if r.NthForURL == 1 {
 				return busy
 			}
 			return crawltest.HTML("")

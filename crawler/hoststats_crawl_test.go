@@ -42,11 +42,11 @@ func TestHostStatsOfACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := crawltest.Site{
 			Host: "a.test", Robots: robotsText("User-agent: *\nCrawl-delay: 3\nSitemap: http://a.test/map.xml\n", 3*time.Second, nil),
-			Pages: map[string]crawltest.Page{
+			Pages: map[string]crawltest.PageFunc{
 				"/": pageWithLinks("/1", "/moved"), "/1": pageWithLinks("/2"), "/2": pageWithLinks("/3"), "/3": pageWithLinks(), "/listed": pageWithLinks(),
-				"/moved":   crawltest.Always(crawltest.Redirect(http.StatusFound, "http://a.test:81/")),
+				"/moved":   crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "http://a.test:81/")),
 				"/map.xml": sitemapPage("urlset", "http://a.test/listed", "http://a.test/broken"),
-				"/broken":  crawltest.Always(crawltest.Status(http.StatusInternalServerError)),
+				"/broken":  crawltest.StaticPage(crawltest.Status(http.StatusInternalServerError)),
 			},
 			Latency: crawltest.Latency{Base: 250 * time.Millisecond},
 		}
@@ -109,7 +109,7 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		rng := make(chan time.Duration, 1)
 		rng <- 0
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(links...), Robots: robotsText("", 0, nil),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(links...), Robots: robotsText("", 0, nil),
 			Latency: crawltest.Latency{Base: 100 * time.Millisecond}})
 		store := newMemoryStore()
 		slow := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
@@ -139,7 +139,7 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 // whose limiter knows nothing of the visit before.
 func TestHostStatsReportShortfall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1"), Robots: robotsText("", 0, nil)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1"), Robots: robotsText("", 0, nil)})
 		store := newMemoryStore()
 		ctx, stop := context.WithCancel(t.Context())
 		hastyStore := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {

@@ -73,14 +73,14 @@ func TestUpgradesToHTTPS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				next := func(r crawltest.Request) crawltest.Answer {
+				next := func(r crawltest.PageRequest) crawltest.Response {
 					n, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
 					if n >= pages {
 						return crawltest.HTML("the end")
 					}
 					return crawltest.HTML(fmt.Sprintf("<a href=http://a.test/%d>next</a>", n+1))
 				}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: next})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: next})
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/0")
 				if tt.name == "circle" {
 					addSeeds(t, c, "http://a.test/1", "http://a.test/2", "http://a.test/3")
@@ -161,8 +161,8 @@ func TestPartlyOnHTTPS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pages := map[string]crawltest.Page{"/": pageWithLinks("http://a.test/1"), "/1": pageWithLinks("http://a.test/2"), "/2": pageWithLinks(httpLinks(tt.links)...)}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Others: pageWithLinks()})
+				pages := map[string]crawltest.PageFunc{"/": pageWithLinks("http://a.test/1"), "/1": pageWithLinks("http://a.test/2"), "/2": pageWithLinks(httpLinks(tt.links)...)}
+				web := crawltest.New(crawltest.Site{Host: "a.test", Robots: robotsText(tt.robots, 0, nil), Pages: pages, Fallback: pageWithLinks()})
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxRedirects: 3}, "http://a.test/")
 				c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
 					if path := u[strings.Index(u, "a.test"):]; pages[strings.TrimPrefix(path, "a.test")] != nil || strings.HasSuffix(u, "/robots.txt") {
@@ -204,7 +204,7 @@ func httpLinks(paths string) (links []string) {
 // is found on http is queued there.
 func TestHTTPSIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
 		c.Fetcher = newFetcher(t, schemeWeb{web, func(u string) (int, string, error) {
 			if strings.HasPrefix(u, "https:") {

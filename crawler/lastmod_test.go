@@ -23,21 +23,21 @@ type lastmodSite struct {
 // newSite returns the site. Its pages have no validators: each visit is counted by
 // whether it found what the last one had found.
 func (l lastmodSite) newSite() crawltest.Site {
-	s := crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{},
+	s := crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{},
 		Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil)}
 	for i := range l.pages {
-		s.Pages[fmt.Sprint("/", i)] = func(r crawltest.Request) crawltest.Answer {
-			return crawltest.HTML(fmt.Sprint("version ", l.changeCount(i, r.At)))
+		s.Pages[fmt.Sprint("/", i)] = func(r crawltest.PageRequest) crawltest.Response {
+			return crawltest.HTML(fmt.Sprint("version ", l.changeCount(i, r.ReceivedAt)))
 		}
 	}
-	s.Pages["/map.xml"] = func(r crawltest.Request) crawltest.Answer {
+	s.Pages["/map.xml"] = func(r crawltest.PageRequest) crawltest.Response {
 		var b strings.Builder
 		b.WriteString(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 		for i := range l.pages {
-			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.lastmod(i, r.At).UTC().Format(time.RFC3339))
+			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.lastmod(i, r.ReceivedAt).UTC().Format(time.RFC3339))
 		}
 		b.WriteString("</urlset>")
-		return crawltest.Typed("application/xml", b.String())
+		return crawltest.TypedResponse("application/xml", b.String())
 	}
 	return s
 }
@@ -80,7 +80,7 @@ func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (
 		if len(changes) != seen {
 			t.Errorf("%d of %d changes were seen", seen, len(changes))
 		}
-		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -157,10 +157,10 @@ func TestPriorities(t *testing.T) {
 			<url><loc>http://a.test/high</loc><priority>0.9</priority></url></urlset>`
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages: map[string]crawltest.Page{
+			Pages: map[string]crawltest.PageFunc{
 				"/": pageWithLinks("/near"), "/high": pageWithLinks("/deep"), "/near": pageWithLinks("/deeper"),
 				"/low": pageWithLinks(), "/usual": pageWithLinks(), "/deep": pageWithLinks(), "/deeper": pageWithLinks(),
-				"/map.xml": crawltest.Always(crawltest.Typed("application/xml", list))}})
+				"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("application/xml", list))}})
 		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (l delayedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Res
 // no request when it goes on: another may be at the host by then.
 func TestNothingIsSentAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("nobody is there") }}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Fetcher = delayedFetcher{c.Fetcher, 10 * time.Second}
@@ -47,7 +47,7 @@ func TestNothingIsSentAfterTheLease(t *testing.T) {
 // takes no links. The page is visited again, and its links are there.
 func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": pageWithLinks("/linked"), "/linked": pageWithLinks(),
 		}})
 		storeErr := errors.New("nobody is there")

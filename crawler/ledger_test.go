@@ -87,27 +87,27 @@ func mixedSite() crawltest.Site {
 	moved := crawltest.Redirect(http.StatusFound, "/rules.txt")
 	broken := crawltest.Status(http.StatusServiceUnavailable)
 	return crawltest.Site{Host: "a.test",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: moved, Delay: 2 * time.Second,
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
-		Pages: map[string]crawltest.Page{
-			"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
-			"/map.txt":   crawltest.Always(crawltest.Typed("text/plain", "http://a.test/listed\n")),
-			"/":          crawltest.Always(crawltest.HTML(`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
-			"/open/1":    crawltest.Always(crawltest.HTML("open")),
-			"/listed":    crawltest.Always(crawltest.HTML("listed")),
-			"/moves":     crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "/moved")),
-			"/moved":     crawltest.Always(crawltest.HTML("moved")),
-			"/breaks": func(r crawltest.Request) crawltest.Answer {
-				switch r.Nth {
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: moved, CrawlDelay: 2 * time.Second,
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
+		Pages: map[string]crawltest.PageFunc{
+			"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
+			"/map.txt":   crawltest.StaticPage(crawltest.TypedResponse("text/plain", "http://a.test/listed\n")),
+			"/":          crawltest.StaticPage(crawltest.HTML(`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
+			"/open/1":    crawltest.StaticPage(crawltest.HTML("open")),
+			"/listed":    crawltest.StaticPage(crawltest.HTML("listed")),
+			"/moves":     crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/moved")),
+			"/moved":     crawltest.StaticPage(crawltest.HTML("moved")),
+			"/breaks": func(r crawltest.PageRequest) crawltest.Response {
+				switch r.NthForURL {
 				case 1:
 					return broken
 				case 2:
-					return crawltest.Answer{Fault: crawltest.Reset}
+					return crawltest.Response{Fault: crawltest.Reset}
 				}
 				return crawltest.HTML("at last")
 			},
 		},
-		Forms: map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))},
+		OtherMethodPages: map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))},
 	}
 }
 
@@ -116,7 +116,7 @@ func mixedSite() crawltest.Site {
 // measured.
 func TestLedger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(mixedSite(), crawltest.Site{Host: "b.test", Others: pageWithLinks()})
+		web := crawltest.New(mixedSite(), crawltest.Site{Host: "b.test", Fallback: pageWithLinks()})
 		dir := t.TempDir()
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		post := postEntry(t)
@@ -193,7 +193,7 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 // What cannot be written down for the moment is not sent: the crawl pauses.
 func TestLedgerOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		dir, writableAt := t.TempDir(), time.Now().Add(time.Hour)
 		testLedger := newWaitingLedger(t, dir)
@@ -254,7 +254,7 @@ func TestLedgerOfUsage(t *testing.T) {
 func TestAnswerOnFullDisk(t *testing.T) {
 	for blockedFor, interrupted := range map[time.Duration]int64{3 * time.Second: 0, time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+			web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 			dir := t.TempDir()
 			testLedger := newWaitingLedger(t, dir)

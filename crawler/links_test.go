@@ -23,8 +23,8 @@ func TestLinksInHeaders(t *testing.T) {
 		closed := crawltest.Text("no HTML either")
 		closed.Header.Set("Link", `</never>; rel=next`)
 		closed.Header.Set("X-Robots-Tag", "nofollow")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(home), "/text": crawltest.Always(text), "/last": crawltest.Always(closed)}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(home), "/text": crawltest.StaticPage(text), "/last": crawltest.StaticPage(closed)}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestImages(t *testing.T) {
 		{crawler.FollowedLinkKinds{Images: true, NoLinks: true}, []string{"/", "/small", "/large", "/wide", "/narrow", "/plain"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page))}})
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
 			c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 			c.Settings.Follow = test.follow
 			runCrawl(t, c)
@@ -63,8 +63,8 @@ func TestImages(t *testing.T) {
 // says that there was more.
 func TestMaxLinksOfFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(rssAnswer("application/rss+xml", "/1", "/2", "/3"))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(rssAnswer("application/rss+xml", "/1", "/2", "/3"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxLinks = 2
 		var log strings.Builder
@@ -81,8 +81,8 @@ func TestMaxLinksOfFeeds(t *testing.T) {
 // that there was more.
 func TestMaxLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(crawltest.HTML("<a href=/1><a href=/2><a href=/3>"))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML("<a href=/1><a href=/2><a href=/3>"))}})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		c.Settings.MaxLinks = 2
 		var log strings.Builder

@@ -22,8 +22,8 @@ import (
 // host that earned a shorter rest before.
 func TestRequestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(60)...), Concurrency: 4,
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), Delay: 20 * time.Second})})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(60)...), MaxConcurrency: 4,
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/20\nRequest-rate: 1/3m 0005-0100\n"), CrawlDelay: 20 * time.Second})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
 		if err := c.Run(t.Context()); err != nil {
@@ -54,8 +54,8 @@ func TestRequestRate(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := func(host string, robots string, delay time.Duration) crawltest.Site {
-			return crawltest.Site{Host: host, Others: pageWithLinks(numberedPaths(99)...), Robots: robotsText(robots, delay, nil),
-				Latency: crawltest.Latency{Base: 100 * time.Millisecond}, Concurrency: 8}
+			return crawltest.Site{Host: host, Fallback: pageWithLinks(numberedPaths(99)...), Robots: robotsText(robots, delay, nil),
+				Latency: crawltest.Latency{Base: 100 * time.Millisecond}, MaxConcurrency: 8}
 		}
 		web := crawltest.New(site("fast.test", "", 0), site("asks.test", "User-agent: *\nCrawl-delay: 7\n", 7*time.Second),
 			site("ends.test", "", 0), site("past.test", "", 0), site("other.test", "", 0))
@@ -126,16 +126,16 @@ func lastAnswerEnd(log []crawltest.Exchange, host string) (end time.Time) {
 // fails; each failure counts, whichever ends last.
 func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4,
-			Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", MaxConcurrency: 4,
+			Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				if r.Path == "/" {
 					return pageWithLinks(numberedPaths(4)...)(r)
 				}
 				a := crawltest.Status(500)
-				a.Wait = time.Duration(10-len(r.Path)) * time.Second
+				a.HeaderDelay = time.Duration(10-len(r.Path)) * time.Second
 				if r.Path == "/2" {
 					a.Header.Set("Retry-After", "900")
-					a.Wait = 5 * time.Second // the first to end asks for most
+					a.HeaderDelay = 5 * time.Second // the first to end asks for most
 				}
 				return a
 			}})
@@ -164,9 +164,9 @@ func TestRetryAfterBeyondMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", time.Now().Add(72*time.Hour).UTC().Format(http.TimeFormat))
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/busy": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 1 {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/busy": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 1 {
 					return busy
 				}
 				return crawltest.HTML("")
@@ -196,14 +196,14 @@ func TestRetryAfterBeyondMax(t *testing.T) {
 // TestEveryFailureBacksOff: each kind of trouble doubles the rest, with jitter
 // on top, and each success takes one step back.
 func TestEveryFailureBacksOff(t *testing.T) {
-	for name, answer := range map[string]crawltest.Answer{
+	for name, answer := range map[string]crawltest.Response{
 		"429": crawltest.Status(429), "503": crawltest.Status(503), "reset": {Fault: crawltest.Reset},
 		"reset in mid-answer": {Body: "half", Fault: crawltest.ResetBody}, "timeout": {Fault: crawltest.Hang},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 					if n++; n > 1 && n <= 4 {
 						return answer
 					}
@@ -234,7 +234,7 @@ func TestCrawlsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(30, crawltest.Latency{Base: 100 * time.Millisecond})
 		for i := range sites {
-			sites[i].Others = pageWithLinks("/1", "/2")
+			sites[i].Fallback = pageWithLinks("/1", "/2")
 		}
 		web := crawltest.New(sites...)
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{RequestsPerSecond: 4}, seeds...)
@@ -259,7 +259,7 @@ func TestCrawlsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(20, crawltest.Latency{})
 		for i := range sites {
-			sites[i].Others = crawltest.Always(crawltest.HTML(strings.Repeat("x", 50_000)))
+			sites[i].Fallback = crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 50_000)))
 		}
 		web := crawltest.New(sites...)
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{BytesPerSecond: 10_000}, seeds...)

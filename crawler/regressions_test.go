@@ -53,29 +53,29 @@ func (f *faultyStore) Renew(ctx context.Context, l storage.Lease, now time.Time,
 func newMemoryStore() storage.Store { return storage.NewMemory(storage.Config{}) }
 
 // pageWithLinks returns a page with links.
-func pageWithLinks(links ...string) crawltest.Page {
+func pageWithLinks(links ...string) crawltest.PageFunc {
 	var b strings.Builder
 	for _, l := range links {
 		fmt.Fprintf(&b, "<a href=%q>x</a>", l)
 	}
-	return crawltest.Always(crawltest.HTML(b.String()))
+	return crawltest.StaticPage(crawltest.HTML(b.String()))
 }
 
 // sitemapPage returns a sitemap of pages, or, as sitemapindex, of sitemaps.
-func sitemapPage(root string, urls ...string) crawltest.Page {
+func sitemapPage(root string, urls ...string) crawltest.PageFunc {
 	entry := map[string]string{"urlset": "url", "sitemapindex": "sitemap"}[root]
 	var b strings.Builder
 	for _, u := range urls {
 		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", entry, u, entry)
 	}
-	return crawltest.Always(crawltest.Typed("application/xml",
+	return crawltest.StaticPage(crawltest.TypedResponse("application/xml",
 		"<"+root+` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`+b.String()+"</"+root+">"))
 }
 
 // checkPoliteness fails the test unless the judge finds nothing.
 func checkPoliteness(t *testing.T, web *crawltest.Web, minDelay time.Duration) {
 	t.Helper()
-	if r := web.Judge(crawltest.Options{MinDelay: minDelay, Product: "testbot"}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{MinDelay: minDelay, RequiredProductToken: "testbot"}); !r.OK() {
 		t.Errorf("the judge says:\n%v", r)
 	}
 }
@@ -86,7 +86,7 @@ func TestSitemapsMayBeWantedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/map.xml\n", 0, nil),
-			Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/2": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
+			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/2": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		store := newMemoryStore()
 		for _, tt := range []struct {
 			seed   string
@@ -114,13 +114,13 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 		for i := range 8 {
 			links = append(links, fmt.Sprintf("https://a.test/s%d", i), fmt.Sprintf("http://a.test/p%d", i))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Concurrency: 4, Others: pageWithLinks(links...),
+		web := crawltest.New(crawltest.Site{Host: "a.test", MaxConcurrency: 4, Fallback: pageWithLinks(links...),
 			Latency: crawltest.Latency{Base: 500 * time.Millisecond},
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < 5*time.Second { // http is asked first
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), Delay: 10 * time.Second}
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 10\n"), CrawlDelay: 10 * time.Second}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Concurrency = 4
@@ -138,11 +138,11 @@ func TestOriginsOfAHostShareItsPace(t *testing.T) {
 func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: func(at time.Time) crawltest.Robots {
 			if at.Sub(begin) < time.Hour {
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour}
 			}
-			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 		}})
 		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
@@ -164,8 +164,8 @@ func TestStoreRemembersPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/busy": crawltest.Always(busy), "/other": pageWithLinks()}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/busy": crawltest.StaticPage(busy), "/other": pageWithLinks()}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/busy")
 		ctx, stop := context.WithCancel(t.Context())
@@ -193,7 +193,7 @@ func TestStoreRemembersPace(t *testing.T) {
 // https origin's robots.txt is refused at first, and looked up when it is due.
 func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2", "https://a.test/3"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2", "https://a.test/3"),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
 		store := &faultyStore{Store: newMemoryStore(), ack: func(acks []storage.Ack) []storage.Ack {
 			for i := range acks {
@@ -218,7 +218,7 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 // next run asks at once.
 func TestHaltOfARobotsLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(time.Second, c.Halt)
@@ -239,7 +239,7 @@ func TestHaltOfARobotsLookup(t *testing.T) {
 // store gives the URL away, but the host is not visited twice at a time.
 func TestLeasesThatRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
 		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("disk busy") }}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Policy.Adaptive = -1
@@ -247,7 +247,7 @@ func TestLeasesThatRunOut(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_ = c.Run(ctx) // it may never end: every lease runs out
-		if n := web.Judge(crawltest.Options{MinDelay: time.Second}).Count(crawltest.Overlap); n != 0 {
+		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolations(crawltest.Overlap); n != 0 {
 			t.Errorf("%d requests came while another was under way", n)
 		}
 	})
@@ -256,7 +256,7 @@ func TestLeasesThatRunOut(t *testing.T) {
 // TestSlowHandlerKeepsItsLease: a callback that takes longer than a lease.
 func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: time.Minute})
@@ -284,7 +284,7 @@ func TestRunRefusesAPolicyThatMakesNoSense(t *testing.T) {
 // TestHaltEndsTheRun, with the URL in hand given back.
 func TestHaltEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 2 * time.Second}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		time.AfterFunc(5*time.Second, c.Halt)
@@ -301,7 +301,7 @@ func TestHaltEndsTheRun(t *testing.T) {
 // TestGraceEnds: a visit that goes on too long after the stop is broken off.
 func TestGraceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Answer{Wait: 20 * time.Second})})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Response{HeaderDelay: 20 * time.Second})})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.GracePeriod = 3 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -325,7 +325,7 @@ func (r recordCounter) Record(_ context.Context, v *crawler.Visit) error {
 // and its links are kept.
 func TestHaltKeepsWhatWasRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/next")})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/next")})
 		store, records := newMemoryStore(), recordCounter{}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.PageRecorder = records
@@ -350,7 +350,7 @@ func TestHaltKeepsWhatWasRead(t *testing.T) {
 // TestBadLinksOfAHandler are left out, and the crawl goes on.
 func TestBadLinksOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		good, err := decorum.ParseURL("http://a.test/good")
 		if err != nil {
@@ -371,7 +371,7 @@ func TestBadLinksOfAHandler(t *testing.T) {
 // TestOddURLs are requested as they are.
 func TestOddURLs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		c := newCrawl(t, web, newMemoryStore())
 		var want []string
 		for _, odd := range []string{"/a|b", "/a'b", "/a%2fb", "/a//b", "/!$&'()*+,;=", "/é", "/%E9", "/?q=100%", "/a:b@c", "/%00", "/[x]", "/{y}", "/a%5Eb"} {
@@ -405,7 +405,7 @@ func TestBudgetCountsRequests(t *testing.T) {
 		for i := range 1000 {
 			links = append(links, fmt.Sprintf("/private/%d", i))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(links...),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(links...),
 			Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, nil)})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
@@ -424,7 +424,7 @@ func TestBudgetCountsRequests(t *testing.T) {
 // TestBackoffGrows with each failure of the host in a row, whatever the page.
 func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.Status(500))})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.Status(500))})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
 		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
@@ -445,13 +445,13 @@ func TestBackoffGrows(t *testing.T) {
 // whose back-off is not over for that.
 func TestBackoffOutlivesAHalt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := func(r crawltest.Request) crawltest.Answer {
+		failing := func(r crawltest.PageRequest) crawltest.Response {
 			if r.Path == "/4" {
-				return crawltest.Answer{Wait: 20 * time.Second}
+				return crawltest.Response{HeaderDelay: 20 * time.Second}
 			}
 			return crawltest.Status(500)
 		}
-		web, store := crawltest.New(crawltest.Site{Host: "a.test", Others: failing}), newMemoryStore()
+		web, store := crawltest.New(crawltest.Site{Host: "a.test", Fallback: failing}), newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
 		c.Settings.MaxAttempts = 1
 		time.AfterFunc(40*time.Second, c.Halt) // 3 visits, with rests of 1, 5, 10 and 20 s
@@ -474,8 +474,8 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 func TestBlockedRobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
-			crawltest.Site{Host: "b.test", Others: pageWithLinks("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(302, "http://b.test/private/r.txt")})},
+			crawltest.Site{Host: "b.test", Fallback: pageWithLinks("http://a.test/"), Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0,
 				func(p string) bool { return strings.HasPrefix(p, "/private/") })})
 		c := newCrawl(t, web, newMemoryStore(), "http://b.test/")
 		begin := time.Now()
@@ -497,11 +497,11 @@ func TestBlockedRobotsRedirect(t *testing.T) {
 func TestRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/closed"), Robots: func(at time.Time) crawltest.Robots {
 			if at.Sub(begin) < 20*time.Hour {
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed\n"), Disallow: func(p string) bool { return p == "/closed" }}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /closed\n"), IsDisallowed: func(p string) bool { return p == "/closed" }}
 			}
-			return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /other\n")}
+			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /other\n")}
 		}})
 		store := newMemoryStore()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
@@ -526,8 +526,8 @@ func TestRulesChange(t *testing.T) {
 func TestRobotsRedirectVisitedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/r.txt")})},
-			crawltest.Site{Host: "b.test", Others: crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))})
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://b.test/r.txt")})},
+			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))})
 		store := &slowAddStore{newMemoryStore()}
 		begin := time.Now()
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {

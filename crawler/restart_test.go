@@ -49,9 +49,9 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "3600")
 		sites, seeds := onePageSites(3, crawltest.Latency{Base: 100 * time.Millisecond})
-		sites[0].Pages = map[string]crawltest.Page{
-			"/": func(r crawltest.Request) crawltest.Answer {
-				switch r.Nth {
+		sites[0].Pages = map[string]crawltest.PageFunc{
+			"/": func(r crawltest.PageRequest) crawltest.Response {
+				switch r.NthForURL {
 				case 1:
 					return busy
 				case 2:
@@ -59,7 +59,7 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 				}
 				return crawltest.HTML("")
 			}}
-		sites[1].Pages = map[string]crawltest.Page{"/": pageWithLinks(numberedPaths(2000)...)} // keeps the address in use
+		sites[1].Pages = map[string]crawltest.PageFunc{"/": pageWithLinks(numberedPaths(2000)...)} // keeps the address in use
 		web := crawltest.New(sites...)
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}

@@ -86,9 +86,9 @@ func TestConditionalRevisits(t *testing.T) {
 	for _, tt := range []struct{ etag, date bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			page := crawltest.Changing{Changes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, ETag: tt.etag, LastModified: tt.date,
-				Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page.Page, "/child": pageWithLinks()}})
+			page := crawltest.ChangingPage{ChangedAt: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, SendETag: tt.etag, SendLastModified: tt.date,
+				ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Page, "/child": pageWithLinks()}})
 			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
 			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
@@ -109,7 +109,7 @@ func TestConditionalRevisits(t *testing.T) {
 			if s := c.Stats(); s.Revisits != 6 || s.Unchanged != 5 {
 				t.Errorf("%d revisits, %d unchanged; want 6 and 5", s.Revisits, s.Unchanged)
 			}
-			if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 				t.Errorf("the judge says:\n%v", r)
 			}
 		})
@@ -120,14 +120,14 @@ func TestConditionalRevisits(t *testing.T) {
 // first visit.
 func TestUnsolicited304(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 3 {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 3 {
 					return crawltest.HTML("<a href=/child>x</a>")
 				}
-				return crawltest.Answer{Status: http.StatusNotModified}
+				return crawltest.Response{Status: http.StatusNotModified}
 			},
-			"/child": crawltest.Always(crawltest.HTML("x"))}})
+			"/child": crawltest.StaticPage(crawltest.HTML("x"))}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day-time.Hour)
 		wantLines(t, j.lines, "304 seed /", "304 revisit /", "200 revisit /", "200 link /child")
@@ -141,8 +141,8 @@ func TestValidatorsThatCannotBeSent(t *testing.T) {
 		long.Header.Set("ETag", `"`+strings.Repeat("x", storage.MaxValidator)+`"`)
 		odd := crawltest.HTML("x")
 		odd.Header.Set("ETag", "\"a\x01b\"")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/long": crawltest.Always(long), "/odd": crawltest.Always(odd)}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/long": crawltest.StaticPage(long), "/odd": crawltest.StaticPage(odd)}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/long", "http://a.test/odd")
 		runFor(t, c, 2*day-time.Hour)
 		wantLines(t, j.lines, "200 seed /long", "200 seed /odd", "200 revisit /long", "200 revisit /odd")
@@ -154,11 +154,11 @@ func TestValidatorsThatCannotBeSent(t *testing.T) {
 func TestMissingPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": pageWithLinks("/gone", "/back", "/moved"), "/there": pageWithLinks(),
-			"/moved": crawltest.Always(crawltest.Redirect(301, "/there")),
-			"/back": func(r crawltest.Request) crawltest.Answer {
-				if age := r.At.Sub(begin); age > day/2 && age < 2*day+day/2 {
+			"/moved": crawltest.StaticPage(crawltest.Redirect(301, "/there")),
+			"/back": func(r crawltest.PageRequest) crawltest.Response {
+				if age := r.ReceivedAt.Sub(begin); age > day/2 && age < 2*day+day/2 {
 					return crawltest.Status(http.StatusGone)
 				}
 				return crawltest.HTML("here")
@@ -190,11 +190,11 @@ func TestMissingPages(t *testing.T) {
 func TestFailingRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("x") }, ETag: true}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/broken": crawltest.Always(crawltest.Status(500)),
-			"/": func(r crawltest.Request) crawltest.Answer {
-				if d := int(r.At.Sub(begin) / day); d == 1 {
+		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("x") }, SendETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/broken": crawltest.StaticPage(crawltest.Status(500)),
+			"/": func(r crawltest.PageRequest) crawltest.Response {
+				if d := int(r.ReceivedAt.Sub(begin) / day); d == 1 {
 					return crawltest.Status(500)
 				}
 				return page.Page(r)
@@ -214,7 +214,7 @@ func TestFailingRevisits(t *testing.T) {
 func TestForegroundEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2")})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2")})
 		store := newMemoryStore()
 		run := func() (*frontier.RestingError, []string) {
 			c, j := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
@@ -243,7 +243,7 @@ func TestForegroundEnds(t *testing.T) {
 // wanted no more.
 func TestModeNoneEndsRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c, _ := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrResting) {
@@ -265,13 +265,13 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
-		page := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, ETag: true}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: page.Page,
+		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Page,
 			Robots: func(at time.Time) crawltest.Robots {
 				if isDisallowed(at) {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /\n"), Disallow: func(string) bool { return true }}
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /\n"), IsDisallowed: func(string) bool { return true }}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day)
@@ -289,7 +289,7 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 				t.Errorf("%q after the rules were lifted, want 304: what is known of the page was kept", line)
 			}
 		}
-		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 	})
@@ -304,9 +304,9 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		unchanged.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
 		root := unchanged // its links are not found again
 		root.Body = "<a href=/x?sid=1>x</a><a href=/y?sid=1>y</a>"
-		later := func(day0, after crawltest.Answer) crawltest.Page {
-			return func(r crawltest.Request) crawltest.Answer {
-				if r.At.Sub(begin) < day/2 {
+		later := func(day0, after crawltest.Response) crawltest.PageFunc {
+			return func(r crawltest.PageRequest) crawltest.Response {
+				if r.ReceivedAt.Sub(begin) < day/2 {
 					return day0
 				}
 				return after
@@ -315,16 +315,16 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < day/2 {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid /x\n")}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\nClean-param: sid\n")}
 			},
-			Pages: map[string]crawltest.Page{
-				"/":        crawltest.Always(root),
+			Pages: map[string]crawltest.PageFunc{
+				"/":        crawltest.StaticPage(root),
 				"/x":       later(unchanged, crawltest.Status(404)),
-				"/x?sid=1": crawltest.Always(unchanged),
-				"/y":       crawltest.Always(unchanged),
-				"/y?sid=1": crawltest.Always(unchanged),
+				"/x?sid=1": crawltest.StaticPage(unchanged),
+				"/y":       crawltest.StaticPage(unchanged),
+				"/y?sid=1": crawltest.StaticPage(unchanged),
 			}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		seed, err := decorum.ParseURL("http://a.test/")
@@ -363,12 +363,12 @@ func (h *crashingStore) Revive(ctx context.Context, o decorum.Origin, shouldUnpa
 func TestUnparkIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/p/1", "/p/2", "/p/3"),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/p/1", "/p/2", "/p/3"),
 			Robots: func(at time.Time) crawltest.Robots {
 				if at.Sub(begin) < day {
-					return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /p/\n"), Disallow: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
+					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /p/\n"), IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/p/") }}
 				}
-				return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow:\n")}
+				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 			}})
 		store := &crashingStore{Store: newMemoryStore()}
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
@@ -424,14 +424,14 @@ func TestAdaptiveRevisits(t *testing.T) {
 		between = map[string]time.Duration{}
 		synctest.Test(t, func(t *testing.T) {
 			begin, rng := time.Now(), rand.New(rand.NewPCG(1, 2))
-			pages, changes := map[string]crawltest.Page{}, map[string][]time.Time{}
+			pages, changes := map[string]crawltest.PageFunc{}, map[string][]time.Time{}
 			var seeds []string
 			for _, k := range kinds {
 				for i := range k.pages {
 					path := fmt.Sprintf("/%s/%d", k.name, i)
-					p := crawltest.Changing{Changes: changeTimes(rng, k.mean, begin), ETag: true,
-						Answer: func(n int) crawltest.Answer { return crawltest.HTML(fmt.Sprint("version ", n)) }}
-					pages[path], changes["http://a.test"+path] = p.Page, p.Changes
+					p := crawltest.ChangingPage{ChangedAt: changeTimes(rng, k.mean, begin), SendETag: true,
+						ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprint("version ", n)) }}
+					pages[path], changes["http://a.test"+path] = p.Page, p.ChangedAt
 					seeds = append(seeds, "http://a.test"+path)
 				}
 			}
@@ -451,7 +451,7 @@ func TestAdaptiveRevisits(t *testing.T) {
 			for _, k := range kinds {
 				between[k.name] = meanGap(seen, "http://a.test/"+k.name, begin.Add(20*day))
 			}
-			if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+			if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 				t.Errorf("the judge says:\n%v", r)
 			}
 		})
@@ -527,7 +527,7 @@ func meanGap(seen map[string][]time.Time, prefix string, after time.Time) time.D
 func TestBodyIsHashedOnce(t *testing.T) {
 	const body = "always the same"
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(body))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(body))}})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		visits := 0
 		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {

@@ -27,14 +27,14 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 		file.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
 		page := crawltest.HTML("<a href=/closed>x</a>")
 		page.Header.Set("ETag", `"2"`)
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(page),
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: file, Disallow: func(p string) bool { return p == "/closed" }})})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(page),
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: file, IsDisallowed: func(p string) bool { return p == "/closed" }})})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		runFor(t, c, 3*day+time.Hour)
 		robotsAsked, conditional := 0, 0
 		for _, x := range web.Log() {
-			if !strings.HasPrefix(x.Agent, "testbot/") {
-				t.Errorf("%s was asked for by %q", x.URL, x.Agent)
+			if !strings.HasPrefix(x.UserAgent, "testbot/") {
+				t.Errorf("%s was asked for by %q", x.URL, x.UserAgent)
 			}
 			switch {
 			case !strings.HasSuffix(x.URL, "/robots.txt"):
@@ -58,7 +58,7 @@ func TestRobotsIsAskedForWhole(t *testing.T) {
 // MATCH-27).
 func TestBlockedIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/closed/1>x</a><a href=/open>x</a>")),
 			Robots: robotsText("User-agent: *\nDisallow: /closed\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") })})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://a.test/closed/2")
 		var mu sync.Mutex

@@ -20,13 +20,13 @@ import (
 // closes /x. Between two moments it cannot be had, for a different reason each
 // time it is asked for.
 func failingRobots(from, to time.Time) func(time.Time) crawltest.Robots {
-	reasons := []crawltest.Answer{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
-	good := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), Delay: time.Hour, Disallow: hasPrefixFunc("/x")}
+	reasons := []crawltest.Response{crawltest.Status(503), {Fault: crawltest.Reset}, crawltest.Status(429), {Fault: crawltest.Hang}, crawltest.Status(500)}
+	good := crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 3600\nDisallow: /x\n"), CrawlDelay: time.Hour, IsDisallowed: hasPrefixFunc("/x")}
 	return func(at time.Time) crawltest.Robots {
 		if at.Before(from) || !at.Before(to) {
 			return good
 		}
-		return crawltest.Robots{Answer: reasons[at.Sub(from)/time.Hour%time.Duration(len(reasons))]}
+		return crawltest.Robots{Response: reasons[at.Sub(from)/time.Hour%time.Duration(len(reasons))]}
 	}
 }
 
@@ -68,10 +68,10 @@ func pageTimes(log []crawltest.Exchange, host string) (at []time.Time) {
 func TestLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		page, latency := crawltest.Always(crawltest.HTML("a page")), crawltest.Latency{Base: time.Second}
+		page, latency := crawltest.StaticPage(crawltest.HTML("a page")), crawltest.Latency{Base: time.Second}
 		web := crawltest.New(
-			crawltest.Site{Host: "known.test", Others: page, Latency: latency, Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
-			crawltest.Site{Host: "new.test", Others: page, Latency: latency, Robots: failingRobots(begin, begin.Add(40*day))})
+			crawltest.Site{Host: "known.test", Fallback: page, Latency: latency, Robots: failingRobots(begin.Add(30*time.Hour), begin.Add(40*day))},
+			crawltest.Site{Host: "new.test", Fallback: page, Latency: latency, Robots: failingRobots(begin, begin.Add(40*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		const pages = 200 // of each host
 		crawlFor(t, web, file, 3*day, func(c *crawler.Crawler) {
@@ -131,7 +131,7 @@ func TestLongOutage(t *testing.T) {
 func TestOutageInYandex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 			Robots: failingRobots(begin, begin.Add(40*day))})
 		store := newMemoryStore()
 		c := newDirectCrawl(t, web, store)
@@ -147,8 +147,8 @@ func TestOutageInYandex(t *testing.T) {
 		if n, took := len(pageTimes(web.Log(), "a.test")), time.Since(begin); n != 20 || took > time.Hour {
 			t.Errorf("%d pages in %v, want 20 in minutes", n, took)
 		}
-		r := web.Judge(crawltest.Options{MinDelay: time.Second})
-		if n := r.Count(crawltest.RobotsUnreachable); n != len(r.Offences) {
+		r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second})
+		if n := r.CountViolations(crawltest.RobotsUnreachable); n != len(r.Violations) {
 			t.Errorf("the judge, who judges by RFC 9309, says more than that it was closed:\n%v", r)
 		}
 	})
@@ -163,13 +163,13 @@ func TestSleepOf31Days(t *testing.T) {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "86400")
 		web := crawltest.New(
-			crawltest.Site{Host: "open.test", Others: func(r crawltest.Request) crawltest.Answer {
-				if r.Path == "/3" && r.Nth == 1 {
+			crawltest.Site{Host: "open.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+				if r.Path == "/3" && r.NthForURL == 1 {
 					return busy
 				}
 				return crawltest.HTML("a page")
 			}, Robots: failingRobots(begin.Add(-time.Hour), begin)},
-			crawltest.Site{Host: "shut.test", Others: crawltest.Always(crawltest.HTML("a page")),
+			crawltest.Site{Host: "shut.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 				Robots: failingRobots(begin, begin.Add(90*day))})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		const pages = 10
@@ -219,15 +219,15 @@ func TestRulesThatHoldBriefly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				text := fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", tt.delay.Seconds())
-				rules := crawltest.Robots{Answer: crawltest.Text(text), Delay: tt.delay}
-				rules.Answer.Header.Set("Cache-Control", "no-cache")
+				rules := crawltest.Robots{Response: crawltest.Text(text), CrawlDelay: tt.delay}
+				rules.Response.Header.Set("Cache-Control", "no-cache")
 				var sites []crawltest.Site
 				var patterns []string
 				for i := range tt.hosts {
 					host := fmt.Sprintf("h%d.test", i)
 					patterns = append(patterns, "http://"+host+"/%d")
-					sites = append(sites, crawltest.Site{Host: host, Robots: crawltest.Lasting(rules),
-						Others: crawltest.Always(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: tt.latency}})
+					sites = append(sites, crawltest.Site{Host: host, Robots: crawltest.StaticRobots(rules),
+						Fallback: crawltest.StaticPage(crawltest.HTML("a page")), Latency: crawltest.Latency{Base: tt.latency}})
 				}
 				web := crawltest.New(sites...)
 				c := newDirectCrawl(t, web, newMemoryStore())

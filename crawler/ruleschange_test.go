@@ -21,11 +21,11 @@ import (
 // moments, and may be kept for so long.
 func changingRobots(from, to time.Time, maxAge time.Duration) func(time.Time) crawltest.Robots {
 	return func(at time.Time) crawltest.Robots {
-		r := crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /never\n"), Disallow: hasPrefixFunc("/never")}
+		r := crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /never\n"), IsDisallowed: hasPrefixFunc("/never")}
 		if !at.Before(from) && at.Before(to) {
-			r = crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /flip\n"), Disallow: hasPrefixFunc("/flip")}
+			r = crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /flip\n"), IsDisallowed: hasPrefixFunc("/flip")}
 		}
-		r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(maxAge.Seconds())))
+		r.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(maxAge.Seconds())))
 		return r
 	}
 }
@@ -78,7 +78,7 @@ func TestRulesFlip(t *testing.T) {
 func testRulesFlip(t *testing.T, store storage.Store, urls int) {
 	unit := time.Duration(urls/10) * time.Second // a tenth of the crawl
 	begin := time.Now()
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")),
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 		Robots: changingRobots(begin.Add(2*unit), begin.Add(5*unit), unit/3)})
 	c := newDirectCrawl(t, web, store)
 	queueURLs(t, c, urls, "http://a.test/open/%d", "http://a.test/flip/%d")
@@ -144,10 +144,10 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 		begin := time.Now()
 		const pages, keep = 5000, 20 * time.Minute
 		ofA, ofB := changingRobots(begin.Add(2*keep), begin.Add(4*keep), keep), changingRobots(begin, begin.Add(keep), keep)
-		page := crawltest.Always(crawltest.HTML("a page"))
+		page := crawltest.StaticPage(crawltest.HTML("a page"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: page, Robots: ofA},
-			crawltest.Site{Host: "b.test", Others: page, Robots: ofB})
+			crawltest.Site{Host: "a.test", Fallback: page, Robots: ofA},
+			crawltest.Site{Host: "b.test", Fallback: page, Robots: ofB})
 		store := &unparkRecorder{Store: newMemoryStore(), unparked: map[decorum.Origin][]time.Time{}}
 		c := newDirectCrawl(t, web, store)
 		origins := []string{"http://a.test", "https://a.test", "http://b.test"}
@@ -169,7 +169,7 @@ func TestRulesFlipOfOneOrigin(t *testing.T) {
 				case ours && path != "robots.txt":
 					visits++
 				case ours:
-					text := robotsOf[i](x.Start).Answer.Body
+					text := robotsOf[i](x.Start).Response.Body
 					if text != last {
 						fetched = append(fetched, x.End)
 					}
@@ -222,7 +222,7 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 		const pages, every = 200, 2 * time.Hour
 		begin := time.Now()
 		from, to, end := begin.Add(5*time.Hour), begin.Add(15*time.Hour), begin.Add(24*time.Hour)
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(crawltest.HTML("a page")), Robots: changingRobots(from, to, time.Hour)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("a page")), Robots: changingRobots(from, to, time.Hour)})
 		store := revisitingStore{newMemoryStore(), every}
 		c := newDirectCrawl(t, web, store)
 		queueURLs(t, c, pages, "http://a.test/open/%d", "http://a.test/flip/%d")
@@ -233,7 +233,7 @@ func TestRulesFlipWhilePagesAwaitRevisit(t *testing.T) {
 			cancel()
 			time.Sleep(time.Minute)
 		}
-		if r := web.Judge(crawltest.Options{MinDelay: time.Second, Product: "testbot", Revisits: true}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second, RequiredProductToken: "testbot", AllowRevisits: true}); !r.OK() {
 			t.Errorf("the judge says:\n%v", r)
 		}
 		visits := map[string][3]int{} // of each page: before, while closed, after

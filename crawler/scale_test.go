@@ -108,9 +108,9 @@ func newRandomWeb(rng *rand.Rand, hosts, requests int, minDelay time.Duration, d
 		}
 		sites[i] = crawltest.Site{
 			Host: host, Latency: crawltest.Latency{Base: latency},
-			Robots: robotsText(text, delay, func(p string) bool { return p == "/shut" }),
-			Pages:  map[string]crawltest.Page{"/0": pageWithLinks(links...)},
-			Others: crawltest.Always(crawltest.HTML("a page")),
+			Robots:   robotsText(text, delay, func(p string) bool { return p == "/shut" }),
+			Pages:    map[string]crawltest.PageFunc{"/0": pageWithLinks(links...)},
+			Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
 		}
 		rest := max(minDelay, delay, latency) // by default at least as long as the answer took
 		c.hostTimes[host] = time.Duration(requests)*latency + time.Duration(requests-1)*rest
@@ -182,15 +182,15 @@ func (c *randomWeb) crawl(t *testing.T, crawl *crawler.Crawler, minDelay time.Du
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := c.web.Judge(crawltest.Options{MinDelay: minDelay, Product: "testbot"})
+	r := c.web.Judge(crawltest.JudgeOptions{MinDelay: minDelay, RequiredProductToken: "testbot"})
 	if !r.OK() || r.Requests != c.requests {
 		t.Errorf("%d requests, want %d; the judge says:\n%v", r.Requests, c.requests, r)
 	}
 	workers := crawl.Settings.Workers
 	minTime := c.minTime(workers)
-	ratio = float64(r.Time) / float64(minTime)
+	ratio = float64(r.Duration) / float64(minTime)
 	t.Logf("seed %d: %d hosts, %d workers: %d requests in %v, at least %v: ratio %.5f, %d offences",
-		*randomSeed, len(r.Hosts), workers, r.Requests, r.Time, minTime, ratio, len(r.Offences))
+		*randomSeed, len(r.Hosts), workers, r.Requests, r.Duration, minTime, ratio, len(r.Violations))
 	return ratio
 }
 

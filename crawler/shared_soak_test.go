@@ -67,14 +67,14 @@ func failingSites(n int, rng *rand.Rand) (sites []crawltest.Site) {
 		fails := rng.IntN(10)
 		sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i),
 			Latency: crawltest.Latency{Base: 50 * time.Millisecond, Jitter: time.Second, Seed: rng.Uint64()},
-			Others: func(r crawltest.Request) crawltest.Answer {
-				switch (len(r.Path) + int(r.Path[len(r.Path)-1]) + r.Nth) % 10 * r.Nth {
+			Fallback: func(r crawltest.PageRequest) crawltest.Response {
+				switch (len(r.Path) + int(r.Path[len(r.Path)-1]) + r.NthForURL) % 10 * r.NthForURL {
 				case fails:
 					busy := crawltest.Status(503)
 					busy.Header.Set("Retry-After", "90")
 					return busy
 				case fails + 1:
-					return crawltest.Answer{Fault: crawltest.Reset}
+					return crawltest.Response{Fault: crawltest.Reset}
 				}
 				return crawltest.HTML("a page")
 			}})

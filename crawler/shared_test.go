@@ -79,7 +79,7 @@ func checkGaps(t *testing.T, log []crawltest.Exchange, gap time.Duration) {
 }
 
 func newOneHostWeb(latency time.Duration) *crawltest.Web {
-	return crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(), Latency: crawltest.Latency{Base: latency}})
+	return crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: latency}})
 }
 
 // TestCrawlsShareAHost: three crawls of the same pace have it together at that

@@ -11,7 +11,7 @@ import (
 // TestSitemapsAreBounded: indexes that name indexes without end.
 func TestSitemapsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		endless := func(r crawltest.Request) crawltest.Answer {
+		endless := func(r crawltest.PageRequest) crawltest.Response {
 			var urls []string
 			for i := range 8 {
 				urls = append(urls, fmt.Sprintf("http://b.test%s%d", r.Path, i))
@@ -19,8 +19,8 @@ func TestSitemapsAreBounded(t *testing.T) {
 			return sitemapPage("sitemapindex", urls...)(r)
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
-			crawltest.Site{Host: "b.test", Others: endless})
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
+			crawltest.Site{Host: "b.test", Fallback: endless})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemaps = 30
 		if err := c.Run(t.Context()); err != nil {
@@ -42,11 +42,11 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 		}
 		web := crawltest.New(
 			crawltest.Site{Host: "a.test", Robots: robotsText("User-agent: *\nSitemap: http://a.test/index\n", 0, nil),
-				Pages:  map[string]crawltest.Page{"/": pageWithLinks("/late"), "/late": pageWithLinks("http://b.test/"), "/index": sitemapPage("sitemapindex", endless...)},
-				Others: sitemapPage("urlset")},
+				Pages:    map[string]crawltest.PageFunc{"/": pageWithLinks("/late"), "/late": pageWithLinks("http://b.test/"), "/index": sitemapPage("sitemapindex", endless...)},
+				Fallback: sitemapPage("urlset")},
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nSitemap: http://b.test/own\n", 0, nil),
-				Pages:  map[string]crawltest.Page{"/": pageWithLinks(), "/listed": pageWithLinks(), "/own": sitemapPage("urlset", "http://b.test/listed")},
-				Others: sitemapPage("urlset")})
+				Pages:    map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/own": sitemapPage("urlset", "http://b.test/listed")},
+				Fallback: sitemapPage("urlset")})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Settings.MaxSitemaps = 6
 		if err := c.Run(t.Context()); err != nil {

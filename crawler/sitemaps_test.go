@@ -19,15 +19,15 @@ import (
 
 // gzippedSitemap returns a sitemap of pages as a file that is compressed, whatever the
 // server says of it.
-func gzippedSitemap(t *testing.T, urls ...string) crawltest.Page {
+func gzippedSitemap(t *testing.T, urls ...string) crawltest.PageFunc {
 	t.Helper()
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
-	fmt.Fprint(zw, sitemapPage("urlset", urls...)(crawltest.Request{}).Body)
+	fmt.Fprint(zw, sitemapPage("urlset", urls...)(crawltest.PageRequest{}).Body)
 	if err := zw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return crawltest.Always(crawltest.Typed("text/plain", b.String()))
+	return crawltest.StaticPage(crawltest.TypedResponse("text/plain", b.String()))
 }
 
 // sitemapOnlySites is a site without links whose pages are listed by sitemaps only: three
@@ -42,29 +42,29 @@ func sitemapOnlySites(t *testing.T) (sites []crawltest.Site, open, closed []stri
 		return urls
 	}
 	big := pages("big", 2500) // more than are handled at a time
-	broken := sitemapPage("urlset", pages("broken", 5)...)(crawltest.Request{})
+	broken := sitemapPage("urlset", pages("broken", 5)...)(crawltest.PageRequest{})
 	broken.Body = strings.Replace(broken.Body, "</urlset>", "<url><loc", 1)
 	site := crawltest.Site{
 		Host:   "a.test",
 		Robots: robotsText("User-agent: *\nDisallow: /closed\nSitemap: http://a.test/maps/1.xml\n", 0, func(p string) bool { return strings.HasPrefix(p, "/closed") }),
-		Pages: map[string]crawltest.Page{
+		Pages: map[string]crawltest.PageFunc{
 			"/maps/1.xml":   sitemapPage("sitemapindex", "http://a.test/maps/2.xml", "http://a.test/maps/top.xml"),
-			"/maps/2.xml":   crawltest.Always(crawltest.Redirect(302, "/maps/two.xml")),
+			"/maps/2.xml":   crawltest.StaticPage(crawltest.Redirect(302, "/maps/two.xml")),
 			"/maps/two.xml": sitemapPage("sitemapindex", "http://a.test/maps/3.xml", "http://a.test/maps/none.xml"),
 			"/maps/3.xml": sitemapPage("sitemapindex", "http://a.test/maps/packed.xml", "http://a.test/maps/broken.xml",
 				"http://cdn.test/elsewhere.xml", "http://a.test/closed.xml", "http://a.test/maps/old.xml", "http://a.test/maps/big.xml"),
 			"/maps/top.xml":    sitemapPage("urlset", append(pages("top", 3), pages("closed", 3)...)...),
 			"/maps/packed.xml": gzippedSitemap(t, pages("packed", 5)...),
-			"/maps/broken.xml": crawltest.Always(broken),
-			"/maps/old.xml":    crawltest.Always(crawltest.Redirect(301, "/maps/new.xml")),
+			"/maps/broken.xml": crawltest.StaticPage(broken),
+			"/maps/old.xml":    crawltest.StaticPage(crawltest.Redirect(301, "/maps/new.xml")),
 			"/maps/new.xml":    sitemapPage("urlset", pages("moved", 4)...),
 			"/maps/big.xml":    sitemapPage("urlset", big...),
-			"/maps/none.xml":   crawltest.Always(crawltest.Status(404)),
+			"/maps/none.xml":   crawltest.StaticPage(crawltest.Status(404)),
 			"/closed.xml":      sitemapPage("urlset", pages("never", 3)...),
 		},
-		Others: crawltest.Always(crawltest.HTML("a page without links")),
+		Fallback: crawltest.StaticPage(crawltest.HTML("a page without links")),
 	}
-	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.Page{"/elsewhere.xml": sitemapPage("urlset", pages("elsewhere", 4)...)}}
+	cdn := crawltest.Site{Host: "cdn.test", Pages: map[string]crawltest.PageFunc{"/elsewhere.xml": sitemapPage("urlset", pages("elsewhere", 4)...)}}
 	open = slices.Concat([]string{"http://a.test/"}, pages("top", 3), pages("packed", 5), pages("broken", 5), pages("moved", 4), pages("elsewhere", 4), big)
 	return []crawltest.Site{site, cdn}, open, slices.Concat(pages("closed", 3), pages("never", 3))
 }
@@ -98,14 +98,14 @@ func TestSitemapBody(t *testing.T) {
 	for i := range 300 {
 		urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
 	}
-	for name, sitemap := range map[string]crawltest.Page{"plain": sitemapPage("urlset", urls...), "packed": gzippedSitemap(t, urls...)} {
+	for name, sitemap := range map[string]crawltest.PageFunc{"plain": sitemapPage("urlset", urls...), "packed": gzippedSitemap(t, urls...)} {
 		for _, tt := range []struct{ limit, page, minPages, maxPages int }{
 			{0, 1000, 300, 300}, {100_000, 1000, 300, 300}, {1000, 0, 1, 40}, {1000, 10, 1, 40}, {math.MaxInt, 1000, 300, 300},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{
 					Host: "a.test", Robots: robotsText("Sitemap: http://a.test/map\n", 0, nil),
-					Pages: map[string]crawltest.Page{"/map": sitemap}, Others: crawltest.Always(crawltest.HTML("x")),
+					Pages: map[string]crawltest.PageFunc{"/map": sitemap}, Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 				})
 				c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/")
 				c.Settings.MaxSitemapBody = int64(tt.limit)
@@ -131,16 +131,16 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 		slow := func(sitemaps string) func(time.Time) crawltest.Robots {
 			return robotsText("User-agent: *\n"+sitemaps, 0, nil)
 		}
-		others := crawltest.Always(crawltest.HTML("page"))
+		others := crawltest.StaticPage(crawltest.HTML("page"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
-				Pages: map[string]crawltest.Page{"/deep/map.xml": sitemapPage("urlset",
+			crawltest.Site{Host: "a.test", Fallback: others, Robots: slow("Crawl-delay: 60\nSitemap: http://a.test/deep/map.xml\nSitemap: http://a.test/deep/index.xml\n"),
+				Pages: map[string]crawltest.PageFunc{"/deep/map.xml": sitemapPage("urlset",
 					"http://a.test/above", "https://a.test/secure", "http://b.test/named", "http://c.test/not-named", "http://d.test/new"),
 					"/deep/index.xml": sitemapPage("sitemapindex", "http://a.test/deep/child.xml"),
 					"/deep/child.xml": sitemapPage("urlset", "http://a.test/by-index", "https://a.test/by-index", "http://b.test/not-by-index")}},
-			crawltest.Site{Host: "b.test", Others: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
-			crawltest.Site{Host: "c.test", Others: others, Robots: slow("")},
-			crawltest.Site{Host: "d.test", Others: others, Robots: slow("")})
+			crawltest.Site{Host: "b.test", Fallback: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
+			crawltest.Site{Host: "c.test", Fallback: others, Robots: slow("")},
+			crawltest.Site{Host: "d.test", Fallback: others, Robots: slow("")})
 		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
 		runCrawl(t, c)
 		_, times := countRequests(web.Log())
@@ -159,12 +159,12 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 // whichever named it first.
 func TestSitemapsOfTwoHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		others := crawltest.Always(crawltest.HTML("page"))
+		others := crawltest.StaticPage(crawltest.HTML("page"))
 		names := robotsText("User-agent: *\nSitemap: http://b.test/maps/moved.xml\n", 0, nil)
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: others, Robots: names},
-			crawltest.Site{Host: "b.test", Others: others, Robots: names, Pages: map[string]crawltest.Page{
-				"/maps/moved.xml": crawltest.Always(crawltest.Redirect(301, "/maps/index.xml")),
+			crawltest.Site{Host: "a.test", Fallback: others, Robots: names},
+			crawltest.Site{Host: "b.test", Fallback: others, Robots: names, Pages: map[string]crawltest.PageFunc{
+				"/maps/moved.xml": crawltest.StaticPage(crawltest.Redirect(301, "/maps/index.xml")),
 				"/maps/index.xml": sitemapPage("sitemapindex", "http://b.test/maps/1.xml"),
 				"/maps/1.xml":     sitemapPage("urlset", "http://a.test/x", "http://b.test/x"),
 			}})
@@ -184,7 +184,7 @@ func TestIndexesWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test",
 			Robots: robotsText("User-agent: *\nSitemap: http://a.test/i/\nSitemap: http://a.test/r/\n", 0, nil),
-			Others: func(r crawltest.Request) crawltest.Answer {
+			Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				switch {
 				case strings.HasPrefix(r.Path, "/i/"):
 					return sitemapPage("sitemapindex", "http://a.test"+r.Path+"x")(r)

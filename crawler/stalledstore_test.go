@@ -43,7 +43,7 @@ func (s *stallingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 // visited twice.
 func TestStalledStorePausesTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1", "/2", "/3")})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2", "/3")})
 		store := &stallingStore{Store: newMemoryStore()}
 		c := newCrawl(t, web, store, "http://a.test/")
 		const outage = time.Hour
@@ -81,7 +81,7 @@ func maxGap(log []crawltest.Exchange) (gap time.Duration) {
 // cannot write ends all the same, soon.
 func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks("/1")})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1")})
 		store := &stallingStore{Store: newMemoryStore()}
 		c := newCrawl(t, web, store, "http://a.test/")
 		var halted time.Time
@@ -116,7 +116,7 @@ func (f fullDiskRecorder) Record(ctx context.Context, _ *crawler.Visit) error {
 // halted goes back to the frontier, and is visited again.
 func TestRecorderOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks()})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.PageRecorder = fullDiskRecorder{until: time.Now().Add(time.Hour)}

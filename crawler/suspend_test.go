@@ -13,12 +13,12 @@ import (
 
 // longDelaySites are sites that ask for a longer rest than a crawl waits for.
 var longDelaySites = map[string]crawltest.Site{
-	"Retry-After": {Host: "a.test", Others: func() crawltest.Page {
+	"Retry-After": {Host: "a.test", Fallback: func() crawltest.PageFunc {
 		busy := crawltest.Status(503)
 		busy.Header.Set("Retry-After", "172800")
-		return crawltest.Always(busy)
+		return crawltest.StaticPage(busy)
 	}()},
-	"Crawl-delay": {Host: "a.test", Others: pageWithLinks(),
+	"Crawl-delay": {Host: "a.test", Fallback: pageWithLinks(),
 		Robots: robotsText("User-agent: *\nCrawl-delay: 36000\n", 36000*time.Second, nil)},
 }
 

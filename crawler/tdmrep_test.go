@@ -16,9 +16,9 @@ import (
 const tdmrepPath = "/.well-known/tdmrep.json"
 
 // tdmrepSite returns a site with pages and a tdmrep.json.
-func tdmrepSite(file crawltest.Page, robots string) crawltest.Site {
+func tdmrepSite(file crawltest.PageFunc, robots string) crawltest.Site {
 	page := pageWithHeader("<a href=/>x</a><a href=/a>x</a><a href=/b>x</a><a href=/closed/c>x</a><a href=/d>x</a>")
-	return crawltest.Site{Host: "a.test", Others: page, Concurrency: 4, Pages: map[string]crawltest.Page{tdmrepPath: file},
+	return crawltest.Site{Host: "a.test", Fallback: page, MaxConcurrency: 4, Pages: map[string]crawltest.PageFunc{tdmrepPath: file},
 		Robots: robotsText("User-agent: *\n"+robots, 0, nil)}
 }
 
@@ -30,8 +30,8 @@ func requestedPaths(web *crawltest.Web) (paths []string) {
 	return paths
 }
 
-func jsonFile(text string) crawltest.Page {
-	return crawltest.Always(crawltest.Typed("application/json", text))
+func jsonFile(text string) crawltest.PageFunc {
+	return crawltest.StaticPage(crawltest.TypedResponse("application/json", text))
 }
 
 // A crawl that mines reads the file of an origin once, after its robots.txt and
@@ -42,7 +42,7 @@ func TestTDMRep(t *testing.T) {
 	open := []string{"/", "/a", "/b", "/d"}
 	for _, tt := range []struct {
 		name     string
-		file     crawltest.Page
+		file     crawltest.PageFunc
 		robots   string
 		purposes []string
 		lookups  int
@@ -52,14 +52,14 @@ func TestTDMRep(t *testing.T) {
 		{"for what models read too", jsonFile(closed), "Allow: /", []string{"ai-input"}, 1, open},
 		{"is not of search", jsonFile(closed), "Allow: /", []string{"search", "archive"}, 0, all},
 		{"no purpose", jsonFile(closed), "Allow: /", nil, 0, all},
-		{"there is none", crawltest.Always(crawltest.Status(404)), "Allow: /", []string{"ai-train"}, 1, all},
+		{"there is none", crawltest.StaticPage(crawltest.Status(404)), "Allow: /", []string{"ai-train"}, 1, all},
 		{"a page in its place", pageWithHeader("<p>not found</p>"), "Allow: /", []string{"ai-train"}, 1, all},
-		{"led elsewhere", crawltest.Always(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
+		{"led elsewhere", crawltest.StaticPage(crawltest.Redirect(301, "/x")), "Allow: /", []string{"ai-train"}, 1, all},
 		{"half of one", jsonFile(`[{"location": "/closed/", "tdm-reservation": 1}, {"loc`), "Allow: /", []string{"ai-train"}, 1, open},
 		{"robots.txt opens a part of the site to the use", jsonFile(closed), "Content-Usage: / train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /closed/ train-ai=y\nAllow: /",
 			[]string{"ai-train"}, 1, []string{"/a"}},
 		{"not to be read", jsonFile(closed), "Disallow: /.well-known", []string{"ai-train"}, 0, all},
-		{"fails on", crawltest.Always(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
+		{"fails on", crawltest.StaticPage(crawltest.Status(503)), "Allow: /", []string{"ai-train"}, 3, all},
 		{"fails once", pageFailingFirst(1, closed), "Allow: /", []string{"ai-train"}, 2, open},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,12 +89,12 @@ func TestTDMRep(t *testing.T) {
 }
 
 // pageFailingFirst returns a file that cannot be had the first times.
-func pageFailingFirst(times int, text string) crawltest.Page {
-	return func(r crawltest.Request) crawltest.Answer {
-		if r.Nth <= times {
-			return crawltest.Answer{Fault: crawltest.Reset}
+func pageFailingFirst(times int, text string) crawltest.PageFunc {
+	return func(r crawltest.PageRequest) crawltest.Response {
+		if r.NthForURL <= times {
+			return crawltest.Response{Fault: crawltest.Reset}
 		}
-		return crawltest.Typed("application/json", text)
+		return crawltest.TypedResponse("application/json", text)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestTDMRepOfASlowHost(t *testing.T) {
 				const text = "User-agent: *\nCrawl-delay: 90\nAllow: /\n"
 				robots := crawltest.Text(text)
 				robots.Header.Set("Cache-Control", "max-age=60")
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: jsonFile("[]")},
-					Robots: crawltest.Lasting(crawltest.Robots{Answer: robots, Delay: 90 * time.Second})})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")},
+					Robots: crawltest.StaticRobots(crawltest.Robots{Response: robots, CrawlDelay: 90 * time.Second})})
 				c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/1", "http://a.test/2", "http://a.test/3")
 				c.Settings.TDMRepTTL = tt.ttl
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -139,14 +139,14 @@ func TestTDMRepOfASlowHost(t *testing.T) {
 func TestTDMRepChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		file := func(r crawltest.Request) crawltest.Answer {
-			days := r.At.Sub(begin) / (24 * time.Hour)
+		file := func(r crawltest.PageRequest) crawltest.Response {
+			days := r.ReceivedAt.Sub(begin) / (24 * time.Hour)
 			if days > 2 {
 				return crawltest.Status(http.StatusBadGateway)
 			}
-			return crawltest.Typed("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
+			return crawltest.TypedResponse("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: file},
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: file},
 			Robots: robotsText("User-agent: *\nAllow: /\n", 0, nil)})
 		store := newMemoryStore()
 		past := 0
@@ -187,7 +187,7 @@ func TestTDMRepChanges(t *testing.T) {
 // however many they are.
 func TestTDMRepOfSeveralCrawls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{tdmrepPath: jsonFile("[]")}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: jsonFile("[]")}})
 		store := newMemoryStore()
 		var seeds []string
 		for i := range 50 {

@@ -71,18 +71,18 @@ func TestNoisyShop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ruleFrom := time.Now().Add(tt.ruleFrom)
 				link := func(i, n int) string { return fmt.Sprintf("/shop?ref=r%d&item=%d&sid=%d", n, i, i*noise+n) }
-				shop := func(r crawltest.Request) crawltest.Answer {
+				shop := func(r crawltest.PageRequest) crawltest.Response {
 					var b strings.Builder
 					for i := range items {
 						fmt.Fprintf(&b, "<a href='%s'>x</a>", link(i, len(r.Path)*7%noise))
 					}
 					return crawltest.HTML(b.String())
 				}
-				web := crawltest.New(crawltest.Site{Host: "a.test", Others: shop, Robots: func(at time.Time) crawltest.Robots {
+				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: shop, Robots: func(at time.Time) crawltest.Robots {
 					if at.Before(ruleFrom) {
-						return crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), Delay: 30 * time.Minute}
+						return crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 1800\n"), CrawlDelay: 30 * time.Minute}
 					}
-					return crawltest.Robots{Answer: crawltest.Text(clean), Delay: 10 * time.Second, Clean: func(path string) string {
+					return crawltest.Robots{Response: crawltest.Text(clean), CrawlDelay: 10 * time.Second, RemoveCleanParams: func(path string) string {
 						return regexp.MustCompile(`\?ref=r\d+&(item=\d+)&sid=\d+$`).ReplaceAllString(path, "?$1")
 					}}
 				}})
@@ -122,10 +122,10 @@ func TestTrapsEndByThemselves(t *testing.T) {
 			n, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(path))
 			return n
 		}
-		page := func(links ...string) crawltest.Answer { return pageWithLinks(links...)(crawltest.Request{}) }
-		session := func(r crawltest.Request) string { return fmt.Sprintf(";jsessionid=%016X", r.At.UnixNano()) }
+		page := func(links ...string) crawltest.Response { return pageWithLinks(links...)(crawltest.PageRequest{}) }
+		session := func(r crawltest.PageRequest) string { return fmt.Sprintf(";jsessionid=%016X", r.ReceivedAt.UnixNano()) }
 		web := crawltest.New(
-			crawltest.Site{Host: "events.test", Others: func(r crawltest.Request) crawltest.Answer {
+			crawltest.Site{Host: "events.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				var y, m, d int
 				if _, err := fmt.Sscanf(r.Path, "/%d/%d/%d", &y, &m, &d); err != nil {
 					return page("/2000/1/1", "/about")
@@ -133,19 +133,19 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				next := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC).AddDate(1, 0, 0)
 				return page(next.Format("/2006/1/2"), "/about")
 			}},
-			crawltest.Site{Host: "days.test", Others: func(r crawltest.Request) crawltest.Answer {
+			crawltest.Site{Host: "days.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page(fmt.Sprintf("/day/%d", number(r.Path)+1), fmt.Sprintf("/day/%d", number(r.Path)+2), "/about")
 			}},
-			crawltest.Site{Host: "session.test", Others: func(r crawltest.Request) crawltest.Answer {
+			crawltest.Site{Host: "session.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page("/"+session(r), "/a"+session(r), "/b"+session(r)+"?x=1")
 			}},
-			crawltest.Site{Host: "token.test", Others: func(r crawltest.Request) crawltest.Answer {
-				return page(fmt.Sprintf("/s/%032x/home", r.At.UnixNano()), "/about")
+			crawltest.Site{Host: "token.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
+				return page(fmt.Sprintf("/s/%032x/home", r.ReceivedAt.UnixNano()), "/about")
 			}},
-			crawltest.Site{Host: "deeper.test", Others: func(r crawltest.Request) crawltest.Answer {
+			crawltest.Site{Host: "deeper.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				return page(r.Path+"b/c/", "/about/")
 			}},
-			crawltest.Site{Host: "maze.test", Others: func(r crawltest.Request) crawltest.Answer {
+			crawltest.Site{Host: "maze.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				if r.Path == "/" {
 					return page("/room/1", "/about")
 				}
@@ -207,11 +207,11 @@ func TestTrapsEndByThemselves(t *testing.T) {
 // has its page visited once as it was found, and no more.
 func TestSessionsFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			if !strings.Contains(r.Path, ";jsessionid=") {
-				return crawltest.Redirect(http.StatusFound, r.Path+fmt.Sprintf(";jsessionid=%X", r.At.UnixNano()))
+				return crawltest.Redirect(http.StatusFound, r.Path+fmt.Sprintf(";jsessionid=%X", r.ReceivedAt.UnixNano()))
 			}
-			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.At.UnixNano()))
+			return crawltest.HTML(fmt.Sprintf("<a href='/p;jsessionid=%d'>p</a>", r.ReceivedAt.UnixNano()))
 		}})
 		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{}, "http://a.test/p;jsessionid=1"))
 		if got := strings.Join(requestedPages(web), " "); got != "/p /p;jsessionid=1" {
@@ -223,7 +223,7 @@ func TestSessionsFallBack(t *testing.T) {
 // TestRedirectLoops: loops end by the seen set, and are counted.
 func TestRedirectLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			switch r.Path {
 			case "/self": // it wants a cookie
 				return crawltest.Redirect(http.StatusFound, "/self")
@@ -251,7 +251,7 @@ func TestRedirectLoops(t *testing.T) {
 // that is new.
 func TestRedirectsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			return crawltest.Redirect(http.StatusFound, r.Path+"x")
 		}})
 		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxURLsPerHost: 3}, "http://a.test/")
@@ -267,7 +267,7 @@ func TestRedirectsRefused(t *testing.T) {
 func TestSessionInEveryPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sessions := 0
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			id, page, ok := strings.Cut(r.Path, "))/")
 			if !ok {
 				sessions++

@@ -51,17 +51,17 @@ func (k *visitRecorder) Record(_ context.Context, v *crawler.Visit) error {
 }
 
 // pageWithHeader returns a page with a header.
-func pageWithHeader(body string, header ...string) crawltest.Page {
+func pageWithHeader(body string, header ...string) crawltest.PageFunc {
 	a := crawltest.HTML(body)
 	for i := 0; i < len(header); i += 2 {
 		a.Header.Add(header[i], header[i+1])
 	}
-	return crawltest.Always(a)
+	return crawltest.StaticPage(a)
 }
 
 // usageSite is a site whose pages ask different things of their use.
 func usageSite() crawltest.Site {
-	pages := map[string]crawltest.Page{
+	pages := map[string]crawltest.PageFunc{
 		"/usage":     pageWithHeader("x", "Content-Usage", "train-ai=n, search=y"),
 		"/signal":    pageWithHeader("x", "Content-Signal", "ai-input=no"),
 		"/noai":      pageWithHeader("x", "X-Robots-Tag", "noai"),
@@ -148,8 +148,8 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 		failing := crawltest.HTML(body)
 		failing.Status = http.StatusServiceUnavailable
 		failing.Header.Set("X-Robots-Tag", "noai")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/closed": pageWithHeader(body, "X-Robots-Tag", "noai"), "/open": pageWithHeader(body), "/fails": crawltest.Always(failing)}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/closed": pageWithHeader(body, "X-Robots-Tag", "noai"), "/open": pageWithHeader(body), "/fails": crawltest.StaticPage(failing)}})
 		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/closed", "http://a.test/open", "http://a.test/fails")
 		var mu sync.Mutex
 		seen := map[string]int{}
@@ -185,11 +185,11 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 // is withheld; unless it asks that too.
 func TestLinksOfWithheldPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithHeader("x"), Pages: map[string]crawltest.Page{
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{
 			"/":       pageWithHeader("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag", "noai"),
 			"/open":   pageWithHeader("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
 			"/closed": pageWithHeader("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
-			"/a.png":  crawltest.Always(crawltest.Typed("image/png", "x")),
+			"/a.png":  crawltest.StaticPage(crawltest.TypedResponse("image/png", "x")),
 		}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder, c.Settings.Follow.Images = k, true
@@ -210,7 +210,7 @@ func TestLinksOfWithheldPages(t *testing.T) {
 func TestWithheldPageIsHadLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		page := func(r crawltest.Request) crawltest.Answer {
+		page := func(r crawltest.PageRequest) crawltest.Response {
 			a := crawltest.HTML("x")
 			a.Header.Set("ETag", `"1"`)
 			if r.Header.Get("If-None-Match") != "" {
@@ -221,7 +221,7 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 			}
 			return a
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": page}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder = k
 		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: 2 * time.Hour}
@@ -256,7 +256,7 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 func TestWithheldPagesAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pageWithHeader("the same", "X-Robots-Tag", "noai")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/a": page, "/b": page, "/c": pageWithHeader("other"), "/d": pageWithHeader("other")}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/a": page, "/b": page, "/c": pageWithHeader("other"), "/d": pageWithHeader("other")}})
 		c := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/a", "http://a.test/b", "http://a.test/c", "http://a.test/d")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)

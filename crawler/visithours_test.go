@@ -66,13 +66,13 @@ func TestWindowInMidCrawl(t *testing.T) {
 func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	sleepUntil(t, begin)
 	started := time.Now()
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(10)...),
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(10)...),
 		Robots:  robotsText("User-agent: *\nCrawl-delay: 10\nSitemap: http://a.test/map.xml\n", 10*time.Second, nil),
 		Latency: crawltest.Latency{Base: 4 * time.Second},
-		Pages: map[string]crawltest.Page{
+		Pages: map[string]crawltest.PageFunc{
 			"/map.xml": sitemapPage("urlset", "http://a.test/listed"),
-			"/3": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 1 {
+			"/3": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 1 {
 					return crawltest.Status(503)
 				}
 				return crawltest.HTML("")
@@ -118,9 +118,9 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 func TestWindowOfARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks(),
-				Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://b.test/rules")})},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+				Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://b.test/rules")})},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.Hosts = map[string]politeness.Override{"b.test": {Window: &w}}
@@ -147,9 +147,9 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, "2000-01-01 00:00:59 +00")
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: pageWithLinks(),
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(301, "http://a.test/rules")}),
-			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text("User-agent: *\nDisallow:\n"))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://a.test/rules")}),
+			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Window = parseWindow(t, "00:00-00:01,00:10-00:20", "")
 		var refusals atomic.Int64
@@ -175,9 +175,9 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 func TestVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Others: pageWithLinks(numberedPaths(40)...), Latency: crawltest.Latency{Base: time.Second},
+			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(numberedPaths(40)...), Latency: crawltest.Latency{Base: time.Second},
 				Robots: robotsText("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 5\n", 5*time.Second, nil)},
-			crawltest.Site{Host: "b.test", Others: pageWithLinks(numberedPaths(3)...)})
+			crawltest.Site{Host: "b.test", Fallback: pageWithLinks(numberedPaths(3)...)})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://b.test/")
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {

@@ -64,7 +64,7 @@ func (f workerBenchmarkConfig) newWeb() *crawltest.Web {
 	sites := make([]crawltest.Site, f.Hosts)
 	for h := range sites {
 		sites[h] = crawltest.Site{Host: hostName(h), Latency: crawltest.Latency{Base: f.Latency},
-			Others: func(r crawltest.Request) crawltest.Answer {
+			Fallback: func(r crawltest.PageRequest) crawltest.Response {
 				page, _ := strconv.Atoi(strings.TrimPrefix(r.Path, "/"))
 				var b strings.Builder
 				for i := range fan {
@@ -97,7 +97,7 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		for _, w := range all {
 			err = errors.Join(err, w.stop())
 		}
-		if report := web.Judge(crawltest.Options{MinDelay: f.Delay, Product: "decorum"}); err == nil && !report.OK() {
+		if report := web.Judge(crawltest.JudgeOptions{MinDelay: f.Delay, RequiredProductToken: "decorum"}); err == nil && !report.OK() {
 			err = errors.New(report.String())
 		}
 	}()

@@ -74,7 +74,7 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 
 // statusClass is the class of an answer's status; none: it did not come whole.
 func statusClass(x crawltest.Exchange) string {
-	if x.Broken || x.Status == 0 {
+	if x.Incomplete || x.Status == 0 {
 		return "none"
 	}
 	return strconv.Itoa(x.Status/100) + "xx"
@@ -83,7 +83,7 @@ func statusClass(x crawltest.Exchange) string {
 // robotsOutcome is what an answer to a request for a robots.txt means.
 func robotsOutcome(x crawltest.Exchange) string {
 	switch {
-	case x.Broken || x.Status == 0 || x.Status/100 == 5:
+	case x.Incomplete || x.Status == 0 || x.Status/100 == 5:
 		return "disallow_all"
 	case x.Status/100 == 4:
 		return "allow_all"
@@ -98,15 +98,15 @@ func decodedBytes(x crawltest.Exchange) int {
 	case statusClass(x) == "none":
 		return 0
 	case x.Status/100 != 2:
-		return int(x.Bytes)
+		return int(x.BodyBytes)
 	}
 	u, err := url.Parse(x.URL)
 	if err != nil {
-		return int(x.Bytes)
+		return int(x.BodyBytes)
 	}
 	host, page, ok := parsePageURL(u)
 	if !ok {
-		return int(x.Bytes)
+		return int(x.BodyBytes)
 	}
 	return len(pageHTML(host, page))
 }

@@ -113,13 +113,13 @@ func (s *soakRun) checkResults() error {
 
 // checkPoliteness asks both sides whether hosts had the rests that they were owed.
 func (s *soakRun) checkPoliteness() error {
-	r := s.web.Judge(crawltest.Options{MinDelay: s.options.Web.Delay, Product: "soakbot", Revisits: true})
+	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.Delay, RequiredProductToken: "soakbot", AllowRevisits: true})
 	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
-	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Offences), r.Requests, len(r.Hosts), short)
+	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
 	var errs []error
 	if !r.OK() {
-		byRule := map[crawltest.Rule]int{}
-		for _, o := range r.Offences {
+		byRule := map[crawltest.JudgeRule]int{}
+		for _, o := range r.Violations {
 			if byRule[o.Rule]++; byRule[o.Rule] <= 3 {
 				errs = append(errs, fmt.Errorf("%s: %s at %v: %s", o.Rule, o.Exchange.URL, o.Exchange.Start, o.Detail))
 			}
@@ -127,8 +127,8 @@ func (s *soakRun) checkPoliteness() error {
 		for _, rule := range slices.Sorted(maps.Keys(byRule)) {
 			errs = append(errs, fmt.Errorf("%s: %d times", rule, byRule[rule]))
 		}
-		if r.Unlogged > 0 {
-			errs = append(errs, fmt.Errorf("%d requests more than the log had room for", r.Unlogged))
+		if r.UnloggedRequests > 0 {
+			errs = append(errs, fmt.Errorf("%d requests more than the log had room for", r.UnloggedRequests))
 		}
 	}
 	if short != 0 || s.finalMetrics["decorum_delay_shortfall_seconds"] == nil {

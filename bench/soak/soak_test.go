@@ -91,11 +91,11 @@ func TestSparkline(t *testing.T) {
 func TestCounts(t *testing.T) {
 	page := pageHTML(7, 4)
 	log := []crawltest.Exchange{
-		{URL: "http://www.site-7.example/robots.txt", Status: 200, Bytes: 50},
-		{URL: "http://www.site-3.example/robots.txt", Status: 404, Bytes: 10},
-		{URL: "http://www.site-5.example/robots.txt", Status: 503, Bytes: 20},
-		{URL: "http://www.site-7.example" + pagePath(4), Status: 200, Bytes: 100}, // compressed
-		{URL: "http://www.site-7.example" + pagePath(5), Status: 200, Bytes: 100, Broken: true},
+		{URL: "http://www.site-7.example/robots.txt", Status: 200, BodyBytes: 50},
+		{URL: "http://www.site-3.example/robots.txt", Status: 404, BodyBytes: 10},
+		{URL: "http://www.site-5.example/robots.txt", Status: 503, BodyBytes: 20},
+		{URL: "http://www.site-7.example" + pagePath(4), Status: 200, BodyBytes: 100}, // compressed
+		{URL: "http://www.site-7.example" + pagePath(5), Status: 200, BodyBytes: 100, Incomplete: true},
 		{URL: "http://www.site-7.example" + pagePath(6)},
 	}
 	serverCount := func(all []countPair) map[string]float64 {

@@ -25,13 +25,13 @@ func (w web) newTestWeb(requests int) *crawltest.Web {
 	sites := make([]crawltest.Site, w.Hosts)
 	for h := range sites {
 		sites[h] = crawltest.Site{
-			Host: hostName(h), Robots: crawltest.Lasting(w.robotsOf(h)),
-			Others:  func(r crawltest.Request) crawltest.Answer { return w.respond(h, r) },
-			Latency: crawltest.Latency{Base: 2 * time.Millisecond, Jitter: 30 * time.Millisecond},
+			Host: hostName(h), Robots: crawltest.StaticRobots(w.robotsOf(h)),
+			Fallback: func(r crawltest.PageRequest) crawltest.Response { return w.respond(h, r) },
+			Latency:  crawltest.Latency{Base: 2 * time.Millisecond, Jitter: 30 * time.Millisecond},
 		}
 	}
 	served := crawltest.New(sites...)
-	served.MaxLog = requests
+	served.MaxLogEntries = requests
 	return served
 }
 
@@ -41,18 +41,18 @@ func hostName(host int) string { return fmt.Sprintf("www.site-%d.example", host)
 // order, and one asks for more than the crawler's own delay.
 func (w web) robotsOf(host int) crawltest.Robots {
 	file := fmt.Sprintf("User-agent: *\nDisallow: /private/\nSitemap: http://%s%s\n", hostName(host), sitemapPath)
-	r := crawltest.Robots{Disallow: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
+	r := crawltest.Robots{IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") }}
 	switch host % 20 {
 	case 3:
-		return crawltest.Robots{Answer: crawltest.Status(http.StatusNotFound)}
+		return crawltest.Robots{Response: crawltest.Status(http.StatusNotFound)}
 	case 5:
-		return crawltest.Robots{Answer: crawltest.Status(http.StatusServiceUnavailable)}
+		return crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)}
 	case 7:
-		r.Delay = w.Delay * 3 / 2
-		file += fmt.Sprintf("Crawl-delay: %g\n", r.Delay.Seconds())
+		r.CrawlDelay = w.Delay * 3 / 2
+		file += fmt.Sprintf("Crawl-delay: %g\n", r.CrawlDelay.Seconds())
 	}
-	r.Answer = crawltest.Text(file)
-	r.Answer.Header.Set("Cache-Control", fmt.Sprintf("max-age=%.0f", math.Ceil(w.RobotsMaxAge.Seconds())))
+	r.Response = crawltest.Text(file)
+	r.Response.Header.Set("Cache-Control", fmt.Sprintf("max-age=%.0f", math.Ceil(w.RobotsMaxAge.Seconds())))
 	return r
 }
 
@@ -63,9 +63,9 @@ const (
 )
 
 // respond is what a host says to a request for anything but its robots.txt.
-func (w web) respond(host int, r crawltest.Request) crawltest.Answer {
+func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	if r.Path == sitemapPath {
-		return crawltest.Typed("application/xml", sitemapXML(host))
+		return crawltest.TypedResponse("application/xml", sitemapXML(host))
 	}
 	page, ok := pageNumber(r.Path)
 	if !ok {
@@ -80,16 +80,16 @@ func (w web) respond(host int, r crawltest.Request) crawltest.Answer {
 	case 3:
 		return crawltest.Redirect(http.StatusMovedPermanently, pagePath(linkedPage(page, 0)))
 	case 4:
-		if r.Nth == 1 {
+		if r.NthForURL == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
 			a.Header.Set("Retry-After", fmt.Sprintf("%.0f", math.Ceil((2*w.Delay).Seconds())))
 		}
 	case 5:
-		a.Wait = w.Delay / 5
+		a.HeaderDelay = w.Delay / 5
 	case 6:
 		a.Fault = crawltest.Reset
 	case 7:
-		a.Fault = crawltest.Short
+		a.Fault = crawltest.ShortBody
 	default:
 		a.Gzip = page%2 == 0
 	}

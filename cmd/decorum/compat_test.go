@@ -158,9 +158,9 @@ func runCommand(t *testing.T, s *webServer, wantCode int, args ...string) []byte
 // restart. Whether a page was visited twice is for the caller: pages are revisited here.
 func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.Exchange, restart time.Time) {
 	t.Helper()
-	r := web.JudgeLog(append(before[:len(before):len(before)], after...), crawltest.Options{
-		MinDelay: 200 * time.Millisecond, Product: "decorum", Revisits: true,
-		Restarts: []time.Time{restart}, Unflushed: time.Second,
+	r := web.JudgeLog(append(before[:len(before):len(before)], after...), crawltest.JudgeOptions{
+		MinDelay: 200 * time.Millisecond, RequiredProductToken: "decorum", AllowRevisits: true,
+		RestartTimes: []time.Time{restart}, CrashLossWindow: time.Second,
 	})
 	if !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
@@ -172,7 +172,7 @@ func judgeRequests(t *testing.T, web *crawltest.Web, before, after []crawltest.E
 func refetchedPages(p oldState, after []crawltest.Exchange) (repeated []string) {
 	answered := map[string]bool{}
 	for _, x := range p.requestLog {
-		if x.Status != 0 && x.Status < 429 && !x.Broken && x.End.Before(p.killedAt.Add(-time.Second)) {
+		if x.Status != 0 && x.Status < 429 && !x.Incomplete && x.End.Before(p.killedAt.Add(-time.Second)) {
 			answered[x.Method+" "+x.URL] = true
 		}
 	}

@@ -73,7 +73,7 @@ func readWeb(t *testing.T, killed time.Time) *crawltest.Web {
 }
 
 func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
-	s := crawltest.Site{Host: name, Pages: map[string]crawltest.Page{}, Forms: map[string]crawltest.Page{}}
+	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{}, OtherMethodPages: map[string]crawltest.PageFunc{}}
 	if h.Robots != nil {
 		s.Robots = func(at time.Time) crawltest.Robots { return h.Robots.crawltestRobots(name, at.Before(killed)) }
 	}
@@ -85,7 +85,7 @@ func (h hostDescription) newSite(name string, killed time.Time) crawltest.Site {
 		s.Pages[path] = h.newPage(name, path, pageDescription{}, killed)
 	}
 	for path, p := range h.Forms {
-		s.Forms[path] = func(r crawltest.Request) crawltest.Answer { return p.response(name, r.At.Before(killed)) }
+		s.OtherMethodPages[path] = func(r crawltest.PageRequest) crawltest.Response { return p.response(name, r.ReceivedAt.Before(killed)) }
 	}
 	return s
 }
@@ -95,9 +95,9 @@ func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawlt
 	answer := r.pageDescription
 	answer.Type = "text/plain"
 	return crawltest.Robots{
-		Answer: answer.response(host, beforeKill),
-		Delay:  time.Duration(r.DelayS) * time.Second,
-		Disallow: func(path string) bool {
+		Response:   answer.response(host, beforeKill),
+		CrawlDelay: time.Duration(r.DelayS) * time.Second,
+		IsDisallowed: func(path string) bool {
 			for _, prefix := range r.Disallow {
 				if strings.HasPrefix(path, prefix) {
 					return true
@@ -108,8 +108,8 @@ func (r *robotsDescription) crawltestRobots(host string, beforeKill bool) crawlt
 	}
 }
 
-func (h hostDescription) newPage(name, path string, p pageDescription, killed time.Time) crawltest.Page {
-	return func(r crawltest.Request) crawltest.Answer {
+func (h hostDescription) newPage(name, path string, p pageDescription, killed time.Time) crawltest.PageFunc {
+	return func(r crawltest.PageRequest) crawltest.Response {
 		switch {
 		case h.HTTPS && r.Header.Get(overTLSHeader) == "":
 			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
@@ -117,16 +117,16 @@ func (h hostDescription) newPage(name, path string, p pageDescription, killed ti
 			!strings.Contains(r.Header.Get("Cookie"), h.Cookie):
 			return crawltest.Status(http.StatusForbidden)
 		}
-		return p.response(name, r.At.Before(killed))
+		return p.response(name, r.ReceivedAt.Before(killed))
 	}
 }
 
 // response returns what is answered before the kill, or after it.
-func (p pageDescription) response(host string, beforeKill bool) crawltest.Answer {
+func (p pageDescription) response(host string, beforeKill bool) crawltest.Response {
 	if beforeKill && p.BeforeKill != nil {
 		return p.BeforeKill.response(host, beforeKill)
 	}
-	a := crawltest.Answer{Status: p.Status, Header: http.Header{}, Body: p.Body}
+	a := crawltest.Response{Status: p.Status, Header: http.Header{}, Body: p.Body}
 	a.Header.Set("Content-Type", p.Type)
 	if p.Type == "" {
 		a.Header.Set("Content-Type", "text/html; charset=utf-8")

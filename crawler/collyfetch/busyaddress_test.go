@@ -94,8 +94,8 @@ func TestOnRequestOnce(t *testing.T) {
 		var sites []crawltest.Site
 		for i := range hosts {
 			sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i), Latency: crawltest.Latency{Base: time.Second},
-				Others: func(r crawltest.Request) crawltest.Answer {
-					return crawltest.Typed("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
+				Fallback: func(r crawltest.PageRequest) crawltest.Response {
+					return crawltest.TypedResponse("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
 				}})
 		}
 		o := quietOptions(oneAddressWeb{crawltest.New(sites...)})

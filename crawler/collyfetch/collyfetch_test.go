@@ -85,10 +85,10 @@ func requestedPaths(web *crawltest.Web) []string {
 func TestCallbacksEnqueue(t *testing.T) {
 	const delay = 300 * time.Millisecond
 	web := crawltest.New(crawltest.Site{Host: "a.test",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), Delay: delay,
-			Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
-		Others: crawltest.Always(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), CrawlDelay: delay,
+			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
+		Fallback: crawltest.StaticPage(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
 	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
 	var errs, titles []string
 	visit := func(e *colly.HTMLElement, url string) {
@@ -115,7 +115,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 	if len(errs) > 0 || !slices.Equal(titles, []string{"Hello", "Hello"}) {
 		t.Errorf("errors %q, titles %q", errs, titles)
 	}
-	if report := web.Judge(crawltest.Options{MinDelay: 50 * time.Millisecond, Product: "testbot"}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond, RequiredProductToken: "testbot"}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -124,11 +124,11 @@ func TestCallbacksEnqueue(t *testing.T) {
 // colly's order, and never for a robots.txt or a link.
 func TestCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/":      crawltest.Always(crawltest.HTML("<h1>One</h1><a href=/gone>x</a><a href=/moved>y</a>")),
-			"/gone":  crawltest.Always(crawltest.Status(http.StatusGone)),
-			"/moved": crawltest.Always(crawltest.Redirect(http.StatusFound, "/two")),
-			"/two":   crawltest.Always(crawltest.Typed("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/":      crawltest.StaticPage(crawltest.HTML("<h1>One</h1><a href=/gone>x</a><a href=/moved>y</a>")),
+			"/gone":  crawltest.StaticPage(crawltest.Status(http.StatusGone)),
+			"/moved": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/two")),
+			"/two":   crawltest.StaticPage(crawltest.TypedResponse("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
 		}})
 		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		crawl.Settings.Workers = 1
@@ -251,35 +251,35 @@ func TestFetch(t *testing.T) {
 	big := strings.Repeat("x", 2000)
 	for _, tt := range []struct {
 		name      string
-		answer    crawltest.Answer
+		answer    crawltest.Response
 		status    int
 		body      string
 		truncated bool
 		fails     bool
 	}{
 		{name: "a page", answer: crawltest.HTML("hello"), status: 200, body: "hello"},
-		{name: "gzip", answer: crawltest.Answer{Body: "hello hello", Gzip: true}, status: 200, body: "hello hello"},
+		{name: "gzip", answer: crawltest.Response{Body: "hello hello", Gzip: true}, status: 200, body: "hello hello"},
 		{name: "no content", answer: crawltest.Status(204), status: 204},
 		{name: "an error page", answer: crawltest.Status(500), status: 500, body: "Internal Server Error\n"},
 		{name: "a redirect is an answer", answer: crawltest.Redirect(302, "http://b.test/"), status: 302, body: "Found\n"},
 		{name: "a redirect to nowhere", answer: crawltest.Redirect(302, "http://%zz/"), status: 302, body: "Found\n"},
 		{name: "too long", answer: crawltest.HTML(big), status: 200, body: big[:1000], truncated: true},
 		{name: "long, and just fits", answer: crawltest.HTML(big[:1000]), status: 200, body: big[:1000]},
-		{name: "a gzip bomb", answer: crawltest.Answer{Body: strings.Repeat("x", 1<<20), Gzip: true}, status: 200, body: big[:1000], truncated: true},
-		{name: "not a type that is wanted", answer: crawltest.Typed("video/mp4", "moo"), status: 200, truncated: true},
-		{name: "a type in odd letters", answer: crawltest.Typed("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
-		{name: "bytes are kept as they came", answer: crawltest.Typed("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
-		{name: "reset", answer: crawltest.Answer{Fault: crawltest.Reset}, fails: true},
-		{name: "reset in the body", answer: crawltest.Answer{Body: big, Fault: crawltest.ResetBody}, fails: true},
-		{name: "shorter than it said", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Short}, fails: true},
-		{name: "without its last chunk", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Unfinished}, fails: true},
-		{name: "broken gzip", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.BadGzip}, fails: true},
-		{name: "never", answer: crawltest.Answer{Fault: crawltest.Hang}, fails: true},
-		{name: "never ends", answer: crawltest.Answer{Body: big[:500], Fault: crawltest.Stall}, fails: true},
+		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), Gzip: true}, status: 200, body: big[:1000], truncated: true},
+		{name: "not a type that is wanted", answer: crawltest.TypedResponse("video/mp4", "moo"), status: 200, truncated: true},
+		{name: "a type in odd letters", answer: crawltest.TypedResponse("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
+		{name: "bytes are kept as they came", answer: crawltest.TypedResponse("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
+		{name: "reset", answer: crawltest.Response{Fault: crawltest.Reset}, fails: true},
+		{name: "reset in the body", answer: crawltest.Response{Body: big, Fault: crawltest.ResetBody}, fails: true},
+		{name: "shorter than it said", answer: crawltest.Response{Body: big[:500], Fault: crawltest.ShortBody}, fails: true},
+		{name: "without its last chunk", answer: crawltest.Response{Body: big[:500], Fault: crawltest.MissingLastChunk}, fails: true},
+		{name: "broken gzip", answer: crawltest.Response{Body: big[:500], Fault: crawltest.BadGzip}, fails: true},
+		{name: "never", answer: crawltest.Response{Fault: crawltest.Hang}, fails: true},
+		{name: "never ends", answer: crawltest.Response{Body: big[:500], Fault: crawltest.StallBody}, fails: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(tt.answer)}})
+				web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(tt.answer)}})
 				crawl, _ := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
 				crawl.Settings.MaxAttempts = 1
 				var got *crawler.Visit
@@ -336,9 +336,9 @@ func TestNonPublicAddresses(t *testing.T) {
 // connection that was kept open is reset. Here it must not: the server would
 // see a second visit that nobody permitted.
 func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
-	web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-		"/":      crawltest.Always(crawltest.HTML("<a href=/reset>x</a>")),
-		"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
+	web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/reset>x</a>")),
+		"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
 	}})
 	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
 	crawl.Settings.MaxAttempts = 1
@@ -381,7 +381,7 @@ func TestCallbacksTake203ForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := crawltest.HTML("<a href=/next>x</a>")
 		answer.Status = http.StatusNonAuthoritativeInfo
-		web := crawltest.New(crawltest.Site{Host: "a.test", Others: crawltest.Always(answer)})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(answer)})
 		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		c.OnError(func(_ *colly.Response, err error) { t.Errorf("OnError: %v", err) })
@@ -405,9 +405,9 @@ func TestSitemapsAreReadWhole(t *testing.T) {
 		list.WriteString(strings.Repeat("http://a.test/\n", 1000))
 		list.WriteString("http://a.test/last\n")
 		web := crawltest.New(crawltest.Site{Host: "a.test",
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
-			Pages: map[string]crawltest.Page{"/map.txt": crawltest.Always(crawltest.Text(list.String())),
-				"/": crawltest.Always(crawltest.HTML("home")), "/last": crawltest.Always(crawltest.HTML("last"))}})
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://a.test/map.txt\n")}),
+			Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text(list.String())),
+				"/": crawltest.StaticPage(crawltest.HTML("home")), "/last": crawltest.StaticPage(crawltest.HTML("last"))}})
 		crawl, c := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000})
 		if err := c.Visit("http://a.test/"); err != nil {
 			t.Fatal(err)

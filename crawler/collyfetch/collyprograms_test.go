@@ -192,10 +192,10 @@ var collyPrograms = map[string]func(*programSession){
 // programWeb is the web that the programs run on. Two sites link to pages that
 // robots.txt closes, and to a host that no program is allowed to go to.
 func programWeb() *crawltest.Web {
-	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
-	closed := crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), Delay: 3 * time.Second,
-		Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})
-	wiki := map[string]crawltest.Page{
+	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
+	closed := crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"), CrawlDelay: 3 * time.Second,
+		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
+	wiki := map[string]crawltest.PageFunc{
 		"/":     page("<h1>Wiki</h1><a href=/bees>Bees</a> <a href=bridges>Bridges</a> <a href=/caves>Caves</a> <a href=/dunes>Dunes</a> <a href=/private/x>Private</a> <a href=http://other.test/>Other</a>"),
 		"/bees": page("<h1>Bees</h1><a href=/>Wiki</a>"), "/bridges": page("<h1>Bridges</h1><a href=/caves>Caves</a>"),
 		"/caves": page("<h1>Caves</h1>"), "/dunes": page("<h1>Dunes</h1>"), "/private/x": page("closed"),
@@ -206,11 +206,11 @@ func programWeb() *crawltest.Web {
 		wiki["/tree/"+n] = page(fmt.Sprintf("<h1>Branch %s</h1><a href=/tree/%s/1>a</a><a href=/tree/%s/2>b</a>", n, n, n))
 		wiki["/tree/"+n+"/1"], wiki["/tree/"+n+"/2"] = page("<h1>Leaf "+n+".1</h1>"), page("<h1>Leaf "+n+".2</h1>")
 	}
-	shop := map[string]crawltest.Page{
-		"/sitemap.xml": crawltest.Always(crawltest.Typed("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
-		"/api":         crawltest.Always(crawltest.Typed("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
+	shop := map[string]crawltest.PageFunc{
+		"/sitemap.xml": crawltest.StaticPage(crawltest.TypedResponse("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
+		"/api":         crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
 	}
-	shop["/account"] = func(r crawltest.Request) crawltest.Answer {
+	shop["/account"] = func(r crawltest.PageRequest) crawltest.Response {
 		if r.Header.Get("Cookie") != "session=s3" {
 			return crawltest.HTML("<h1>Who are you?</h1>")
 		}
@@ -220,14 +220,14 @@ func programWeb() *crawltest.Web {
 		shop[fmt.Sprintf("/list/%d", n)] = page(fmt.Sprintf("<div class=item><a href=/p/%d title=Thing%d>x</a><span>$%d</span></div><div class=next><a href=/list/%d>next</a></div>", n, n, n*10, n%3+1))
 		shop[fmt.Sprintf("/p/%d", n)] = page(fmt.Sprintf("<div id=course><h1>Course %d</h1><p>About %d.</p></div>", n, n))
 	}
-	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop, Forms: shopForms()},
-		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.Page{"/": page("<h1>Other</h1>")}})
+	return crawltest.New(crawltest.Site{Host: "wiki.test", Robots: closed, Pages: wiki}, crawltest.Site{Host: "shop.test", Robots: closed, Pages: shop, OtherMethodPages: shopForms()},
+		crawltest.Site{Host: "other.test", Robots: closed, Pages: map[string]crawltest.PageFunc{"/": page("<h1>Other</h1>")}})
 }
 
 // shopForms are a form that one logs in by, and one that takes a file.
-func shopForms() map[string]crawltest.Page {
-	return map[string]crawltest.Page{
-		"/login": func(r crawltest.Request) crawltest.Answer {
+func shopForms() map[string]crawltest.PageFunc {
+	return map[string]crawltest.PageFunc{
+		"/login": func(r crawltest.PageRequest) crawltest.Response {
 			if string(r.Body) != "password=admin&username=admin" {
 				return crawltest.Status(http.StatusForbidden)
 			}
@@ -235,7 +235,7 @@ func shopForms() map[string]crawltest.Page {
 			in.Header.Set("Set-Cookie", "session=s3; Path=/")
 			return in
 		},
-		"/upload": func(r crawltest.Request) crawltest.Answer {
+		"/upload": func(r crawltest.PageRequest) crawltest.Response {
 			whole := strings.Contains(string(r.Body), "onetwo@example.com") && strings.Contains(string(r.Body), "\xff\xd8\x00")
 			if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data; boundary=") || !whole {
 				return crawltest.Status(http.StatusBadRequest)
@@ -255,7 +255,7 @@ func TestPrograms(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := programWeb()
 				want := runPlain(web, program)
-				if !web.Judge(crawltest.Options{}).OK() {
+				if !web.Judge(crawltest.JudgeOptions{}).OK() {
 					impolite++
 				}
 				web = programWeb()

@@ -72,7 +72,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("runs in processes of its own")
 	}
 	const pages = 25
-	web := crawltest.New(crawltest.Site{Host: "a.test", Others: func(r crawltest.Request) crawltest.Answer {
+	web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 		var n int
 		fmt.Sscanf(r.Path, "/%d", &n)
 		body := fmt.Sprintf("<h1>Page %d</h1>", n)
@@ -119,7 +119,7 @@ func TestKilled(t *testing.T) {
 	if len(seen) != pages {
 		t.Errorf("%d lines were printed, want %d: %q", len(seen), pages, slices.Sorted(maps.Keys(seen)))
 	}
-	report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 20 * time.Millisecond, Restarts: []time.Time{restart}, Unflushed: time.Second})
+	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond, RestartTimes: []time.Time{restart}, CrashLossWindow: time.Second})
 	if !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}

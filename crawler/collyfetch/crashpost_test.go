@@ -79,7 +79,7 @@ func TestKilledPosts(t *testing.T) {
 		t.Skip("runs in processes of its own")
 	}
 	killer := &processKiller{}
-	web := crawltest.New(crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": func(crawltest.Request) crawltest.Answer {
+	web := crawltest.New(crawltest.Site{Host: "a.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": func(crawltest.PageRequest) crawltest.Response {
 		killer.countRequest()
 		return crawltest.HTML("thanks")
 	}}})
@@ -124,12 +124,12 @@ func TestKilledPosts(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, x := range web.Log() {
-		if x.Method == "POST" && seen[x.BodySHA256] {
-			t.Errorf("a form came twice: %s", x.BodySHA256)
+		if x.Method == "POST" && seen[x.RequestBodySHA256] {
+			t.Errorf("a form came twice: %s", x.RequestBodySHA256)
 		}
-		seen[x.BodySHA256] = true
+		seen[x.RequestBodySHA256] = true
 	}
-	report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 20 * time.Millisecond, Restarts: restarts[1:], Unflushed: time.Second})
+	report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 20 * time.Millisecond, RestartTimes: restarts[1:], CrashLossWindow: time.Second})
 	if !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}

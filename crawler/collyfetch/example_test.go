@@ -22,12 +22,12 @@ import (
 func libraryWeb() *crawltest.Web {
 	return crawltest.New(crawltest.Site{
 		Host: "library.example",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /staff\n"),
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/staff") }}),
-		Pages: map[string]crawltest.Page{
-			"/":        crawltest.Always(crawltest.HTML("<h1>Library</h1><a href=/hours>Hours</a><a href=/staff/rota>Rota</a>")),
-			"/hours":   crawltest.Always(crawltest.HTML("<h1>Hours</h1><a href=/>Home</a>")),
-			"/staff/a": crawltest.Always(crawltest.HTML("<h1>Rota</h1>")),
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /staff\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/staff") }}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":        crawltest.StaticPage(crawltest.HTML("<h1>Library</h1><a href=/hours>Hours</a><a href=/staff/rota>Rota</a>")),
+			"/hours":   crawltest.StaticPage(crawltest.HTML("<h1>Hours</h1><a href=/>Home</a>")),
+			"/staff/a": crawltest.StaticPage(crawltest.HTML("<h1>Rota</h1>")),
 		},
 	})
 }
@@ -82,9 +82,9 @@ func ExampleOptions() {
 func ExampleOptions_ledger() {
 	closed := crawltest.HTML("<h1>Diary</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
-	web := crawltest.New(crawltest.Site{Host: "library.example", Pages: map[string]crawltest.Page{
-		"/":      crawltest.Always(crawltest.HTML("<h1>Library</h1><a href=/diary>Diary</a>")),
-		"/diary": crawltest.Always(closed),
+	web := crawltest.New(crawltest.Site{Host: "library.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<h1>Library</h1><a href=/diary>Diary</a>")),
+		"/diary": crawltest.StaticPage(closed),
 	}})
 	dir, err := os.MkdirTemp("", "crawl")
 	if err != nil {

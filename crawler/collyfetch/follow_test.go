@@ -25,18 +25,18 @@ var visitFuncs = map[string]visitFunc{"Visit": (*colly.Request).Visit, "Follow":
 
 // linkFormsWeb is a site whose links are written in all ways that there are.
 func linkFormsWeb() *crawltest.Web {
-	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
-	pages := map[string]crawltest.Page{
+	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
+	pages := map[string]crawltest.PageFunc{
 		"/": page(`<a href=quay/1>1</a><a href=/quay/../quay/2?b=%7E&a=1#x>2</a><a href="//A.test:80/mole ">3</a><a href=?tide=low>4</a>
 			<a href="/sm&ouml;r">5</a><a href=/private/x>6</a><a href=http://sea.test/>7</a><a class=none href=mailto:x@a.test>8</a><a class=none href="http://[::1">9</a><a href=/>10</a>`),
 		"/quay/1": page("<base href=/deep/><a href=x>x</a><a href=../mole>y</a>"),
 		"/mole":   page("<a href=/deep/x>x</a><a href=/deep/er/x>y</a>"),
 		"/deep/x": page("<a href=y>y</a>"), "/deep/y": page("<a href=z>z</a>"),
 	}
-	closed := crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\n"),
-		Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})
+	closed := crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+		IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})
 	return crawltest.New(crawltest.Site{Host: "a.test", Robots: closed, Pages: pages},
-		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.Page{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
+		crawltest.Site{Host: "sea.test", Pages: map[string]crawltest.PageFunc{"/": page("<h1>Sea</h1><a href=/far>far</a>")}})
 }
 
 // collectorSettings are those of a collector that say what it visits.

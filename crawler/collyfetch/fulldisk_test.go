@@ -47,7 +47,7 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 		for i := range links {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML(page.String()))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
 		store := &fullDiskStore{Memory: storage.NewMemory(storage.Config{})}
 		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
 		crawl.Settings.MaxAttempts = 1

@@ -22,12 +22,12 @@ func aiPolicyWeb() *crawltest.Web {
 	closed := crawltest.HTML("<h1>Noai</h1>")
 	closed.Header.Set("X-Robots-Tag", "noai")
 	return crawltest.New(crawltest.Site{Host: "press.test",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
-		Pages: map[string]crawltest.Page{
-			"/.well-known/tdmrep.json": crawltest.Always(crawltest.Typed("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
-			"/":                        crawltest.Always(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
-			"/open":                    crawltest.Always(crawltest.HTML("<h1>Open</h1>")),
-			"/noai":                    crawltest.Always(closed),
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
+		Pages: map[string]crawltest.PageFunc{
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
+			"/":                        crawltest.StaticPage(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
+			"/open":                    crawltest.StaticPage(crawltest.HTML("<h1>Open</h1>")),
+			"/noai":                    crawltest.StaticPage(closed),
 		}})
 }
 

@@ -21,11 +21,11 @@ import (
 
 // formsWeb is a site with forms; the one at /private is closed by robots.txt. What
 // it is sent it says back, and keeps.
-func formsWeb(forms map[string]crawltest.Page) (*crawltest.Web, func() []string) {
+func formsWeb(forms map[string]crawltest.PageFunc) (*crawltest.Web, func() []string) {
 	var mu sync.Mutex
 	var got []string
-	record := func(next crawltest.Page) crawltest.Page {
-		return func(r crawltest.Request) crawltest.Answer {
+	record := func(next crawltest.PageFunc) crawltest.PageFunc {
+		return func(r crawltest.PageRequest) crawltest.Response {
 			mu.Lock()
 			defer mu.Unlock()
 			request := fmt.Sprintf("%s %s %s %q", r.Method, r.Path, r.Header.Get("Content-Type"), r.Body)
@@ -36,15 +36,15 @@ func formsWeb(forms map[string]crawltest.Page) (*crawltest.Web, func() []string)
 			return crawltest.HTML("<h1>Thanks</h1><p>" + request + "</p>")
 		}
 	}
-	site := crawltest.Site{Host: "a.test", Forms: map[string]crawltest.Page{"/form": record(nil), "/private": record(nil)},
-		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<h1>Office</h1>")), "/form": record(nil)},
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
-			Delay: 3 * time.Second, Disallow: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
+	site := crawltest.Site{Host: "a.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil), "/private": record(nil)},
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<h1>Office</h1>")), "/form": record(nil)},
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"),
+			CrawlDelay: 3 * time.Second, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }})}
 	for path, page := range forms {
-		site.Forms[path] = record(page)
+		site.OtherMethodPages[path] = record(page)
 	}
-	return crawltest.New(site, crawltest.Site{Host: "b.test", Forms: map[string]crawltest.Page{"/form": record(nil)},
-			Pages: map[string]crawltest.Page{"/form": record(nil)}}), func() []string {
+	return crawltest.New(site, crawltest.Site{Host: "b.test", OtherMethodPages: map[string]crawltest.PageFunc{"/form": record(nil)},
+			Pages: map[string]crawltest.PageFunc{"/form": record(nil)}}), func() []string {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(got)
@@ -88,7 +88,7 @@ func TestMethods(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := formsWeb(map[string]crawltest.Page{"/form;jsessionid=1": nil})
+				web, got := formsWeb(map[string]crawltest.PageFunc{"/form;jsessionid=1": nil})
 				engine := colly.NewCollector()
 				c := wrapCollector(t, engine, quietOptions(web))
 				var answers []string
@@ -235,7 +235,7 @@ func TestRedirectsOfPosts(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %d %s", tt.method, tt.status, tt.to), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := formsWeb(map[string]crawltest.Page{"/go": crawltest.Always(crawltest.Redirect(tt.status, tt.to))})
+				web, got := formsWeb(map[string]crawltest.PageFunc{"/go": crawltest.StaticPage(crawltest.Redirect(tt.status, tt.to))})
 				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				var failed []int
 				c.OnError(func(r *colly.Response, _ error) { failed = append(failed, r.StatusCode) })
@@ -267,13 +267,13 @@ func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		packed := crawltest.HTML("<h1>long</h1>")
 		packed.Gzip = true
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/": func(r crawltest.Request) crawltest.Answer {
-				if r.Nth == 1 {
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/": func(r crawltest.PageRequest) crawltest.Response {
+				if r.NthForURL == 1 {
 					return crawltest.Status(500)
 				}
 				return crawltest.Redirect(301, "/new")
-			}, "/new": crawltest.Always(packed)}})
+			}, "/new": crawltest.StaticPage(packed)}})
 		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		var got []string
 		c.OnResponse(func(r *colly.Response) {
@@ -301,19 +301,19 @@ func TestPostIsSentOnce(t *testing.T) {
 	busy := crawltest.Status(503)
 	busy.Header.Set("Retry-After", "1")
 	for name, tt := range map[string]struct {
-		answer crawltest.Answer
+		answer crawltest.Response
 		status int // that OnError sees; 0: in doubt
 	}{
 		"500": {crawltest.Status(500), 500}, "503": {busy, 503}, "429": {crawltest.Status(429), 429},
 		"408": {crawltest.Status(408), 408}, "404": {crawltest.Status(404), 404},
-		"reset":     {crawltest.Answer{Fault: crawltest.Reset}, 0},
-		"short":     {crawltest.Answer{Body: "half", Fault: crawltest.Short}, 0},
-		"hang":      {crawltest.Answer{Fault: crawltest.Hang}, 0},
-		"reset mid": {crawltest.Answer{Body: "half", Fault: crawltest.ResetBody}, 0},
+		"reset":     {crawltest.Response{Fault: crawltest.Reset}, 0},
+		"short":     {crawltest.Response{Body: "half", Fault: crawltest.ShortBody}, 0},
+		"hang":      {crawltest.Response{Fault: crawltest.Hang}, 0},
+		"reset mid": {crawltest.Response{Body: "half", Fault: crawltest.ResetBody}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				web, got := formsWeb(map[string]crawltest.Page{"/bad": crawltest.Always(tt.answer)})
+				web, got := formsWeb(map[string]crawltest.PageFunc{"/bad": crawltest.StaticPage(tt.answer)})
 				c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 				var errs []error
 				c.OnError(func(r *colly.Response, err error) {
@@ -342,7 +342,7 @@ func TestPostIsSentOnce(t *testing.T) {
 // sent by the next run, which says so instead.
 func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, got := formsWeb(map[string]crawltest.Page{"/slow": crawltest.Always(crawltest.Answer{Wait: time.Hour})})
+		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(crawltest.Response{HeaderDelay: time.Hour})})
 		o := quietOptions(web)
 		o.Settings.GracePeriod, o.Fetch.Timeout = time.Second, 2*time.Hour
 		c := wrapCollector(t, colly.NewCollector(), o)

@@ -16,12 +16,14 @@ import (
 // not told to another that it redirects to.
 func TestSecretsStayWithTheirHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		to := func(u string) crawltest.Page { return crawltest.Always(crawltest.Redirect(http.StatusFound, u)) }
-		end := crawltest.Always(crawltest.HTML("<h1>End</h1>"))
+		to := func(u string) crawltest.PageFunc {
+			return crawltest.StaticPage(crawltest.Redirect(http.StatusFound, u))
+		}
+		end := crawltest.StaticPage(crawltest.HTML("<h1>End</h1>"))
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 				"/in": to("/end"), "/out": to("http://b.test/end"), "/end": end, "/down": to("http://a.test/clear"), "/clear": end}},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": end}})
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/end": end}})
 		headers := map[string]string{}
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {
 			headers[r.URL.String()] = r.Header.Get("Authorization") + " " + r.Header.Get("X-Shelf")

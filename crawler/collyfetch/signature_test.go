@@ -65,15 +65,15 @@ func (n *signatureChecker) check(r *http.Request) {
 // place.
 func TestSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failTwice := func(r crawltest.Request) crawltest.Answer {
-			if r.Nth < 3 {
-				return crawltest.Answer{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"600"}}}
+		failTwice := func(r crawltest.PageRequest) crawltest.Response {
+			if r.NthForURL < 3 {
+				return crawltest.Response{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"600"}}}
 			}
 			return crawltest.HTML("<h1>End</h1>")
 		}
 		web := crawltest.New(
-			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.Redirect(http.StatusFound, "https://b.test/end"))}},
-			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.Page{"/end": failTwice, "/form": crawltest.Always(crawltest.HTML("thanks"))}})
+			crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "https://b.test/end"))}},
+			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/end": failTwice, "/form": crawltest.StaticPage(crawltest.HTML("thanks"))}})
 		signer, notary := newSignerAndChecker(t)
 		var requested []string
 		o := quietOptions(roundTripFunc(func(r *http.Request) (*http.Response, error) {

@@ -63,22 +63,22 @@ func smallWeb() *crawltest.Web { return smallWebWithDelay(3 * time.Second) }
 
 // smallWebWithDelay is village with another Crawl-delay.
 func smallWebWithDelay(delay time.Duration) *crawltest.Web {
-	pages := map[string]crawltest.Page{}
+	pages := map[string]crawltest.PageFunc{}
 	for path, body := range map[string]string{
 		"/":       "<h1>Village</h1><a href=/church>x</a><a href=/mill>y</a><a href=/private>z</a>",
 		"/church": "<h1>Church</h1><a href=/>home</a>", "/mill": "<h1>Mill</h1><a href=/>home</a>", "/private": "<h1>Private</h1>",
 	} {
-		pages[path] = crawltest.Always(crawltest.HTML(body))
+		pages[path] = crawltest.StaticPage(crawltest.HTML(body))
 	}
 	closed := func(p string) bool { return p == "/private" }
-	return crawltest.New(crawltest.Site{Host: "a.test", Pages: pages, Robots: crawltest.Lasting(
-		crawltest.Robots{Answer: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), Delay: delay, Disallow: closed})})
+	return crawltest.New(crawltest.Site{Host: "a.test", Pages: pages, Robots: crawltest.StaticRobots(
+		crawltest.Robots{Response: crawltest.Text(fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %g\n", delay.Seconds())), CrawlDelay: delay, IsDisallowed: closed})})
 }
 
 // checkPolite fails the test if the server saw anything impolite.
 func checkPolite(t *testing.T, web *crawltest.Web) {
 	t.Helper()
-	if report := web.Judge(crawltest.Options{Product: "testbot", MinDelay: 2 * time.Second}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot", MinDelay: 2 * time.Second}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -187,7 +187,7 @@ func TestWrapResumes(t *testing.T) {
 	if want := []string{"Village from ", "Church from Village", "Mill from Village"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if report := web.Judge(crawltest.Options{Product: "testbot"}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "testbot"}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -350,8 +350,8 @@ func TestRetry(t *testing.T) {
 // that is busy is not.
 func TestErrorsReachOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.Page{
-			"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}), "/gone": crawltest.Always(crawltest.Status(http.StatusGone))}})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
+			"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}), "/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone))}})
 		o := quietOptions(web)
 		o.Settings.MaxAttempts, o.Settings.Workers = 1, 1
 		crawl := wrapCollector(t, colly.NewCollector(), o)

@@ -8,56 +8,56 @@ import (
 	"time"
 )
 
-// A Changing page is another after each of its Changes.
-type Changing struct {
-	Changes []time.Time        // in order
-	Answer  func(n int) Answer // what the page is after n changes
-	// ETag and LastModified say which validators it is sent with. The date is
+// A ChangingPage page is another after each of its ChangedAt.
+type ChangingPage struct {
+	ChangedAt     []time.Time          // in order
+	ResponseAfter func(n int) Response // what the page is after n changes
+	// SendETag and SendLastModified say which validators it is sent with. The date is
 	// that of the last change; before the first there is none.
-	ETag, LastModified bool
+	SendETag, SendLastModified bool
 }
 
 // Page answers a request.
-func (c Changing) Page(r Request) Answer {
-	n := c.version(r.At)
-	a := c.Answer(n)
+func (c ChangingPage) Page(r PageRequest) Response {
+	n := c.versionAt(r.ReceivedAt)
+	a := c.ResponseAfter(n)
 	if a.Header = maps.Clone(a.Header); a.Header == nil {
 		a.Header = http.Header{}
 	}
-	if c.ETag {
+	if c.SendETag {
 		a.Header.Set("ETag", fmt.Sprintf("%q", fmt.Sprint(n)))
 	}
-	if c.LastModified && n > 0 {
-		a.Header.Set("Last-Modified", c.Changes[n-1].UTC().Format(http.TimeFormat))
+	if c.SendLastModified && n > 0 {
+		a.Header.Set("Last-Modified", c.ChangedAt[n-1].UTC().Format(http.TimeFormat))
 	}
 	return a
 }
 
-// version returns how many changes there have been at a moment.
-func (c Changing) version(at time.Time) int {
+// versionAt returns how many changes there have been at a moment.
+func (c ChangingPage) versionAt(at time.Time) int {
 	n := 0
-	for n < len(c.Changes) && !c.Changes[n].After(at) {
+	for n < len(c.ChangedAt) && !c.ChangedAt[n].After(at) {
 		n++
 	}
 	return n
 }
 
-// unchanged reports whether the client holds the page already (RFC 9110,
+// isNotModified reports whether the client holds the page already (RFC 9110,
 // sections 13.1.2 and 13.1.3).
-func unchanged(asked http.Header, d delivery) bool {
+func isNotModified(request http.Header, d preparedResponse) bool {
 	if d.status != http.StatusOK {
 		return false
 	}
-	if tags := asked.Get("If-None-Match"); tags != "" {
-		return holds(tags, d.header.Get("ETag"))
+	if tags := request.Get("If-None-Match"); tags != "" {
+		return containsETag(tags, d.header.Get("ETag"))
 	}
-	since, err := http.ParseTime(asked.Get("If-Modified-Since"))
+	since, err := http.ParseTime(request.Get("If-Modified-Since"))
 	modified, err2 := http.ParseTime(d.header.Get("Last-Modified"))
 	return err == nil && err2 == nil && !modified.After(since)
 }
 
-// holds reports whether a list of entity tags has one, by weak comparison.
-func holds(tags, tag string) bool {
+// containsETag reports whether a list of entity tags has one, by weak comparison.
+func containsETag(tags, tag string) bool {
 	if tags == "*" {
 		return true
 	}

@@ -11,49 +11,49 @@ import (
 	"time"
 )
 
-// A walker is the simplest crawler that is polite: one request at a time over
+// A testCrawler is the simplest crawler that is polite: one request at a time over
 // all hosts, each when its host is due. It knows what each robots.txt means
 // from the site's owner, as the judge does. Its fields make it rude.
-type walker struct {
-	web   *Web
-	rt    http.RoundTripper
-	delay time.Duration
+type testCrawler struct {
+	web       *Web
+	transport http.RoundTripper
+	delay     time.Duration
 
-	ignoreRules bool // asks for what robots.txt closes
-	ignoreDelay bool // does not rest for a Crawl-delay
-	ignoreNoise bool // asks for each link as it is written
-	failOpen    bool // takes a robots.txt out of reach for none
-	forgetful   bool // asks for everything twice
+	ignoreRules      bool // asks for what robots.txt closes
+	ignoreDelay      bool // does not rest for a Crawl-delay
+	ignoreCleanParam bool // asks for each link as it is written
+	ignoreOutage     bool // takes a robots.txt out of reach for none
+	fetchTwice       bool // asks for everything twice
 
-	due               map[string]time.Time
+	dueAt             map[string]time.Time
 	robotsUnreachable map[string]bool
-	read              map[string]bool // robots.txt
+	robotsRead        map[string]bool // robots.txt
 	seen              map[string]bool
-	queue             []step
+	queue             []queuedURL
 }
 
-// A step is a URL to ask for.
-type step struct {
+// A queuedURL is a URL to ask for.
+type queuedURL struct {
 	url     string
 	depth   int
 	attempt int
 	sitemap bool
 }
 
-func newWalker(w *Web) *walker {
-	return &walker{web: w, rt: w, delay: 300 * time.Millisecond, due: map[string]time.Time{},
-		robotsUnreachable: map[string]bool{}, read: map[string]bool{}, seen: map[string]bool{}}
+func newTestCrawler(w *Web) *testCrawler {
+	return &testCrawler{web: w, transport: w, delay: 300 * time.Millisecond, dueAt: map[string]time.Time{},
+		robotsUnreachable: map[string]bool{}, robotsRead: map[string]bool{}, seen: map[string]bool{}}
 }
 
-// walk crawls the web by its plan.
-func (k *walker) walk() {
-	for _, seed := range k.web.Plan.Seeds {
-		k.find(step{url: seed})
+// crawl crawls the web by its plan.
+func (k *testCrawler) crawl() {
+	for _, seed := range k.web.CrawlPlan.Seeds {
+		k.discover(queuedURL{url: seed})
 	}
 	for len(k.queue) > 0 {
 		next := 0
 		for i := range k.queue {
-			if k.due[hostOf(k.queue[i].url)].Before(k.due[hostOf(k.queue[next].url)]) {
+			if k.dueAt[hostOf(k.queue[i].url)].Before(k.dueAt[hostOf(k.queue[next].url)]) {
 				next = i
 			}
 		}
@@ -63,49 +63,49 @@ func (k *walker) walk() {
 	}
 }
 
-func (k *walker) find(s step) {
+func (k *testCrawler) discover(s queuedURL) {
 	host := hostOf(s.url)
-	origin, path := split(s.url)
-	if clean := k.web.sites[host].robots(time.Now()).Clean; clean != nil && !k.ignoreNoise {
+	origin, path := splitOriginAndPath(s.url)
+	if clean := k.web.sites[host].robotsAt(time.Now()).RemoveCleanParams; clean != nil && !k.ignoreCleanParam {
 		s.url = origin + clean(path)
 	}
-	if s.depth > k.web.Plan.MaxDepth || k.seen[s.url] || !slices.Contains(k.web.Plan.Seeds, home(host)) {
+	if s.depth > k.web.CrawlPlan.MaxDepth || k.seen[s.url] || !slices.Contains(k.web.CrawlPlan.Seeds, homeURL(host)) {
 		return
 	}
 	k.seen[s.url] = true
 	k.queue = append(k.queue, s)
-	if k.forgetful {
+	if k.fetchTwice {
 		k.queue = append(k.queue, s)
 	}
 }
 
 // visit asks for a page, after its host's robots.txt.
-func (k *walker) visit(s step) {
+func (k *testCrawler) visit(s queuedURL) {
 	host := hostOf(s.url)
-	_, path := split(s.url)
-	if !k.read[host] {
-		k.learn(host)
+	_, path := splitOriginAndPath(s.url)
+	if !k.robotsRead[host] {
+		k.fetchRobots(host)
 	}
-	rules := k.web.sites[host].robots(time.Now())
-	if k.robotsUnreachable[host] && !k.failOpen || !k.ignoreRules && rules.Disallow != nil && rules.Disallow(path) {
+	rules := k.web.sites[host].robotsAt(time.Now())
+	if k.robotsUnreachable[host] && !k.ignoreOutage || !k.ignoreRules && rules.IsDisallowed != nil && rules.IsDisallowed(path) {
 		return
 	}
-	got, err := k.ask(s.url)
+	got, err := k.fetch(s.url)
 	if err != nil || got.status == 429 || got.status >= 500 {
-		if s.attempt++; s.attempt < k.web.Plan.Attempts {
+		if s.attempt++; s.attempt < k.web.CrawlPlan.MaxAttempts {
 			k.queue = append(k.queue, s)
 		}
 		return
 	}
-	k.follow(s, got)
+	k.discoverLinks(s, got)
 }
 
-// learn asks for a robots.txt, and for what it is redirected to.
-func (k *walker) learn(host string) {
-	k.read[host] = true
-	url := home(host) + "robots.txt"
-	for range robotsHops + 1 {
-		got, err := k.ask(url)
+// fetchRobots asks for a robots.txt, and for what it is redirected to.
+func (k *testCrawler) fetchRobots(host string) {
+	k.robotsRead[host] = true
+	url := homeURL(host) + "robots.txt"
+	for range maxRobotsRedirects + 1 {
+		got, err := k.fetch(url)
 		if err != nil || got.status >= 500 {
 			k.robotsUnreachable[host] = true
 			return
@@ -113,74 +113,74 @@ func (k *walker) learn(host string) {
 		if got.status/100 != 3 {
 			for line := range strings.Lines(got.body) {
 				if to, ok := strings.CutPrefix(line, "Sitemap: "); ok {
-					k.find(step{url: strings.TrimSpace(to), sitemap: true})
+					k.discover(queuedURL{url: strings.TrimSpace(to), sitemap: true})
 				}
 			}
 			break
 		}
-		url = join(url, got.res.Header.Get("Location"))
+		url = resolveURL(url, got.res.Header.Get("Location"))
 	}
-	k.rest(host, 0) // it may just have asked for more
+	k.postpone(host, 0) // it may just have asked for more
 }
 
-// ask waits for a host to be due, and asks it.
-func (k *walker) ask(url string) (fetched, error) {
+// fetch waits for a host to be due, and asks it.
+func (k *testCrawler) fetch(url string) (clientResponse, error) {
 	host := hostOf(url)
-	time.Sleep(time.Until(k.due[host]))
-	ctx, cancel := context.WithTimeout(context.Background(), k.web.Plan.Timeout)
+	time.Sleep(time.Until(k.dueAt[host]))
+	ctx, cancel := context.WithTimeout(context.Background(), k.web.CrawlPlan.Timeout)
 	defer cancel()
-	got, err := get(ctx, k.rt, url)
+	got, err := get(ctx, k.transport, url)
 	var pause time.Duration
 	if err == nil && got.res.Header.Get("Retry-After") != "" {
 		pause = time.Second
 	}
-	k.rest(host, pause)
+	k.postpone(host, pause)
 	return got, err
 }
 
-func (k *walker) rest(host string, pause time.Duration) {
+func (k *testCrawler) postpone(host string, pause time.Duration) {
 	pause = max(pause, k.delay)
-	if !k.ignoreDelay && k.read[host] {
-		pause = max(pause, k.web.sites[host].robots(time.Now()).Delay)
+	if !k.ignoreDelay && k.robotsRead[host] {
+		pause = max(pause, k.web.sites[host].robotsAt(time.Now()).CrawlDelay)
 	}
-	if due := time.Now().Add(pause); due.After(k.due[host]) {
-		k.due[host] = due
+	if due := time.Now().Add(pause); due.After(k.dueAt[host]) {
+		k.dueAt[host] = due
 	}
 }
 
-func (k *walker) follow(s step, got fetched) {
+func (k *testCrawler) discoverLinks(s queuedURL, got clientResponse) {
 	if to := got.res.Header.Get("Location"); to != "" {
-		k.find(step{url: join(s.url, to), depth: s.depth + 1, sitemap: s.sitemap})
+		k.discover(queuedURL{url: resolveURL(s.url, to), depth: s.depth + 1, sitemap: s.sitemap})
 		return
 	}
-	for _, m := range sitemapLoc.FindAllStringSubmatch(got.body, -1) {
-		k.find(step{url: m[2], depth: 1, sitemap: m[1] == "sitemap"})
+	for _, m := range sitemapLocPattern.FindAllStringSubmatch(got.body, -1) {
+		k.discover(queuedURL{url: m[2], depth: 1, sitemap: m[1] == "sitemap"})
 	}
-	for _, m := range feedItem.FindAllStringSubmatch(got.body, -1) {
-		k.find(step{url: join(s.url, m[1]), depth: s.depth + 1})
+	for _, m := range feedItemPattern.FindAllStringSubmatch(got.body, -1) {
+		k.discover(queuedURL{url: resolveURL(s.url, m[1]), depth: s.depth + 1})
 	}
-	if s.sitemap || noFollow.MatchString(got.body) || !strings.HasPrefix(got.res.Header.Get("Content-Type"), "text/html") {
+	if s.sitemap || noFollowPattern.MatchString(got.body) || !strings.HasPrefix(got.res.Header.Get("Content-Type"), "text/html") {
 		return
 	}
 	base := s.url
-	if m := baseHref.FindStringSubmatch(got.body); m != nil {
-		base = join(base, m[1])
+	if m := baseHrefPattern.FindStringSubmatch(got.body); m != nil {
+		base = resolveURL(base, m[1])
 	}
-	for _, m := range feedLink.FindAllStringSubmatch(got.body, -1) {
-		k.find(step{url: join(base, m[1]), depth: s.depth + 1})
+	for _, m := range feedLinkPattern.FindAllStringSubmatch(got.body, -1) {
+		k.discover(queuedURL{url: resolveURL(base, m[1]), depth: s.depth + 1})
 	}
-	for _, m := range anchor.FindAllStringSubmatch(got.body, -1) {
-		if to := join(base, html.UnescapeString(m[1])); to != "" && !strings.Contains(m[2], "nofollow") {
-			k.find(step{url: to, depth: s.depth + 1})
+	for _, m := range anchorPattern.FindAllStringSubmatch(got.body, -1) {
+		if to := resolveURL(base, html.UnescapeString(m[1])); to != "" && !strings.Contains(m[2], "nofollow") {
+			k.discover(queuedURL{url: to, depth: s.depth + 1})
 		}
 	}
 }
 
-// pages returns the different pages of a log, sorted.
-func pages(log []Exchange) []string {
+// pageURLs returns the different pages of a log, sorted.
+func pageURLs(log []Exchange) []string {
 	var urls []string
 	for _, x := range log {
-		if _, path := split(x.URL); path != robotsPath {
+		if _, path := splitOriginAndPath(x.URL); path != robotsPath {
 			urls = append(urls, x.URL)
 		}
 	}
@@ -188,51 +188,51 @@ func pages(log []Exchange) []string {
 	return slices.Compact(urls)
 }
 
-func TestDemoCrawledRightly(t *testing.T) {
+func TestDemoPoliteCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := Demo()
-		newWalker(w).walk()
-		r := w.Judge(Options{MinDelay: 300 * time.Millisecond, Product: "testbot"})
+		w := DemoWeb()
+		newTestCrawler(w).crawl()
+		r := w.Judge(JudgeOptions{MinDelay: 300 * time.Millisecond, RequiredProductToken: "testbot"})
 		if !r.OK() || r.Retries != 10 {
 			t.Errorf("a right crawl is found wrong, or did not retry 10 times:\n%v", r)
 		}
-		reach := w.Reach(w.Plan)
+		reach := w.FindReachableURLs(w.CrawlPlan)
 		want := slices.Concat(reach.Pages, reach.Sitemaps)
 		slices.Sort(want)
-		if got := pages(w.Log()); !slices.Equal(got, want) {
-			t.Errorf("asked for %d pages, want %d; missing %q, too many %q", len(got), len(want), without(want, got), without(got, want))
+		if got := pageURLs(w.Log()); !slices.Equal(got, want) {
+			t.Errorf("asked for %d pages, want %d; missing %q, too many %q", len(got), len(want), difference(want, got), difference(got, want))
 		}
 	})
 }
 
-// without returns what of a is not in b.
-func without(a, b []string) []string {
+// difference returns what of a is not in b.
+func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
 // A crawler that is rude in one way is found out in that way.
-func TestDemoCrawledRudely(t *testing.T) {
+func TestDemoImpoliteCrawls(t *testing.T) {
 	tests := []struct {
-		name string
-		rude func(*walker)
-		want Rule
+		name      string
+		misbehave func(*testCrawler)
+		want      JudgeRule
 	}{
-		{"rules ignored", func(k *walker) { k.ignoreRules = true }, Disallowed},
-		{"Crawl-delay ignored", func(k *walker) { k.ignoreDelay = true }, ShortGap},
-		{"too fast by 1 ns", func(k *walker) { k.delay-- }, ShortGap},
-		{"Clean-param ignored", func(k *walker) { k.ignoreNoise = true }, Duplicate},
-		{"everything twice", func(k *walker) { k.forgetful = true }, Duplicate},
-		{"fail open", func(k *walker) { k.failOpen = true }, RobotsUnreachable},
+		{"rules ignored", func(k *testCrawler) { k.ignoreRules = true }, Disallowed},
+		{"Crawl-delay ignored", func(k *testCrawler) { k.ignoreDelay = true }, ShortGap},
+		{"too fast by 1 ns", func(k *testCrawler) { k.delay-- }, ShortGap},
+		{"Clean-param ignored", func(k *testCrawler) { k.ignoreCleanParam = true }, Duplicate},
+		{"everything twice", func(k *testCrawler) { k.fetchTwice = true }, Duplicate},
+		{"fail open", func(k *testCrawler) { k.ignoreOutage = true }, RobotsUnreachable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := Demo()
-				k := newWalker(w)
-				tt.rude(k)
-				k.walk()
-				r := w.Judge(Options{MinDelay: 300 * time.Millisecond})
-				if n := r.Count(tt.want); n == 0 || n != len(r.Offences) {
+				w := DemoWeb()
+				k := newTestCrawler(w)
+				tt.misbehave(k)
+				k.crawl()
+				r := w.Judge(JudgeOptions{MinDelay: 300 * time.Millisecond})
+				if n := r.CountViolations(tt.want); n == 0 || n != len(r.Violations) {
 					t.Errorf("found %d times, want more and nothing else:\n%v", n, r)
 				}
 			})
@@ -246,21 +246,21 @@ func TestDemoOverSockets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a robots.txt that never comes takes a second")
 	}
-	w := Demo()
-	w.Plan.Timeout = time.Second
-	w.sites["river.example"].Pages["/upstream"] = Always(HTML("in a hurry"))
-	w.sites["cafe.example"].Pages["/special"] = Always(HTML("at once"))
+	w := DemoWeb()
+	w.CrawlPlan.Timeout = time.Second
+	w.sites["river.example"].Pages["/upstream"] = StaticPage(HTML("in a hurry"))
+	w.sites["cafe.example"].Pages["/special"] = StaticPage(HTML("at once"))
 	for _, site := range w.sites {
 		site.Latency = Latency{}
 	}
-	_, transport := start(t, w)
+	_, transport := startServer(t, w)
 	transport.DisableKeepAlives = true // or net/http repeats a request on its own after a reset
-	k := newWalker(w)
-	k.rt, k.delay = transport, 0
+	k := newTestCrawler(w)
+	k.transport, k.delay = transport, 0
 	k.ignoreDelay = true
-	k.walk()
-	r := w.Judge(Options{})
-	if n := r.Count(ShortGap); n != len(r.Offences) || n == 0 {
+	k.crawl()
+	r := w.Judge(JudgeOptions{})
+	if n := r.CountViolations(ShortGap); n != len(r.Violations) || n == 0 {
 		t.Errorf("found wrong in more than the Crawl-delay:\n%v", r)
 	}
 }

@@ -10,77 +10,77 @@ import (
 // page that keeps failing, at most, and it is found last: nothing is left then
 // that would have to wait until the host has been forgiven.
 
-// post has redirects: to another host, to what is closed there, in a chain and
+// redirectsSite has redirects: to another host, to what is closed there, in a chain and
 // in a loop.
-func post() Site {
-	p := newPlace("post.example", "The Post Office", allowAll())
-	links := p.series("/letters/", items("letters"), under("/letters/"))
-	p.page("/letters/", "Letters", list(links...))
-	p.at("/go/library", Always(Redirect(http.StatusFound, "http://library.example/shelves/3/moss")))
-	p.at("/go/staff", Always(Redirect(http.StatusMovedPermanently, "http://library.example/loans/staff.html")))
-	p.at("/round/a", Always(Redirect(http.StatusFound, "/round/b")))
-	p.at("/round/b", Always(Redirect(http.StatusFound, "/round/a")))
-	p.at("/forward/1", Always(Redirect(http.StatusSeeOther, "2")))
-	p.at("/forward/2", Always(Redirect(http.StatusTemporaryRedirect, "3?care=of")))
-	p.at("/forward/3", Always(Redirect(http.StatusPermanentRedirect, "../letters/to-the-fog")))
-	p.front("Letters without an address are read aloud, and often somebody stands up.",
-		list(link("/letters/", "Letters"), link("/go/library", "For the library"), link("/go/staff", "For its staff"),
-			link("/round/a", "Returned to sender"), link("/forward/1", "Forwarded"), link("HTTP://LIBRARY.Example:80/catalogue#top", "Catalogue")))
+func redirectsSite() Site {
+	p := newDemoSite("post.example", "The Post Office", allowAllRobots())
+	links := p.addLinkedPages("/letters/", readPageTexts("letters"), hrefFuncForDir("/letters/"))
+	p.addHTMLPage("/letters/", "Letters", listHTML(links...))
+	p.addPage("/go/library", StaticPage(Redirect(http.StatusFound, "http://library.example/shelves/3/moss")))
+	p.addPage("/go/staff", StaticPage(Redirect(http.StatusMovedPermanently, "http://library.example/loans/staff.html")))
+	p.addPage("/round/a", StaticPage(Redirect(http.StatusFound, "/round/b")))
+	p.addPage("/round/b", StaticPage(Redirect(http.StatusFound, "/round/a")))
+	p.addPage("/forward/1", StaticPage(Redirect(http.StatusSeeOther, "2")))
+	p.addPage("/forward/2", StaticPage(Redirect(http.StatusTemporaryRedirect, "3?care=of")))
+	p.addPage("/forward/3", StaticPage(Redirect(http.StatusPermanentRedirect, "../letters/to-the-fog")))
+	p.addHomePage("Letters without an address are read aloud, and often somebody stands up.",
+		listHTML(linkHTML("/letters/", "Letters"), linkHTML("/go/library", "For the library"), linkHTML("/go/staff", "For its staff"),
+			linkHTML("/round/a", "Returned to sender"), linkHTML("/forward/1", "Forwarded"), linkHTML("HTTP://LIBRARY.Example:80/catalogue#top", "Catalogue")))
 	return p.Site
 }
 
-// annex has no robots.txt of its own: it sends those who ask to the library's.
-func annex() Site {
-	p := newPlace("annex.example", "The Map Annex", Robots{
-		Answer:   Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
-		Disallow: libraryCloses,
+// redirectedRobotsSite has no robots.txt of its own: it sends those who ask to the library's.
+func redirectedRobotsSite() Site {
+	p := newDemoSite("annex.example", "The Map Annex", Robots{
+		Response:     Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
+		IsDisallowed: isDisallowedByWildcards,
 	})
-	links := p.series("/maps/", items("maps"), under("/maps/"))
-	p.page("/maps/", "Maps", append([]string{list(links...)}, list(link("/maps/?sort=scale", "By scale")))...)
-	p.page("/loans/maps.html", "Maps on loan", para("Folded, we fear."))
-	p.front("The library's maps, flat.", list(link("/maps/", "Maps"), link("/loans/maps.html", "On loan")))
-	p.breakOnce("/maps/the-wells", Unfinished)
+	links := p.addLinkedPages("/maps/", readPageTexts("maps"), hrefFuncForDir("/maps/"))
+	p.addHTMLPage("/maps/", "Maps", append([]string{listHTML(links...)}, listHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
+	p.addHTMLPage("/loans/maps.html", "Maps on loan", paragraphHTML("Folded, we fear."))
+	p.addHomePage("The library's maps, flat.", listHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
+	p.failFirstRequest("/maps/the-wells", MissingLastChunk)
 	return p.Site
 }
 
-// weather answers 503 when asked for its rules: nobody may come in.
-func weather() Site {
-	p := newPlace("weather.example", "The Weather Station", Robots{Answer: Status(http.StatusServiceUnavailable)})
-	p.page("/today", "Today", para("Some."))
-	p.front("Measuring.", list(link("/today", "Today")))
+// unavailableRobotsSite answers 503 when asked for its rules: nobody may come in.
+func unavailableRobotsSite() Site {
+	p := newDemoSite("weather.example", "The Weather Station", Robots{Response: Status(http.StatusServiceUnavailable)})
+	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
+	p.addHomePage("Measuring.", listHTML(linkHTML("/today", "Today")))
 	return p.Site
 }
 
-// lighthouse never answers when asked for its rules.
-func lighthouse() Site {
-	p := newPlace("lighthouse.example", "The Lighthouse", Robots{Answer: Answer{Fault: Hang}})
-	p.page("/log", "Log", para("Ships."))
-	p.front("On, off, on.", list(link("/log", "Log")))
+// hangingRobotsSite never answers when asked for its rules.
+func hangingRobotsSite() Site {
+	p := newDemoSite("lighthouse.example", "The Lighthouse", Robots{Response: Response{Fault: Hang}})
+	p.addHTMLPage("/log", "Log", paragraphHTML("Ships."))
+	p.addHomePage("On, off, on.", listHTML(linkHTML("/log", "Log")))
 	return p.Site
 }
 
-// archive has what is no HTML, an old encoding, and links not to be followed.
-func archive() Site {
-	p := newPlace("archive.example", "The Town Archive", allowAll())
-	links := p.series("/papers/", items("papers"), under("/papers/"))
-	p.page("/papers/", "Papers", list(links...))
-	p.at("/inventory.txt", Always(Text("Boxes: 214\nOpened: 39\nRegretted: 1\nhttp://archive.example/not-a-link\n")))
-	p.at("/plan.pdf", Always(Typed("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
+// nonHTMLAndNofollowSite has what is no HTML, an old encoding, and links not to be followed.
+func nonHTMLAndNofollowSite() Site {
+	p := newDemoSite("archive.example", "The Town Archive", allowAllRobots())
+	links := p.addLinkedPages("/papers/", readPageTexts("papers"), hrefFuncForDir("/papers/"))
+	p.addHTMLPage("/papers/", "Papers", listHTML(links...))
+	p.addPage("/inventory.txt", StaticPage(Text("Boxes: 214\nOpened: 39\nRegretted: 1\nhttp://archive.example/not-a-link\n")))
+	p.addPage("/plan.pdf", StaticPage(TypedResponse("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
 	old := *p
 	old.charset = "iso-8859-1"
-	latin := old.html("", "Café accounts", para("Two crèmes, one brûlée."), list(link("/papers/", "Papers")))
-	p.at("/1987.html", Always(Typed("text/html; charset=iso-8859-1", latin1(latin))))
-	p.at("/visitors", Always(HTML(p.html(`<meta name="robots" content="nofollow">`, "Visitors' book", list(link("/visitors/spam", "Cheap hats"))))))
-	p.page("/visitors/spam", "Hats", para("Nobody should come here: every link to it says so."))
-	p.front("We keep it. We do not say that we can find it.",
-		list(link("/papers/", "Papers"), link("/inventory.txt", "Inventory"), link("/plan.pdf", "Plan of the cellar"), link("/1987.html", "1987"),
-			link("/visitors", "Visitors' book"), link("/visitors/spam", "Hats", `rel="nofollow"`),
-			link("mailto:keeper@archive.example", "Write to us"), link("#top", "Up")))
+	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."), listHTML(linkHTML("/papers/", "Papers")))
+	p.addPage("/1987.html", StaticPage(TypedResponse("text/html; charset=iso-8859-1", encodeLatin1(latin))))
+	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book", listHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
+	p.addHTMLPage("/visitors/spam", "Hats", paragraphHTML("Nobody should come here: every link to it says so."))
+	p.addHomePage("We keep it. We do not say that we can find it.",
+		listHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"), linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
+			linkHTML("/visitors", "Visitors' book"), linkHTML("/visitors/spam", "Hats", `rel="nofollow"`),
+			linkHTML("mailto:keeper@archive.example", "Write to us"), linkHTML("#top", "Up")))
 	return p.Site
 }
 
-// latin1 returns text in ISO-8859-1.
-func latin1(text string) string {
+// encodeLatin1 returns text in ISO-8859-1.
+func encodeLatin1(text string) string {
 	var b strings.Builder
 	for _, c := range text {
 		if c > 0xff {
@@ -91,100 +91,100 @@ func latin1(text string) string {
 	return b.String()
 }
 
-// meadow has no robots.txt, pages that are gone, and a page that arrives in
+// missingRobotsSite has no robots.txt, pages that are gone, and a page that arrives in
 // half the first time.
-func meadow() Site {
-	p := newPlace("meadow.example", "The Meadow", Robots{})
+func missingRobotsSite() Site {
+	p := newDemoSite("meadow.example", "The Meadow", Robots{})
 	p.Robots = nil
-	links := p.series("/bees/", items("bees"), under("/bees/"))
-	p.page("/bees/", "Bees", list(links...))
-	p.at("/skylark", Always(Status(http.StatusGone)))
-	p.front("Unmown.", list(link("/bees/", "Bees"), link("/butterflies", "Butterflies"), link("/skylark", "Skylark")))
-	p.breakOnce("/bees/ivy-bee", Short)
+	links := p.addLinkedPages("/bees/", readPageTexts("bees"), hrefFuncForDir("/bees/"))
+	p.addHTMLPage("/bees/", "Bees", listHTML(links...))
+	p.addPage("/skylark", StaticPage(Status(http.StatusGone)))
+	p.addHomePage("Unmown.", listHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"), linkHTML("/skylark", "Skylark")))
+	p.failFirstRequest("/bees/ivy-bee", ShortBody)
 	return p.Site
 }
 
-// workshop has a page that is always broken.
-func workshop() Site {
-	p := newPlace("workshop.example", "The Workshop", allowAll())
-	links := p.series("/tools/", items("tools"), under("/tools/"), link("/repairs", "Under repair"))
-	p.page("/tools/", "Tools", list(links...))
-	p.at("/repairs", Always(Status(http.StatusInternalServerError)))
-	p.front("Mend first.", list(link("/tools/", "Tools")))
+// serverErrorSite has a page that is always broken.
+func serverErrorSite() Site {
+	p := newDemoSite("workshop.example", "The Workshop", allowAllRobots())
+	links := p.addLinkedPages("/tools/", readPageTexts("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
+	p.addHTMLPage("/tools/", "Tools", listHTML(links...))
+	p.addPage("/repairs", StaticPage(Status(http.StatusInternalServerError)))
+	p.addHomePage("Mend first.", listHTML(linkHTML("/tools/", "Tools")))
 	return p.Site
 }
 
-// cafe asks those who want the special to come back in a second.
-func cafe() Site {
-	p := newPlace("cafe.example", "The Station Café", allowAll())
-	links := p.series("/menu/", items("dishes"), under("/menu/"))
-	p.page("/menu/", "Menu", list(links...))
+// retryAfterSite asks those who want the special to come back in a second.
+func retryAfterSite() Site {
+	p := newDemoSite("cafe.example", "The Station Café", allowAllRobots())
+	links := p.addLinkedPages("/menu/", readPageTexts("dishes"), hrefFuncForDir("/menu/"))
+	p.addHTMLPage("/menu/", "Menu", listHTML(links...))
 	busy := Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "1")
-	p.page("/special", "Today's special", para("It was worth the wait."))
-	p.firstTime("/special", busy)
-	p.front("Sit anywhere. The window is taken.", list(link("/menu/", "Menu"), link("/special", "Today's special")))
+	p.addHTMLPage("/special", "Today's special", paragraphHTML("It was worth the wait."))
+	p.setFirstResponse("/special", busy)
+	p.addHomePage("Sit anywhere. The window is taken.", listHTML(linkHTML("/menu/", "Menu"), linkHTML("/special", "Today's special")))
 	return p.Site
 }
 
-// river has a page that takes its time, and one that is reset the first time.
-func river() Site {
-	p := newPlace("river.example", "Along the River", allowAll())
-	links := p.series("/bridges/", items("bridges"), under("/bridges/"))
-	p.page("/bridges/", "Bridges", list(links...))
-	slow := HTML(p.html("", "Upstream", para(strings.Repeat("It comes down slowly. ", 40)), list(link("/bridges/ferry-steps", "Ferry steps"))))
-	slow.Spread = 1200 * time.Millisecond
-	p.at("/upstream", Always(slow))
-	p.front("Downhill, mostly.", list(link("/bridges/", "Bridges"), link("/upstream", "Upstream")))
-	p.breakOnce("/bridges/chain-bridge", Reset)
+// slowPageSite has a page that takes its time, and one that is reset the first time.
+func slowPageSite() Site {
+	p := newDemoSite("river.example", "Along the River", allowAllRobots())
+	links := p.addLinkedPages("/bridges/", readPageTexts("bridges"), hrefFuncForDir("/bridges/"))
+	p.addHTMLPage("/bridges/", "Bridges", listHTML(links...))
+	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)), listHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
+	slow.BodyDuration = 1200 * time.Millisecond
+	p.addPage("/upstream", StaticPage(slow))
+	p.addHomePage("Downhill, mostly.", listHTML(linkHTML("/bridges/", "Bridges"), linkHTML("/upstream", "Upstream")))
+	p.failFirstRequest("/bridges/chain-bridge", Reset)
 	return p.Site
 }
 
-// radio compresses its pages, one of them badly, and has programmes that only its
+// gzipAndFeedSite compresses its pages, one of them badly, and has programmes that only its
 // feed lists.
-func radio() Site {
-	p := newPlace("radio.example", "Valley Radio", allowAll())
-	p.feed = "/feed.xml"
-	p.page("/tonight", "Tonight", para("What the moon sounds like, for those who take the feed."))
-	p.page("/tomorrow", "Tomorrow", para("The same, with clouds."))
-	p.at(p.feed, Always(Typed("application/rss+xml", feed("/tonight", "tomorrow", home(p.Host)+"programmes/"))))
-	links := p.series("/programmes/", items("programmes"), under("/programmes/"), link("/static", "Between the stations"))
-	p.page("/programmes/", "Programmes", list(links...))
-	p.page("/static", "Static", para(strings.Repeat("Krrr. ", 100)))
-	p.front("On 88 and a half.", list(link("/programmes/", "Programmes")))
+func gzipAndFeedSite() Site {
+	p := newDemoSite("radio.example", "Valley Radio", allowAllRobots())
+	p.feedPath = "/feed.xml"
+	p.addHTMLPage("/tonight", "Tonight", paragraphHTML("What the moon sounds like, for those who take the feed."))
+	p.addHTMLPage("/tomorrow", "Tomorrow", paragraphHTML("The same, with clouds."))
+	p.addPage(p.feedPath, StaticPage(TypedResponse("application/rss+xml", feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
+	links := p.addLinkedPages("/programmes/", readPageTexts("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
+	p.addHTMLPage("/programmes/", "Programmes", listHTML(links...))
+	p.addHTMLPage("/static", "Static", paragraphHTML(strings.Repeat("Krrr. ", 100)))
+	p.addHomePage("On 88 and a half.", listHTML(linkHTML("/programmes/", "Programmes")))
 	for path, page := range p.Pages {
-		a := page(Request{})
+		a := page(PageRequest{})
 		a.Gzip = true
 		if path == "/static" {
 			a.Fault = BadGzip
 		}
-		p.at(path, Always(a))
+		p.addPage(path, StaticPage(a))
 	}
 	return p.Site
 }
 
-// harbour has a page whose connection is always reset.
-func harbour() Site {
-	p := newPlace("harbour.example", "The Harbour", allowAll())
-	links := p.series("/ships/", items("ships"), under("/ships/"), link("/wreck", "The wreck"))
-	p.page("/ships/", "Ships", list(links...))
-	p.at("/wreck", Always(Answer{Fault: Reset}))
-	p.front("Mind the ropes.", list(link("/ships/", "Ships")))
+// connectionResetSite has a page whose connection is always reset.
+func connectionResetSite() Site {
+	p := newDemoSite("harbour.example", "The Harbour", allowAllRobots())
+	links := p.addLinkedPages("/ships/", readPageTexts("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
+	p.addHTMLPage("/ships/", "Ships", listHTML(links...))
+	p.addPage("/wreck", StaticPage(Response{Fault: Reset}))
+	p.addHomePage("Mind the ropes.", listHTML(linkHTML("/ships/", "Ships")))
 	return p.Site
 }
 
-// breakOnce makes a page fail the first time it is asked for.
-func (p *place) breakOnce(path string, f Fault) {
-	a := p.Pages[path](Request{})
+// failFirstRequest makes a page fail the first time it is asked for.
+func (p *demoSite) failFirstRequest(path string, f Fault) {
+	a := p.Pages[path](PageRequest{})
 	a.Fault = f
-	p.firstTime(path, a)
+	p.setFirstResponse(path, a)
 }
 
-// firstTime makes a page answer otherwise the first time it is asked for.
-func (p *place) firstTime(path string, first Answer) {
+// setFirstResponse makes a page answer otherwise the first time it is asked for.
+func (p *demoSite) setFirstResponse(path string, first Response) {
 	later := p.Pages[path]
-	p.at(path, func(r Request) Answer {
-		if r.Nth == 1 {
+	p.addPage(path, func(r PageRequest) Response {
+		if r.NthForURL == 1 {
 			return first
 		}
 		return later(r)

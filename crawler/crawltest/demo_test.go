@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// expectedFailures are the pages of the demo web that do not answer 2xx or
+// expectedFailureStatus are the pages of the demo web that do not answer 2xx or
 // 3xx, whatever one does.
-var expectedFailures = map[string]int{
+var expectedFailureStatus = map[string]int{
 	"http://meadow.example/butterflies": http.StatusNotFound,
 	"http://meadow.example/skylark":     http.StatusGone,
 	"http://workshop.example/repairs":   http.StatusInternalServerError,
@@ -17,7 +17,7 @@ var expectedFailures = map[string]int{
 }
 
 func TestDemoIsAsLargeAsItSays(t *testing.T) {
-	reach := Demo().Reach(Demo().Plan)
+	reach := DemoWeb().FindReachableURLs(DemoWeb().CrawlPlan)
 	hosts := map[string]int{}
 	for _, page := range reach.Pages {
 		hosts[hostOf(page)]++
@@ -34,36 +34,36 @@ func TestDemoIsAsLargeAsItSays(t *testing.T) {
 
 // Every link leads to a page or to a failure that is meant.
 func TestDemoHasNoDeadLinks(t *testing.T) {
-	w := Demo()
-	reach := w.Reach(w.Plan)
+	w := DemoWeb()
+	reach := w.FindReachableURLs(w.CrawlPlan)
 	failing := map[string]int{}
 	for _, page := range slices.Concat(reach.Pages, reach.Sitemaps) {
-		if a, whole := ask(w, page); !whole || a.Status >= 400 {
+		if a, whole := thirdResponse(w, page); !whole || a.Status >= 400 {
 			failing[page] = a.Status
 		}
 	}
 	for page, status := range failing {
-		if want, ok := expectedFailures[page]; !ok || want != status {
+		if want, ok := expectedFailureStatus[page]; !ok || want != status {
 			t.Errorf("%s answers %d", page, status)
 		}
 	}
-	for page := range expectedFailures {
+	for page := range expectedFailureStatus {
 		if _, ok := failing[page]; !ok {
 			t.Errorf("%s is linked from nowhere, or does not fail", page)
 		}
 	}
 }
 
-// ask returns the last of three answers for a page, and whether it is whole.
-func ask(w *Web, page string) (Answer, bool) {
-	_, path := split(page)
-	a := w.sites[hostOf(page)].answer(Request{Method: "GET", Host: hostOf(page), Path: path, Nth: 3})
-	return a, a.Fault == None
+// thirdResponse returns the last of three answers for a page, and whether it is whole.
+func thirdResponse(w *Web, page string) (Response, bool) {
+	_, path := splitOriginAndPath(page)
+	a := w.sites[hostOf(page)].respond(PageRequest{Method: "GET", Host: hostOf(page), Path: path, NthForURL: 3})
+	return a, a.Fault == NoFault
 }
 
-func TestDemoReach(t *testing.T) {
-	w := Demo()
-	reach := w.Reach(w.Plan)
+func TestDemoExplore(t *testing.T) {
+	w := DemoWeb()
+	reach := w.FindReachableURLs(w.CrawlPlan)
 	t.Run("closed to all", func(t *testing.T) {
 		want := []string{
 			"http://annex.example/loans/maps.html",
@@ -123,10 +123,10 @@ func TestDemoReach(t *testing.T) {
 // Only the almanac has no end: elsewhere what is found does not hang on the
 // order in which it is found.
 func TestDemoDepthMattersToTheAlmanacOnly(t *testing.T) {
-	w := Demo()
-	shallow, deep := w.Plan, w.Plan
-	shallow.MaxDepth, deep.MaxDepth = w.Plan.MaxDepth/2, w.Plan.MaxDepth*2
-	for _, page := range without(w.Reach(deep).Pages, w.Reach(shallow).Pages) {
+	w := DemoWeb()
+	shallow, deep := w.CrawlPlan, w.CrawlPlan
+	shallow.MaxDepth, deep.MaxDepth = w.CrawlPlan.MaxDepth/2, w.CrawlPlan.MaxDepth*2
+	for _, page := range difference(w.FindReachableURLs(deep).Pages, w.FindReachableURLs(shallow).Pages) {
 		if hostOf(page) != "almanac.example" {
 			t.Errorf("%s is more than %d links deep", page, shallow.MaxDepth)
 		}
@@ -159,9 +159,9 @@ func TestDemoRules(t *testing.T) {
 		{"timetable.example", "/drivers/", true},
 		{"timetable.example", "/drivers", false},
 	}
-	w := Demo()
+	w := DemoWeb()
 	for _, tt := range tests {
-		if got := w.sites[tt.host].robots(noon).Disallow(tt.path); got != tt.closed {
+		if got := w.sites[tt.host].robotsAt(noon).IsDisallowed(tt.path); got != tt.closed {
 			t.Errorf("%s%s: closed is %v, want %v", tt.host, tt.path, got, tt.closed)
 		}
 	}
@@ -175,7 +175,7 @@ func TestDemoCleanParam(t *testing.T) {
 		"/stalls/apples?ref=a&day=b&visit=": "/stalls/apples?day=b",
 		"/other?ref=home":                   "/other?ref=home",
 	} {
-		if got := marketClean(path); got != want {
+		if got := removeNoiseParams(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}

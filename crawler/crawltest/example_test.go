@@ -14,15 +14,15 @@ import (
 func Example() {
 	web := crawltest.New(crawltest.Site{
 		Host: "bakery.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer:   crawltest.Text("User-agent: *\nDisallow: /recipes/\nCrawl-delay: 2\n"),
-			Delay:    2 * time.Second,
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/recipes/") },
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:     crawltest.Text("User-agent: *\nDisallow: /recipes/\nCrawl-delay: 2\n"),
+			CrawlDelay:   2 * time.Second,
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/recipes/") },
 		}),
-		Pages: map[string]crawltest.Page{
-			"/":              crawltest.Always(crawltest.HTML(`<a href="/recipes/rye">Rye</a>`)),
-			"/recipes/rye":   crawltest.Always(crawltest.HTML("Flour, water, salt, time.")),
-			"/recipes/wheat": crawltest.Always(crawltest.Redirect(http.StatusFound, "/recipes/rye")),
+		Pages: map[string]crawltest.PageFunc{
+			"/":              crawltest.StaticPage(crawltest.HTML(`<a href="/recipes/rye">Rye</a>`)),
+			"/recipes/rye":   crawltest.StaticPage(crawltest.HTML("Flour, water, salt, time.")),
+			"/recipes/wheat": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/recipes/rye")),
 		},
 	})
 	client := http.Client{Transport: web} // or web.Start, for a real socket
@@ -41,7 +41,7 @@ func Example() {
 		io.Copy(io.Discard, res.Body) // a robots.txt that is not read to its end does not count
 		res.Body.Close()
 	}
-	for _, offence := range web.Judge(crawltest.Options{}).Offences {
+	for _, offence := range web.Judge(crawltest.JudgeOptions{}).Violations {
 		fmt.Printf("%s: %s\n", offence.Exchange.URL, offence.Rule)
 	}
 	// Output:

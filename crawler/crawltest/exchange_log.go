@@ -13,80 +13,80 @@ import (
 
 // An Exchange is one request and its answer, as the server saw them.
 type Exchange struct {
-	Method      string    `json:"method"`
-	URL         string    `json:"url"`                   // as asked for: scheme, host, path and query
-	Agent       string    `json:"agent"`                 // the User-Agent header
-	Conditional bool      `json:"conditional,omitempty"` // If-None-Match or If-Modified-Since
-	BodySHA256  string    `json:"body_sha256,omitempty"` // of the request, in hex; empty: it had no body
-	Start       time.Time `json:"start"`                 // when the request had come
+	Method            string    `json:"method"`
+	URL               string    `json:"url"`                   // as asked for: scheme, host, path and query
+	UserAgent         string    `json:"agent"`                 // the User-Agent header
+	Conditional       bool      `json:"conditional,omitempty"` // If-None-Match or If-Modified-Since
+	RequestBodySHA256 string    `json:"body_sha256,omitempty"` // of the request, in hex; empty: it had no body
+	Start             time.Time `json:"start"`                 // when the request had come
 	// End is when the answer ended: just before its last byte left the server,
 	// so that no client can have seen its end any earlier; for one that was not
 	// sent to its end, when it broke off or the client went away. Zero: it goes on.
 	End        time.Time     `json:"end,omitzero"`
 	Status     int           `json:"status,omitempty"`         // 0: none was sent
-	Bytes      int64         `json:"bytes,omitempty"`          // of the body, as sent
-	Broken     bool          `json:"broken,omitempty"`         // the client cannot have got all of it: it broke off, or is damaged
+	BodyBytes  int64         `json:"bytes,omitempty"`          // of the body, as sent
+	Incomplete bool          `json:"broken,omitempty"`         // the client cannot have got all of it: it broke off, or is damaged
 	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // that the answer asks for; 0: none
 	Location   string        `json:"location,omitempty"`       // where a redirect leads, as it was sent
-	Wire       bool          `json:"wire,omitempty"`           // it came over a real socket
+	OverSocket bool          `json:"wire,omitempty"`           // it came over a real socket
 }
 
-// A book is the log being written.
-type book struct {
-	mu      sync.Mutex
-	entries []*entry
-	nth     map[string]int
-	dropped int
+// An exchangeLog is the log being written.
+type exchangeLog struct {
+	mu            sync.Mutex
+	entries       []*logEntry
+	requestsByURL map[string]int
+	unlogged      int
 }
 
-// An entry is an exchange being logged.
-type entry struct {
-	book *book
-	nth  int
-	x    Exchange
+// A logEntry is an exchange being logged.
+type logEntry struct {
+	log       *exchangeLog
+	nthForURL int
+	exchange  Exchange
 }
 
-// begin enters an exchange that has begun, if there are less than limit. Of
+// addEntry enters an exchange that has begun, if there are less than limit. Of
 // the others no count is kept either.
-func (b *book) begin(x Exchange, limit int) *entry {
+func (b *exchangeLog) addEntry(x Exchange, limit int) *logEntry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := &entry{book: b, x: x}
+	e := &logEntry{log: b, exchange: x}
 	if len(b.entries) >= limit {
-		b.dropped++
-		e.nth = b.nth[x.URL] + 1
+		b.unlogged++
+		e.nthForURL = b.requestsByURL[x.URL] + 1
 		return e
 	}
-	if b.nth == nil {
-		b.nth = map[string]int{}
+	if b.requestsByURL == nil {
+		b.requestsByURL = map[string]int{}
 	}
-	b.nth[x.URL]++
-	e.nth = b.nth[x.URL]
+	b.requestsByURL[x.URL]++
+	e.nthForURL = b.requestsByURL[x.URL]
 	b.entries = append(b.entries, e)
 	return e
 }
 
-// head enters what the head of the answer says.
-func (e *entry) head(d delivery) {
-	e.book.mu.Lock()
-	defer e.book.mu.Unlock()
-	e.x.Status, e.x.Location = d.status, d.header.Get("Location")
-	e.x.RetryAfter = d.retryAfter(time.Now())
+// recordHeader enters what the head of the answer says.
+func (e *logEntry) recordHeader(d preparedResponse) {
+	e.log.mu.Lock()
+	defer e.log.mu.Unlock()
+	e.exchange.Status, e.exchange.Location = d.status, d.header.Get("Location")
+	e.exchange.RetryAfter = d.retryAfter(time.Now())
 }
 
-// sent counts bytes of the body.
-func (e *entry) sent(n int) {
-	e.book.mu.Lock()
-	defer e.book.mu.Unlock()
-	e.x.Bytes += int64(n)
+// addBodyBytes counts bytes of the body.
+func (e *logEntry) addBodyBytes(n int) {
+	e.log.mu.Lock()
+	defer e.log.mu.Unlock()
+	e.exchange.BodyBytes += int64(n)
 }
 
-// end enters the end of the exchange. Only the first end counts.
-func (e *entry) end(broken bool) {
-	e.book.mu.Lock()
-	defer e.book.mu.Unlock()
-	if e.x.End.IsZero() {
-		e.x.End, e.x.Broken = time.Now(), broken
+// recordEnd enters the end of the exchange. Only the first end counts.
+func (e *logEntry) recordEnd(incomplete bool) {
+	e.log.mu.Lock()
+	defer e.log.mu.Unlock()
+	if e.exchange.End.IsZero() {
+		e.exchange.End, e.exchange.Incomplete = time.Now(), incomplete
 	}
 }
 
@@ -96,7 +96,7 @@ func (w *Web) Log() []Exchange {
 	defer w.log.mu.Unlock()
 	log := make([]Exchange, len(w.log.entries))
 	for i, e := range w.log.entries {
-		log[i] = e.x
+		log[i] = e.exchange
 	}
 	sortLog(log)
 	return log

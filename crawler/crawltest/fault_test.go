@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// A fetched is what a client has of an answer.
-type fetched struct {
+// A clientResponse is what a client has of an answer.
+type clientResponse struct {
 	status int
 	body   string
 	res    *http.Response
 }
 
 // get asks for a page as a plain client does, and reads it to its end.
-func get(ctx context.Context, rt http.RoundTripper, url string, header ...string) (fetched, error) {
+func get(ctx context.Context, rt http.RoundTripper, url string, header ...string) (clientResponse, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fetched{}, err
+		return clientResponse{}, err
 	}
 	req.Header.Set("User-Agent", "testbot/1.0 (+https://testbot.example/)")
 	for i := 0; i < len(header); i += 2 {
@@ -34,15 +34,15 @@ func get(ctx context.Context, rt http.RoundTripper, url string, header ...string
 	client := http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		return fetched{}, err
+		return clientResponse{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return fetched{res.StatusCode, string(body), res}, err
+	return clientResponse{res.StatusCode, string(body), res}, err
 }
 
-// faults is how each fault looks to a client, and in the log.
-var faults = []struct {
+// faultCases is how each fault looks to a client, and in the log.
+var faultCases = []struct {
 	name    string
 	fault   Fault
 	want    func(error) bool
@@ -51,38 +51,38 @@ var faults = []struct {
 	broken  bool // in the log
 	partial bool // some of the body was sent
 }{
-	{"no fault", None, nil, false, 200, false, true},
-	{"hang", Hang, is(context.DeadlineExceeded), true, 0, true, false},
-	{"stall", Stall, is(context.DeadlineExceeded), true, 200, true, true},
-	{"reset before the answer", Reset, is(syscall.ECONNRESET), false, 0, true, false},
-	{"reset in the body", ResetBody, is(syscall.ECONNRESET), false, 200, true, true},
-	{"shorter than Content-Length", Short, is(io.ErrUnexpectedEOF), false, 200, true, true},
-	{"no last chunk", Unfinished, is(io.ErrUnexpectedEOF), false, 200, true, true},
-	{"damaged gzip", BadGzip, damaged, false, 200, true, true},
+	{"no fault", NoFault, nil, false, 200, false, true},
+	{"hang", Hang, isError(context.DeadlineExceeded), true, 0, true, false},
+	{"stall", StallBody, isError(context.DeadlineExceeded), true, 200, true, true},
+	{"reset before the answer", Reset, isError(syscall.ECONNRESET), false, 0, true, false},
+	{"reset in the body", ResetBody, isError(syscall.ECONNRESET), false, 200, true, true},
+	{"shorter than Content-Length", ShortBody, isError(io.ErrUnexpectedEOF), false, 200, true, true},
+	{"no last chunk", MissingLastChunk, isError(io.ErrUnexpectedEOF), false, 200, true, true},
+	{"damaged gzip", BadGzip, isDamagedGzip, false, 200, true, true},
 }
 
-func is(target error) func(error) bool {
+func isError(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-func damaged(err error) bool {
+func isDamagedGzip(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
 }
 
-// faulty returns a web with one page that has a fault.
-func faulty(f Fault) *Web {
+// webWithFault returns a web with one page that has a fault.
+func webWithFault(f Fault) *Web {
 	a := Text(strings.Repeat("All is well. ", 1000))
 	a.Fault = f
-	return New(Site{Host: "a.example", Pages: map[string]Page{"/page": Always(a)}})
+	return New(Site{Host: "a.example", Pages: map[string]PageFunc{"/page": StaticPage(a)}})
 }
 
 func TestFaultsInMemory(t *testing.T) {
-	for _, tt := range faults {
+	for _, tt := range faultCases {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := faulty(tt.fault)
+				w := webWithFault(tt.fault)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				start := time.Now()
@@ -101,10 +101,10 @@ func TestFaultsInMemory(t *testing.T) {
 }
 
 func TestFaultsOverSockets(t *testing.T) {
-	for _, tt := range faults {
+	for _, tt := range faultCases {
 		t.Run(tt.name, func(t *testing.T) {
-			w := faulty(tt.fault)
-			s, transport := start(t, w)
+			w := webWithFault(tt.fault)
+			s, transport := startServer(t, w)
 			timeout := 10 * time.Second
 			if tt.timeout {
 				timeout = 50 * time.Millisecond
@@ -121,8 +121,8 @@ func TestFaultsOverSockets(t *testing.T) {
 	}
 }
 
-// start serves a web on a socket until the end of the test.
-func start(t *testing.T, w *Web) (*Server, *http.Transport) {
+// startServer serves a web on a socket until the end of the test.
+func startServer(t *testing.T, w *Web) (*Server, *http.Transport) {
 	t.Helper()
 	s, err := w.Start("")
 	if err != nil {
@@ -136,7 +136,7 @@ func start(t *testing.T, w *Web) (*Server, *http.Transport) {
 	return s, transport
 }
 
-func checkFault(t *testing.T, want func(error) bool, got fetched, err error) {
+func checkFault(t *testing.T, want func(error) bool, got clientResponse, err error) {
 	t.Helper()
 	switch {
 	case want == nil && (err != nil || len(got.body) != 13000):
@@ -152,7 +152,7 @@ func checkLogged(t *testing.T, log []Exchange, status int, broken, partial bool)
 		t.Fatalf("%d requests logged, want 1: %v", len(log), log)
 	}
 	x := log[0]
-	if x.Status != status || x.Broken != broken || (x.Bytes > 0) != partial || x.End.IsZero() {
+	if x.Status != status || x.Incomplete != broken || (x.BodyBytes > 0) != partial || x.End.IsZero() {
 		t.Errorf("logged %+v, want status %d, broken %v, body begun %v, and an end", x, status, broken, partial)
 	}
 }
@@ -160,9 +160,9 @@ func checkLogged(t *testing.T, log []Exchange, status int, broken, partial bool)
 // The server's end of an answer is never later than the client's: a client
 // that waits exactly as long as it owes is never blamed.
 func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
-	for _, size := range []int{0, 1, 1000, pieceSize, pieceSize + 1, 1 << 20} {
-		w := New(Site{Host: "a.example", Pages: map[string]Page{"/page": Always(Text(strings.Repeat("x", size)))}})
-		_, transport := start(t, w)
+	for _, size := range []int{0, 1, 1000, maxPieceBytes, maxPieceBytes + 1, 1 << 20} {
+		w := New(Site{Host: "a.example", Pages: map[string]PageFunc{"/page": StaticPage(Text(strings.Repeat("x", size)))}})
+		_, transport := startServer(t, w)
 		for range 5 {
 			got, err := get(t.Context(), transport, "http://a.example/page")
 			end := time.Now()
@@ -170,7 +170,7 @@ func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
 				t.Fatalf("size %d: got %d bytes, error %v", size, len(got.body), err)
 			}
 			log := w.Log()
-			if last := log[len(log)-1]; last.End.IsZero() || last.End.After(end) || last.Broken {
+			if last := log[len(log)-1]; last.End.IsZero() || last.End.After(end) || last.Incomplete {
 				t.Errorf("size %d: logged %+v, the client's end is %v", size, last, end)
 			}
 		}
@@ -179,25 +179,25 @@ func TestNoAnswerEndsBeforeItsLoggedEnd(t *testing.T) {
 
 // Close does not wait for clients that wait for us.
 func TestCloseEndsHangingAnswers(t *testing.T) {
-	asked := make(chan struct{})
-	w := New(Site{Host: "a.example", Others: func(Request) Answer {
-		close(asked)
-		return Answer{Fault: Hang}
+	requested := make(chan struct{})
+	w := New(Site{Host: "a.example", Fallback: func(PageRequest) Response {
+		close(requested)
+		return Response{Fault: Hang}
 	}})
-	s, transport := start(t, w)
+	s, transport := startServer(t, w)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := get(context.Background(), transport, "http://a.example/page")
 		failed <- err
 	}()
-	<-asked
+	<-requested
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 	if err := <-failed; err == nil {
 		t.Error("the client got an answer")
 	}
-	if x := w.Log()[0]; !x.Broken || x.End.IsZero() {
+	if x := w.Log()[0]; !x.Incomplete || x.End.IsZero() {
 		t.Errorf("logged %+v, want it broken off and ended", x)
 	}
 }

@@ -7,127 +7,127 @@ import (
 	"time"
 )
 
-// A pace is what the judge remembers of a host from request to request.
-type pace struct {
-	going   []Exchange    // not ended when the last request came
-	ended   Exchange      // whose answer ended last
-	pausing time.Duration // the Retry-After of the answer that asks to wait longest,
-	paused  Exchange      // and that answer
-	spared  time.Time     // when the last such answer came that died with the crawler
+// A hostRequestTimes is what the judge remembers of a host from request to request.
+type hostRequestTimes struct {
+	inFlight             []Exchange    // not ended when the last request came
+	lastEnded            Exchange      // whose answer ended last
+	longestPause         time.Duration // the Retry-After of the answer that asks to wait longest,
+	longestPauseExchange Exchange      // and that answer
+	lastLostPauseEnd     time.Time     // when the last such answer came that died with the crawler
 }
 
-// settle lets the answers end that had done so when a request came.
-func (p *pace) settle(at time.Time, tolerance func(Exchange) time.Duration) {
-	p.going = slices.DeleteFunc(p.going, func(x Exchange) bool {
+// removeEnded lets the answers end that had done so when a request came.
+func (p *hostRequestTimes) removeEnded(at time.Time, tolerance func(Exchange) time.Duration) {
+	p.inFlight = slices.DeleteFunc(p.inFlight, func(x Exchange) bool {
 		if x.End.IsZero() || x.End.After(at.Add(tolerance(x))) {
 			return false
 		}
-		if x.End.After(p.ended.End) {
-			p.ended = x
+		if x.End.After(p.lastEnded.End) {
+			p.lastEnded = x
 		}
-		if pause := pauseAfter(x); x.End.Add(pause).After(p.paused.End.Add(p.pausing)) {
-			p.paused, p.pausing = x, pause
+		if pause := requestedPause(x); x.End.Add(pause).After(p.longestPauseExchange.End.Add(p.longestPause)) {
+			p.longestPauseExchange, p.longestPause = x, pause
 		}
 		return true
 	})
 }
 
-// pauseAfter returns how long an answer asks everybody to stay away.
-func pauseAfter(x Exchange) time.Duration {
+// requestedPause returns how long an answer asks everybody to stay away.
+func requestedPause(x Exchange) time.Duration {
 	if x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable {
 		return x.RetryAfter
 	}
 	return 0
 }
 
-// examinePace asks whether the host was owed a rest, and how many requests it
+// checkDelayAndOverlap asks whether the host was owed a rest, and how many requests it
 // had at a time.
-func (h *hearing) examinePace(x Exchange, isRobotsFetch bool) {
-	p := &h.pace
-	p.settle(x.Start, h.tolerance)
-	declared := h.declared(x, isRobotsFetch)
-	owed := max(h.opts.MinDelay, declared)
-	h.host.Owed = max(h.host.Owed, owed)
+func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
+	p := &h.requestTimes
+	p.removeEnded(x.Start, h.gapTolerance)
+	declared := h.declaredDelay(x, isRobotsFetch)
+	required := max(h.opts.MinDelay, declared)
+	h.hostReport.RequiredDelay = max(h.hostReport.RequiredDelay, required)
 	allowed := 1
 	if h.site != nil && declared == 0 {
-		allowed = max(1, h.site.Concurrency)
+		allowed = max(1, h.site.MaxConcurrency)
 	}
-	if n := len(p.going) + 1; n > allowed {
-		h.blame(Overlap, x, fmt.Sprintf("%d at a time of %d", n, allowed))
+	if n := len(p.inFlight) + 1; n > allowed {
+		h.addViolation(Overlap, x, fmt.Sprintf("%d at a time of %d", n, allowed))
 	}
-	if !p.ended.End.IsZero() {
-		gap := max(0, x.Start.Sub(p.ended.End))
-		if h.host.MinGap < 0 || gap < h.host.MinGap {
-			h.host.MinGap = gap
+	if !p.lastEnded.End.IsZero() {
+		gap := max(0, x.Start.Sub(p.lastEnded.End))
+		if h.hostReport.MinGap < 0 || gap < h.hostReport.MinGap {
+			h.hostReport.MinGap = gap
 		}
 		switch {
-		case gap == 0 && len(p.going)+2 <= allowed: // it may as well have come while that answer went on
-		case h.examineGap(x, p.ended, owed):
-		case h.lost(p.paused, x):
-			if !p.spared.Equal(p.paused.End) {
-				p.spared = p.paused.End
-				h.report.Lost++
+		case gap == 0 && len(p.inFlight)+2 <= allowed: // it may as well have come while that answer went on
+		case h.checkGap(x, p.lastEnded, required):
+		case h.isPauseLost(p.longestPauseExchange, x):
+			if !p.lastLostPauseEnd.Equal(p.longestPauseExchange.End) {
+				p.lastLostPauseEnd = p.longestPauseExchange.End
+				h.report.LostPauses++
 			}
 		default:
-			h.examineGap(x, p.paused, p.pausing)
+			h.checkGap(x, p.longestPauseExchange, p.longestPause)
 		}
 	}
-	p.going = append(p.going, x)
+	p.inFlight = append(p.inFlight, x)
 }
 
-// examineGap blames x if it came too soon after the answer before.
-func (h *hearing) examineGap(x, before Exchange, owed time.Duration) (blamed bool) {
+// checkGap blames x if it came too soon after the answer before.
+func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShort bool) {
 	gap := x.Start.Sub(before.End)
-	if gap >= owed-h.tolerance(before) {
+	if gap >= required-h.gapTolerance(before) {
 		return false
 	}
-	h.blame(ShortGap, x, fmt.Sprintf("%s of %s after %s", seconds(gap), seconds(owed), before.URL))
+	h.addViolation(ShortGap, x, fmt.Sprintf("%s of %s after %s", formatSeconds(gap), formatSeconds(required), before.URL))
 	return true
 }
 
-// lost reports whether x came before the end of a pause that the crawler may
+// isPauseLost reports whether x came before the end of a pause that the crawler may
 // know nothing of, because it was killed just after it was asked to make it.
-func (h *hearing) lost(paused, x Exchange) bool {
-	if !x.Start.Before(paused.End.Add(h.pace.pausing)) {
+func (h *hostJudge) isPauseLost(paused, x Exchange) bool {
+	if !x.Start.Before(paused.End.Add(h.requestTimes.longestPause)) {
 		return false
 	}
-	for _, t := range h.opts.Restarts {
-		if t.After(paused.End) && !t.After(x.Start) && t.Sub(paused.End) <= h.opts.Unflushed {
+	for _, t := range h.opts.RestartTimes {
+		if t.After(paused.End) && !t.After(x.Start) && t.Sub(paused.End) <= h.opts.CrashLossWindow {
 			return true
 		}
 	}
 	return false
 }
 
-// declared returns the Delay that the host has asked for, as far as a crawler
+// declaredDelay returns the Delay that the host has asked for, as far as a crawler
 // could know it before a request.
-func (h *hearing) declared(x Exchange, isRobotsFetch bool) time.Duration {
+func (h *hostJudge) declaredDelay(x Exchange, isRobotsFetch bool) time.Duration {
 	var since time.Time
 	if isRobotsFetch {
-		since = h.restart(x.Start)
+		since = h.lastRestart(x.Start)
 	}
 	var longest time.Duration
-	for origin := range h.origins {
-		longest = max(longest, h.archives.law(h.site, origin, x.Start, since).rules.Delay)
+	for origin := range h.seenOrigins {
+		longest = max(longest, h.exchanges.rulesAt(h.site, origin, x.Start, since).rules.CrawlDelay)
 	}
 	return longest
 }
 
 // Tolerances of clocks over sockets.
 const (
-	wireTolerance = time.Millisecond
-	cutTolerance  = 50 * time.Millisecond
+	socketTolerance     = time.Millisecond
+	incompleteTolerance = 50 * time.Millisecond
 )
 
-// tolerance returns what is forgiven of a gap after an answer.
-func (h *hearing) tolerance(before Exchange) time.Duration {
+// gapTolerance returns what is forgiven of a gap after an answer.
+func (h *hostJudge) gapTolerance(before Exchange) time.Duration {
 	switch {
-	case h.opts.Tolerance != 0:
-		return max(0, h.opts.Tolerance)
-	case before.Wire && before.Broken:
-		return cutTolerance
-	case before.Wire:
-		return wireTolerance
+	case h.opts.GapTolerance != 0:
+		return max(0, h.opts.GapTolerance)
+	case before.OverSocket && before.Incomplete:
+		return incompleteTolerance
+	case before.OverSocket:
+		return socketTolerance
 	}
 	return 0
 }

@@ -9,65 +9,65 @@ import (
 	"time"
 )
 
-// A Rule is something the judge looks for.
-type Rule string
+// A JudgeRule is something the judge looks for.
+type JudgeRule string
 
 // The rules. Web.Judge says what is measured.
 const (
-	Disallowed        Rule = "disallowed by robots.txt"
-	RobotsLate        Rule = "asked before robots.txt"
-	RobotsUnreachable Rule = "asked while robots.txt was unreachable"
-	RobotsStale       Rule = "asked with rules too old"
-	RobotsIfNew       Rule = "robots.txt asked for conditionally"
-	ShortGap          Rule = "gap too short"
-	Overlap           Rule = "too many requests at a time"
-	Duplicate         Rule = "asked for again"
-	Anonymous         Rule = "User-Agent without product or contact"
+	Disallowed        JudgeRule = "disallowed by robots.txt"
+	BeforeRobots      JudgeRule = "asked before robots.txt"
+	RobotsUnreachable JudgeRule = "asked while robots.txt was unreachable"
+	RobotsStale       JudgeRule = "asked with rules too old"
+	RobotsConditional JudgeRule = "robots.txt asked for conditionally"
+	ShortGap          JudgeRule = "gap too short"
+	Overlap           JudgeRule = "too many requests at a time"
+	Duplicate         JudgeRule = "asked for again"
+	Anonymous         JudgeRule = "User-Agent without product or contact"
 )
 
-// rules are all of them, as a report lists them.
-var rules = [...]Rule{Disallowed, RobotsLate, RobotsUnreachable, RobotsStale, RobotsIfNew, ShortGap, Overlap, Duplicate, Anonymous}
+// allJudgeRules are all of them, as a report lists them.
+var allJudgeRules = [...]JudgeRule{Disallowed, BeforeRobots, RobotsUnreachable, RobotsStale, RobotsConditional, ShortGap, Overlap, Duplicate, Anonymous}
 
-// An Offence is one rule broken by one request.
-type Offence struct {
-	Rule     Rule
+// A Violation is one rule broken by one request.
+type Violation struct {
+	Rule     JudgeRule
 	Exchange Exchange
 	Detail   string // in numbers, where there are any
 }
 
 // A HostReport is what one host saw.
 type HostReport struct {
-	Host     string
-	Requests int
-	Pages    int           // requests other than for robots.txt and its redirects
-	MinGap   time.Duration // shortest rest between two requests; 0 if there were not two
-	Owed     time.Duration // longest rest that was owed before a request
-	Offences int           // rules broken by these requests
+	Host           string
+	Requests       int
+	PageRequests   int           // requests other than for robots.txt and its redirects
+	MinGap         time.Duration // shortest rest between two requests; 0 if there were not two
+	RequiredDelay  time.Duration // longest rest that was owed before a request
+	ViolationCount int           // rules broken by these requests
 }
 
-// A Report is what the judge found.
-type Report struct {
-	Hosts    []HostReport // by name
-	Requests int
-	Pages    int           // requests other than for robots.txt and its redirects
-	Distinct int           // different pages
-	Bytes    int64         // of bodies, as sent
-	Time     time.Duration // from the first request to the end of the last
-	Retries  int           // pages asked for again after an answer that invites it
-	Redone   int           // pages asked for again after a restart
-	Lost     int           // pauses not made that were asked for in Options.Unflushed
-	Unlogged int           // requests that the log had no room for
-	Offences []Offence     // in the order of the requests, host by host
-	began    time.Time
+// A JudgeReport is what the judge found.
+type JudgeReport struct {
+	Hosts            []HostReport // by name
+	Requests         int
+	PageRequests     int           // requests other than for robots.txt and its redirects
+	DistinctPages    int           // different pages
+	BodyBytes        int64         // of bodies, as sent
+	Duration         time.Duration // from the first request to the end of the last
+	Retries          int           // pages asked for again after an answer that invites it
+	RestartRefetches int           // pages asked for again after a restart
+	LostPauses       int           // pauses not made that were asked for in JudgeOptions.CrashLossWindow
+	UnloggedRequests int           // requests that the log had no room for
+	Violations       []Violation   // in the order of the requests, host by host
+	startedAt        time.Time
 }
 
 // OK reports whether every request is in the log and broke no rule.
-func (r Report) OK() bool { return len(r.Offences) == 0 && r.Unlogged == 0 }
+func (r JudgeReport) OK() bool { return len(r.Violations) == 0 && r.UnloggedRequests == 0 }
 
-// Count returns how often a rule was broken.
-func (r Report) Count(rule Rule) int {
+// CountViolations returns how often a rule was broken.
+func (r JudgeReport) CountViolations(rule JudgeRule) int {
 	n := 0
-	for _, o := range r.Offences {
+	for _, o := range r.Violations {
 		if o.Rule == rule {
 			n++
 		}
@@ -77,39 +77,39 @@ func (r Report) Count(rule Rule) int {
 
 // How much of a long report is shown.
 const (
-	shownHosts    = 25
-	shownOffences = 5 // of each rule
+	maxShownHosts      = 25
+	maxShownViolations = 5 // of each rule
 )
 
 // String returns the report for people to read: a line of sums, a table of
 // hosts (the worst, if there are many), and for each rule how often it was
 // broken, with the first offences.
-func (r Report) String() string {
+func (r JudgeReport) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d requests to %d hosts in %v: %d pages (%d different), %d for robots.txt, %d bytes; %d retries, %d redone\n\n",
-		r.Requests, len(r.Hosts), r.Time.Round(time.Millisecond), r.Pages, r.Distinct, r.Requests-r.Pages, r.Bytes, r.Retries, r.Redone)
+		r.Requests, len(r.Hosts), r.Duration.Round(time.Millisecond), r.PageRequests, r.DistinctPages, r.Requests-r.PageRequests, r.BodyBytes, r.Retries, r.RestartRefetches)
 	r.writeHosts(&b)
 	b.WriteString("\n")
-	r.writeOffences(&b)
+	r.writeViolations(&b)
 	return b.String()
 }
 
-func (r Report) writeHosts(b *strings.Builder) {
+func (r JudgeReport) writeHosts(b *strings.Builder) {
 	hosts := slices.Clone(r.Hosts)
-	if len(hosts) > shownHosts {
+	if len(hosts) > maxShownHosts {
 		slices.SortStableFunc(hosts, func(x, y HostReport) int {
-			return cmp.Or(cmp.Compare(y.Offences, x.Offences), cmp.Compare(y.Requests, x.Requests))
+			return cmp.Or(cmp.Compare(y.ViolationCount, x.ViolationCount), cmp.Compare(y.Requests, x.Requests))
 		})
-		hosts = hosts[:shownHosts]
+		hosts = hosts[:maxShownHosts]
 	}
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "requests\tpages\tleast gap\towed\toffences\t  host")
 	for _, h := range hosts {
 		minGap := "-"
 		if h.Requests > 1 {
-			minGap = seconds(h.MinGap)
+			minGap = formatSeconds(h.MinGap)
 		}
-		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.Pages, minGap, seconds(h.Owed), h.Offences, h.Host)
+		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.PageRequests, minGap, formatSeconds(h.RequiredDelay), h.ViolationCount, h.Host)
 	}
 	tw.Flush() // a strings.Builder refuses nothing
 	if more := len(r.Hosts) - len(hosts); more > 0 {
@@ -117,35 +117,35 @@ func (r Report) writeHosts(b *strings.Builder) {
 	}
 }
 
-func (r Report) writeOffences(b *strings.Builder) {
-	if r.Unlogged > 0 {
-		fmt.Fprintf(b, "%d requests were not logged: no verdict on them\n", r.Unlogged)
+func (r JudgeReport) writeViolations(b *strings.Builder) {
+	if r.UnloggedRequests > 0 {
+		fmt.Fprintf(b, "%d requests were not logged: no verdict on them\n", r.UnloggedRequests)
 	}
-	for _, rule := range rules {
+	for _, rule := range allJudgeRules {
 		r.writeRule(b, rule)
 	}
 }
 
 // writeRule says how often one rule was broken, and lists the first offences.
-func (r Report) writeRule(b *strings.Builder, rule Rule) {
-	total, shown := r.Count(rule), 0
+func (r JudgeReport) writeRule(b *strings.Builder, rule JudgeRule) {
+	total, shown := r.CountViolations(rule), 0
 	fmt.Fprintf(b, "%6d %s\n", total, rule)
-	for _, o := range r.Offences {
+	for _, o := range r.Violations {
 		if o.Rule != rule {
 			continue
 		}
-		if shown == shownOffences {
+		if shown == maxShownViolations {
 			fmt.Fprintf(b, "         and %d more\n", total-shown)
 			return
 		}
 		shown++
-		line := fmt.Sprintf("         at %s  %s %s  %s", seconds(o.Exchange.Start.Sub(r.began)), o.Exchange.Method, o.Exchange.URL, o.Detail)
+		line := fmt.Sprintf("         at %s  %s %s  %s", formatSeconds(o.Exchange.Start.Sub(r.startedAt)), o.Exchange.Method, o.Exchange.URL, o.Detail)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
-// seconds returns a duration in seconds, with its nanoseconds if there are any.
-func seconds(d time.Duration) string {
+// formatSeconds returns a duration in seconds, with its nanoseconds if there are any.
+func formatSeconds(d time.Duration) string {
 	s := fmt.Sprintf("%.9f", d.Seconds())
 	return strings.TrimSuffix(strings.TrimSuffix(s, "000"), "000") + " s"
 }

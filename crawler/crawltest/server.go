@@ -14,43 +14,43 @@ import (
 
 // ServeHTTP answers a request by its Host header. It is good for HTTP/1 only:
 // a fault breaks the connection. A host that the web does not have is answered
-// with 421 (Misdirected Request).
+// with 421 (Misdirected PageRequest).
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	e, d := w.begin(r, scheme, true)
-	err := d.write(r.Context(), rw, e)
-	e.end(err != nil)
+	e, d := w.beginExchange(r, scheme, true)
+	err := d.writeTo(r.Context(), rw, e)
+	e.recordEnd(err != nil)
 	if err != nil {
-		breakOff(rw, d.fault)
+		breakConnection(rw, d.fault)
 	}
 }
 
-// write sends the answer up to its fault. It enters the end of the exchange
+// writeTo sends the answer up to its fault. It enters the end of the exchange
 // before the last byte is out: see Exchange.End.
-func (d *delivery) write(ctx context.Context, rw http.ResponseWriter, e *entry) error {
+func (d *preparedResponse) writeTo(ctx context.Context, rw http.ResponseWriter, e *logEntry) error {
 	switch d.fault {
 	case Hang:
-		return sleep(ctx, forever)
+		return sleepUnlessCanceled(ctx, forever)
 	case Reset:
-		sleep(ctx, d.wait)
-		return errBroken
+		sleepUnlessCanceled(ctx, d.headerDelay)
+		return errBrokenOff
 	}
-	if err := sleep(ctx, d.wait); err != nil {
+	if err := sleepUnlessCanceled(ctx, d.headerDelay); err != nil {
 		return err
 	}
-	d.writeHead(rw, e)
-	began, last := time.Now(), d.pieces()-1
+	d.writeHeader(rw, e)
+	began, last := time.Now(), d.bodyPieceCount()-1
 	for i := range last + 1 {
-		data, at := d.piece(i)
-		if err := sleep(ctx, at-time.Since(began)); err != nil {
+		data, at := d.bodyPiece(i)
+		if err := sleepUnlessCanceled(ctx, at-time.Since(began)); err != nil {
 			return err
 		}
-		e.sent(len(data))
-		if i == last && !d.breaks() {
-			e.end(d.fault == BadGzip)
+		e.addBodyBytes(len(data))
+		if i == last && !d.breaksOff() {
+			e.recordEnd(d.fault == BadGzip)
 		}
 		if _, err := rw.Write(data); err != nil {
 			return err
@@ -59,14 +59,14 @@ func (d *delivery) write(ctx context.Context, rw http.ResponseWriter, e *entry) 
 			return err
 		}
 	}
-	return d.stopShort(ctx)
+	return d.endBrokenBody(ctx)
 }
 
-// writeHead sends the head of the answer.
-func (d *delivery) writeHead(rw http.ResponseWriter, e *entry) {
-	e.head(*d)
-	if d.pieces() == 0 && !d.breaks() {
-		e.end(false)
+// writeHeader sends the head of the answer.
+func (d *preparedResponse) writeHeader(rw http.ResponseWriter, e *logEntry) {
+	e.recordHeader(*d)
+	if d.bodyPieceCount() == 0 && !d.breaksOff() {
+		e.recordEnd(false)
 	}
 	for name, values := range d.header {
 		rw.Header()[name] = values
@@ -74,22 +74,22 @@ func (d *delivery) writeHead(rw http.ResponseWriter, e *entry) {
 	rw.WriteHeader(d.status)
 }
 
-var errBroken = errors.New("broken off")
+var errBrokenOff = errors.New("broken off")
 
-// stopShort ends a body that is not to be sent to its end.
-func (d *delivery) stopShort(ctx context.Context) error {
+// endBrokenBody ends a body that is not to be sent to its end.
+func (d *preparedResponse) endBrokenBody(ctx context.Context) error {
 	switch {
-	case d.fault == Stall:
-		return sleep(ctx, forever)
-	case d.breaks():
-		return errBroken
+	case d.fault == StallBody:
+		return sleepUnlessCanceled(ctx, forever)
+	case d.breaksOff():
+		return errBrokenOff
 	}
 	return nil
 }
 
-// breakOff ends the connection under an answer, with a reset if that is the
+// breakConnection ends the connection under an answer, with a reset if that is the
 // fault.
-func breakOff(rw http.ResponseWriter, f Fault) {
+func breakConnection(rw http.ResponseWriter, f Fault) {
 	conn, buf, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
 		return // gone already, or no HTTP/1
@@ -107,9 +107,9 @@ func statusLine(code int) string { return strconv.Itoa(code) + " " + http.Status
 type Server struct {
 	Addr string // host:port it listens on
 
-	http    *http.Server
-	quit    context.CancelFunc
-	serving sync.WaitGroup // the accept loop and every handler
+	httpServer *http.Server
+	cancel     context.CancelFunc
+	serving    sync.WaitGroup // the accept loop and every handler
 }
 
 // Start serves the web on addr, 127.0.0.1:0 if that is empty, until Close.
@@ -122,8 +122,8 @@ func (w *Web) Start(addr string) (*Server, error) {
 		return nil, err
 	}
 	ctx, quit := context.WithCancel(context.Background())
-	s := &Server{Addr: listener.Addr().String(), quit: quit}
-	s.http = &http.Server{
+	s := &Server{Addr: listener.Addr().String(), cancel: quit}
+	s.httpServer = &http.Server{
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			s.serving.Add(1)
 			defer s.serving.Done()
@@ -133,7 +133,7 @@ func (w *Web) Start(addr string) (*Server, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	s.serving.Go(func() { s.http.Serve(listener) }) // ends with ErrServerClosed, by Close
+	s.serving.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed, by Close
 	return s, nil
 }
 
@@ -151,12 +151,12 @@ func (s *Server) Transport() *http.Transport {
 // Close breaks off answers that wait, hang or trickle, lets the others end,
 // and returns when all have: the log is whole then.
 func (s *Server) Close() error {
-	s.quit()
+	s.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	err := s.http.Shutdown(ctx)
+	err := s.httpServer.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
+		err = s.httpServer.Close()
 	}
 	s.serving.Wait()
 	return err

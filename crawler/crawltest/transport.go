@@ -26,23 +26,23 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if host := bareHost(strings.ToLower(r.URL.Host)); w.sites[host] == nil {
-		return nil, dialError(host)
+	if host := withoutPort(strings.ToLower(r.URL.Host)); w.sites[host] == nil {
+		return nil, unknownHostError(host)
 	}
-	asked, undo := r, false
+	sent, decompress := r, false
 	if r.Header.Get("Accept-Encoding") == "" && r.Header.Get("Range") == "" && r.Method != http.MethodHead {
-		asked, undo = r.WithContext(ctx), true
-		asked.Header = r.Header.Clone()
-		asked.Header.Set("Accept-Encoding", "gzip")
+		sent, decompress = r.WithContext(ctx), true
+		sent.Header = r.Header.Clone()
+		sent.Header.Set("Accept-Encoding", "gzip")
 	}
-	e, d := w.begin(asked, r.URL.Scheme, false)
-	if err := d.meet(ctx, e); err != nil {
+	e, d := w.beginExchange(sent, r.URL.Scheme, false)
+	if err := d.awaitHeader(ctx, e); err != nil {
 		return nil, err
 	}
-	return d.response(r, e, undo), nil
+	return d.httpResponse(r, e, decompress), nil
 }
 
-func dialError(host string) error {
+func unknownHostError(host string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
@@ -50,105 +50,105 @@ func resetError() error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// meet waits for the head of the answer.
-func (d *delivery) meet(ctx context.Context, e *entry) error {
-	wait := d.wait
+// awaitHeader waits for the head of the answer.
+func (d *preparedResponse) awaitHeader(ctx context.Context, e *logEntry) error {
+	wait := d.headerDelay
 	if d.fault == Hang {
 		wait = forever
 	}
-	if err := sleep(ctx, wait); err != nil {
-		e.end(true)
+	if err := sleepUnlessCanceled(ctx, wait); err != nil {
+		e.recordEnd(true)
 		return err
 	}
 	if d.fault == Reset {
-		e.end(true)
+		e.recordEnd(true)
 		return resetError()
 	}
-	e.head(*d)
+	e.recordHeader(*d)
 	return nil
 }
 
-// response returns the answer. undo says to decompress it.
-func (d *delivery) response(r *http.Request, e *entry, undo bool) *http.Response {
+// httpResponse returns the answer. undo says to decompress it.
+func (d *preparedResponse) httpResponse(r *http.Request, e *logEntry, decompress bool) *http.Response {
 	res := &http.Response{
 		Status: statusLine(d.status), StatusCode: d.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: d.header, ContentLength: d.length, Request: r,
+		Header: d.header, ContentLength: d.contentLength, Request: r,
 	}
-	if d.length < 0 {
+	if d.contentLength < 0 {
 		res.TransferEncoding = []string{"chunked"}
 	}
-	b := &body{ctx: r.Context(), delivery: d, entry: e, began: time.Now()}
-	if d.pieces() == 0 && !d.breaks() {
-		e.end(false)
+	b := &pacedBody{ctx: r.Context(), prepared: d, entry: e, startedAt: time.Now()}
+	if d.bodyPieceCount() == 0 && !d.breaksOff() {
+		e.recordEnd(false)
 		res.Body = http.NoBody
 		return res
 	}
-	b.stop = context.AfterFunc(b.ctx, func() { e.end(true) })
+	b.stopCancelWatch = context.AfterFunc(b.ctx, func() { e.recordEnd(true) })
 	res.Body = b
-	if undo && d.header.Get("Content-Encoding") == "gzip" {
-		res.Body, res.ContentLength, res.Uncompressed = &gunzipped{body: b}, -1, true
+	if decompress && d.header.Get("Content-Encoding") == "gzip" {
+		res.Body, res.ContentLength, res.Uncompressed = &gunzipBody{pacedBody: b}, -1, true
 		d.header.Del("Content-Encoding")
 		d.header.Del("Content-Length")
 	}
 	return res
 }
 
-// A body hands out a delivery's body as the clock allows.
-type body struct {
-	ctx      context.Context
-	delivery *delivery
-	entry    *entry
-	began    time.Time
-	next     int    // the piece that comes after rest
-	rest     []byte // of the piece being read
-	stop     func() bool
-	err      error // for good
+// A pacedBody hands out a delivery's body as the clock allows.
+type pacedBody struct {
+	ctx             context.Context
+	prepared        *preparedResponse
+	entry           *logEntry
+	startedAt       time.Time
+	nextPieceIndex  int    // the piece that comes after rest
+	unread          []byte // of the piece being read
+	stopCancelWatch func() bool
+	err             error // for good
 }
 
 // Read waits for the next piece if the last one is used up.
-func (b *body) Read(p []byte) (int, error) {
+func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if b.err = b.ready(); b.err != nil {
-		b.finish(true)
+	if b.err = b.awaitData(); b.err != nil {
+		b.endExchange(true)
 		return 0, b.err
 	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	b.entry.sent(n)
-	if len(b.rest) == 0 && b.next == b.delivery.pieces() && !b.delivery.breaks() {
+	n := copy(p, b.unread)
+	b.unread = b.unread[n:]
+	b.entry.addBodyBytes(n)
+	if len(b.unread) == 0 && b.nextPieceIndex == b.prepared.bodyPieceCount() && !b.prepared.breaksOff() {
 		b.err = io.EOF
-		b.finish(b.delivery.fault == BadGzip)
+		b.endExchange(b.prepared.fault == BadGzip)
 		return n, nil
 	}
 	return n, nil
 }
 
-// ready waits for something to read, or for how the body breaks off.
-func (b *body) ready() error {
+// awaitData waits for something to read, or for how the body breaks off.
+func (b *pacedBody) awaitData() error {
 	switch {
 	case b.ctx.Err() != nil:
 		return context.Cause(b.ctx)
-	case len(b.rest) > 0:
+	case len(b.unread) > 0:
 		return nil
-	case b.next == b.delivery.pieces():
-		return b.broken()
+	case b.nextPieceIndex == b.prepared.bodyPieceCount():
+		return b.breakError()
 	}
-	data, at := b.delivery.piece(b.next)
-	if err := sleep(b.ctx, at-time.Since(b.began)); err != nil {
+	data, at := b.prepared.bodyPiece(b.nextPieceIndex)
+	if err := sleepUnlessCanceled(b.ctx, at-time.Since(b.startedAt)); err != nil {
 		return err
 	}
-	b.rest, b.next = data, b.next+1
+	b.unread, b.nextPieceIndex = data, b.nextPieceIndex+1
 	return nil
 }
 
-// broken returns how a body breaks off.
-func (b *body) broken() error {
-	switch b.delivery.fault {
-	case Stall:
-		return sleep(b.ctx, forever)
+// breakError returns how a body breaks off.
+func (b *pacedBody) breakError() error {
+	switch b.prepared.fault {
+	case StallBody:
+		return sleepUnlessCanceled(b.ctx, forever)
 	case ResetBody:
 		return resetError()
 	}
@@ -156,30 +156,30 @@ func (b *body) broken() error {
 }
 
 // Close ends the exchange, too early if the body was not read to its end.
-func (b *body) Close() error {
+func (b *pacedBody) Close() error {
 	if b.err == nil {
 		b.err = http.ErrBodyReadAfterClose
 	}
-	b.finish(true)
+	b.endExchange(true)
 	return nil
 }
 
-func (b *body) finish(broken bool) {
-	b.stop()
-	b.entry.end(broken)
+func (b *pacedBody) endExchange(incomplete bool) {
+	b.stopCancelWatch()
+	b.entry.recordEnd(incomplete)
 }
 
-// gunzipped decompresses a body, beginning with the first Read.
-type gunzipped struct {
-	*body
+// gunzipBody decompresses a body, beginning with the first Read.
+type gunzipBody struct {
+	*pacedBody
 	zr  *gzip.Reader
 	err error
 }
 
 // Read decompresses.
-func (g *gunzipped) Read(p []byte) (int, error) {
+func (g *gunzipBody) Read(p []byte) (int, error) {
 	if g.zr == nil && g.err == nil {
-		g.zr, g.err = gzip.NewReader(g.body)
+		g.zr, g.err = gzip.NewReader(g.pacedBody)
 	}
 	if g.err != nil {
 		return 0, g.err
@@ -190,8 +190,8 @@ func (g *gunzipped) Read(p []byte) (int, error) {
 // forever is longer than any client waits.
 const forever = 100 * 365 * 24 * time.Hour
 
-// sleep waits for d or for the end of ctx, and returns why it ended too early.
-func sleep(ctx context.Context, d time.Duration) error {
+// sleepUnlessCanceled waits for d or for the end of ctx, and returns why it ended too early.
+func sleepUnlessCanceled(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -18,41 +18,41 @@ type Site struct {
 	Robots func(at time.Time) Robots
 	// Pages are the site's pages by path. A path with its query goes before
 	// the path alone.
-	Pages map[string]Page
-	// Others answers what Pages does not hold. Nil: 404.
-	Others Page
-	// Forms answer requests by methods other than GET and HEAD, by path as Pages
+	Pages map[string]PageFunc
+	// Fallback answers what Pages does not hold. Nil: 404.
+	Fallback PageFunc
+	// OtherMethodPages answer requests by methods other than GET and HEAD, by path as Pages
 	// do. Nil: 405.
-	Forms map[string]Page
-	// Concurrency is how many requests at a time the owner allows. Default 1.
-	Concurrency int
-	Latency     Latency
+	OtherMethodPages map[string]PageFunc
+	// MaxConcurrency is how many requests at a time the owner allows. Default 1.
+	MaxConcurrency int
+	Latency        Latency
 }
 
 // Robots is a site's robots.txt and what it means, as the site's owner states
 // it for the agent that is judged.
 type Robots struct {
-	Answer   Answer                 // the file, or what is answered in its place
-	Delay    time.Duration          // the rest it asks for
-	Disallow func(path string) bool // whether it closes a path (with query); nil: none
-	// Clean returns a path (with query) without the parameters that Clean-param
+	Response     Response               // the file, or what is answered in its place
+	CrawlDelay   time.Duration          // the rest it asks for
+	IsDisallowed func(path string) bool // whether it closes a path (with query); nil: none
+	// RemoveCleanParams returns a path (with query) without the parameters that RemoveCleanParams-param
 	// says do not matter; nil: all matter.
-	Clean func(path string) string
+	RemoveCleanParams func(path string) string
 }
 
-// Lasting returns the Robots of a site whose robots.txt never changes.
-func Lasting(r Robots) func(time.Time) Robots { return func(time.Time) Robots { return r } }
+// StaticRobots returns the Robots of a site whose robots.txt never changes.
+func StaticRobots(r Robots) func(time.Time) Robots { return func(time.Time) Robots { return r } }
 
 // A Web is a set of sites and the log of what they were asked. Its methods may
 // be called at the same time.
 type Web struct {
-	Plan Plan // how it is meant to be crawled
-	// MaxLog bounds the log: what comes later is answered, and not logged.
+	CrawlPlan CrawlPlan // how it is meant to be crawled
+	// MaxLogEntries bounds the log: what comes later is answered, and not logged.
 	// Default 250,000 requests.
-	MaxLog int
+	MaxLogEntries int
 
 	sites map[string]*Site
-	log   book
+	log   exchangeLog
 }
 
 // New returns a web of the given sites.
@@ -64,27 +64,27 @@ func New(sites ...Site) *Web {
 	return w
 }
 
-// robots returns the robots.txt in force at a moment.
-func (s *Site) robots(at time.Time) Robots {
+// robotsAt returns the robots.txt in force at a moment.
+func (s *Site) robotsAt(at time.Time) Robots {
 	if s == nil || s.Robots == nil {
-		return Robots{Answer: Status(http.StatusNotFound)}
+		return Robots{Response: Status(http.StatusNotFound)}
 	}
 	return s.Robots(at)
 }
 
-// answer returns what the site says to r.
-func (s *Site) answer(r Request) Answer {
+// respond returns what the site says to r.
+func (s *Site) respond(r PageRequest) Response {
 	if s == nil {
 		return Status(http.StatusMisdirectedRequest)
 	}
 	path, _, _ := strings.Cut(r.Path, "?")
-	pages, others, none := s.Pages, s.Others, http.StatusNotFound
+	pages, others, none := s.Pages, s.Fallback, http.StatusNotFound
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		pages, others, none = s.Forms, nil, http.StatusMethodNotAllowed
+		pages, others, none = s.OtherMethodPages, nil, http.StatusMethodNotAllowed
 	}
 	switch {
 	case r.Path == robotsPath && none == http.StatusNotFound:
-		return s.robots(r.At).Answer
+		return s.robotsAt(r.ReceivedAt).Response
 	case pages[r.Path] != nil:
 		return pages[r.Path](r)
 	case pages[path] != nil:
@@ -97,34 +97,34 @@ func (s *Site) answer(r Request) Answer {
 
 const robotsPath = "/robots.txt"
 
-// begin logs a request and returns what is to be sent for it.
-func (w *Web) begin(r *http.Request, scheme string, wire bool) (*entry, delivery) {
+// beginExchange logs a request and returns what is to be sent for it.
+func (w *Web) beginExchange(r *http.Request, scheme string, overSocket bool) (*logEntry, preparedResponse) {
 	hostport := r.Host
 	if hostport == "" {
 		hostport = r.URL.Host
 	}
-	hostport = logged(scheme, hostport)
-	req := Request{Method: r.Method, Host: bareHost(hostport), Path: r.URL.RequestURI(), Header: r.Header, At: time.Now()}
+	hostport = normalizeHostPort(scheme, hostport)
+	req := PageRequest{Method: r.Method, Host: withoutPort(hostport), Path: r.URL.RequestURI(), Header: r.Header, ReceivedAt: time.Now()}
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}
 	if r.Body != nil { // what breaks off is answered as far as it came
 		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, maxRequestBodyBytes))
 	}
-	e := w.log.begin(Exchange{
-		Method: req.Method, BodySHA256: digest(req.Body), URL: scheme + "://" + hostport + req.Path,
-		Agent: r.UserAgent(), Conditional: conditional(r.Header), Start: req.At, Wire: wire,
-	}, w.maxLog())
-	req.Nth = e.nth
+	e := w.log.addEntry(Exchange{
+		Method: req.Method, RequestBodySHA256: sha256Hex(req.Body), URL: scheme + "://" + hostport + req.Path,
+		UserAgent: r.UserAgent(), Conditional: isConditional(r.Header), Start: req.ReceivedAt, OverSocket: overSocket,
+	}, w.maxLogOrDefault())
+	req.NthForURL = e.nthForURL
 	site := w.sites[req.Host]
-	return e, newDelivery(req, site.answer(req), site.latency())
+	return e, prepareResponse(req, site.respond(req), site.latencyOrZero())
 }
 
 // maxRequestBodyBytes is how much of the body of a request is read.
 const maxRequestBodyBytes = 32 << 20
 
-// digest returns the SHA-256 of a body in hex, empty if there is none.
-func digest(body []byte) string {
+// sha256Hex returns the SHA-256 of a body in hex, empty if there is none.
+func sha256Hex(body []byte) string {
 	if len(body) == 0 {
 		return ""
 	}
@@ -132,27 +132,27 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (w *Web) maxLog() int {
-	if w.MaxLog == 0 {
+func (w *Web) maxLogOrDefault() int {
+	if w.MaxLogEntries == 0 {
 		return 250_000
 	}
-	return w.MaxLog
+	return w.MaxLogEntries
 }
 
-func (s *Site) latency() Latency {
+func (s *Site) latencyOrZero() Latency {
 	if s == nil {
 		return Latency{}
 	}
 	return s.Latency
 }
 
-func conditional(h http.Header) bool {
+func isConditional(h http.Header) bool {
 	return h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != ""
 }
 
-// logged returns host and port as the log writes them: lower case, without the
+// normalizeHostPort returns host and port as the log writes them: lower case, without the
 // scheme's own port.
-func logged(scheme, hostport string) string {
+func normalizeHostPort(scheme, hostport string) string {
 	port := ":80"
 	if scheme == "https" {
 		port = ":443"
@@ -160,16 +160,16 @@ func logged(scheme, hostport string) string {
 	return strings.TrimSuffix(strings.ToLower(hostport), port)
 }
 
-// bareHost returns a host without its port: to whom politeness is owed.
-func bareHost(hostport string) string {
+// withoutPort returns a host without its port: to whom politeness is owed.
+func withoutPort(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host
 	}
 	return hostport
 }
 
-// split returns the origin and the path, with query, of a URL as it is logged.
-func split(url string) (origin, path string) {
+// splitOriginAndPath returns the origin and the path, with query, of a URL as it is logged.
+func splitOriginAndPath(url string) (origin, path string) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
 		return scheme + "://" + rest[:i], rest[i:]
@@ -179,7 +179,7 @@ func split(url string) (origin, path string) {
 
 // hostOf returns the host of a URL or origin as it is logged.
 func hostOf(url string) string {
-	origin, _ := split(url)
+	origin, _ := splitOriginAndPath(url)
 	_, hostport, _ := strings.Cut(origin, "://")
-	return bareHost(hostport)
+	return withoutPort(hostport)
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// ways runs a test in memory and over sockets.
-func ways(t *testing.T, w func() *Web, test func(t *testing.T, w *Web, rt http.RoundTripper)) {
+// inMemoryAndOverSockets runs a test in memory and over sockets.
+func inMemoryAndOverSockets(t *testing.T, w func() *Web, test func(t *testing.T, w *Web, rt http.RoundTripper)) {
 	t.Helper()
 	t.Run("in memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -26,30 +26,30 @@ func ways(t *testing.T, w func() *Web, test func(t *testing.T, w *Web, rt http.R
 	})
 	t.Run("over sockets", func(t *testing.T) {
 		web := w()
-		_, transport := start(t, web)
+		_, transport := startServer(t, web)
 		test(t, web, transport)
 	})
 }
 
 func smallWeb() *Web {
-	counting := func(r Request) Answer { return Text(strings.Repeat("I", r.Nth)) }
+	counting := func(r PageRequest) Response { return Text(strings.Repeat("I", r.NthForURL)) }
 	held := Text("the same")
 	held.Header.Set("ETag", `"1"`)
 	held.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
 	packed := Text(strings.Repeat("press ", 100))
 	packed.Gzip = true
 	return New(
-		Site{Host: "a.example", Robots: Lasting(Robots{Answer: Text("User-agent: *\nDisallow:\n")}),
-			Pages: map[string]Page{
-				"/":      Always(HTML("home")),
-				"/q":     Always(Text("any query")),
-				"/q?x=1": Always(Text("that query")),
+		Site{Host: "a.example", Robots: StaticRobots(Robots{Response: Text("User-agent: *\nDisallow:\n")}),
+			Pages: map[string]PageFunc{
+				"/":      StaticPage(HTML("home")),
+				"/q":     StaticPage(Text("any query")),
+				"/q?x=1": StaticPage(Text("that query")),
 				"/count": counting,
-				"/held":  Always(held),
-				"/gzip":  Always(packed),
-				"/away":  Always(Redirect(http.StatusFound, "/q")),
+				"/held":  StaticPage(held),
+				"/gzip":  StaticPage(packed),
+				"/away":  StaticPage(Redirect(http.StatusFound, "/q")),
 			}},
-		Site{Host: "b.example", Others: func(r Request) Answer { return Text(r.Host + r.Path) }},
+		Site{Host: "b.example", Fallback: func(r PageRequest) Response { return Text(r.Host + r.Path) }},
 	)
 }
 
@@ -81,7 +81,7 @@ func TestAnswers(t *testing.T) {
 		{"no date", "http://a.example/held", []string{"If-Modified-Since", "long ago"}, 200, "the same"},
 		{"same date", "http://a.example/held", []string{"If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"}, 304, ""},
 	}
-	ways(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
+	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		for _, tt := range tests {
 			if strings.HasPrefix(tt.url, "https") && rt != http.RoundTripper(w) {
 				continue // the test server speaks plain HTTP
@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestCountsRequestsByURL(t *testing.T) {
-	ways(t, smallWeb, func(t *testing.T, _ *Web, rt http.RoundTripper) {
+	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, _ *Web, rt http.RoundTripper) {
 		for _, want := range []string{"I", "II", "III"} {
 			if got, err := get(t.Context(), rt, "http://a.example/count"); got.body != want {
 				t.Errorf("got %q, error %v; want %q", got.body, err, want)
@@ -106,12 +106,12 @@ func TestCountsRequestsByURL(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	plain := strings.Repeat("press ", 100)
-	ways(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
+	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		got, err := get(t.Context(), rt, "http://a.example/gzip")
 		if err != nil || got.body != plain || !got.res.Uncompressed || got.res.Header.Get("Content-Encoding") != "" {
 			t.Errorf("not asked for: got %d bytes, uncompressed %v, error %v", len(got.body), got.res.Uncompressed, err)
 		}
-		if sent := w.Log()[0].Bytes; sent == 0 || sent >= int64(len(plain)) {
+		if sent := w.Log()[0].BodyBytes; sent == 0 || sent >= int64(len(plain)) {
 			t.Errorf("%d bytes sent of a page of %d", sent, len(plain))
 		}
 		got, err = get(t.Context(), rt, "http://a.example/gzip", "Accept-Encoding", "gzip")
@@ -126,7 +126,7 @@ func TestGzip(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	ways(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
+	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		for method, want := range map[string]int{"HEAD": 200, "POST": 405} {
 			req, _ := http.NewRequestWithContext(t.Context(), method, "http://a.example/", strings.NewReader(""))
 			res, err := rt.RoundTrip(req)
@@ -149,7 +149,7 @@ func TestUnknownHost(t *testing.T) {
 	if !errors.As(err, &dns) || !dns.IsNotFound || len(w.Log()) != 0 {
 		t.Errorf("in memory: error %v, %d requests logged; want a name that is not found and none", err, len(w.Log()))
 	}
-	_, transport := start(t, w)
+	_, transport := startServer(t, w)
 	if got, err := get(t.Context(), transport, "http://nowhere.example/"); got.status != http.StatusMisdirectedRequest {
 		t.Errorf("over sockets: got %d, error %v", got.status, err)
 	}
@@ -157,8 +157,8 @@ func TestUnknownHost(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	slow := Text(strings.Repeat("x", 500_000))
-	slow.Wait, slow.Spread = 3*time.Second, 5*time.Second
-	site := Site{Host: "a.example", Pages: map[string]Page{"/slow": Always(slow), "/empty": Always(Answer{})}}
+	slow.HeaderDelay, slow.BodyDuration = 3*time.Second, 5*time.Second
+	site := Site{Host: "a.example", Pages: map[string]PageFunc{"/slow": StaticPage(slow), "/empty": StaticPage(Response{})}}
 	tests := []struct {
 		name     string
 		latency  Latency
@@ -198,8 +198,8 @@ func TestLatency(t *testing.T) {
 // A client that goes away ends the exchange there and then.
 func TestClientGoesAway(t *testing.T) {
 	big := Text(strings.Repeat("x", 100_000))
-	big.Spread = time.Hour
-	site := Site{Host: "a.example", Pages: map[string]Page{"/big": Always(big)}}
+	big.BodyDuration = time.Hour
+	site := Site{Host: "a.example", Pages: map[string]PageFunc{"/big": StaticPage(big)}}
 	tests := []struct {
 		name  string
 		leave func(res *http.Response, cancel func())
@@ -223,7 +223,7 @@ func TestClientGoesAway(t *testing.T) {
 				tt.leave(res, cancel)
 				synctest.Wait()
 				time.Sleep(time.Minute)
-				if x := w.Log()[0]; !x.Broken || !x.End.Equal(gone) || x.Bytes != 1 {
+				if x := w.Log()[0]; !x.Incomplete || !x.End.Equal(gone) || x.BodyBytes != 1 {
 					t.Errorf("logged %+v, want it cut at %v after 1 byte", x, gone)
 				}
 				if _, err := res.Body.Read(make([]byte, 1)); err == nil {
@@ -256,7 +256,7 @@ func TestLogSurvivesAFile(t *testing.T) {
 		if err := WriteLog(&again, log); err != nil || again.String() != written {
 			t.Errorf("read and written again (error %v):\n%swant\n%s", err, again.String(), written)
 		}
-		if got, want := w.JudgeLog(log, Options{}), w.Judge(Options{}); got.String() != want.String() || !reflect.DeepEqual(got.Hosts, want.Hosts) {
+		if got, want := w.JudgeLog(log, JudgeOptions{}), w.Judge(JudgeOptions{}); got.String() != want.String() || !reflect.DeepEqual(got.Hosts, want.Hosts) {
 			t.Errorf("judged from the file:\n%v\nwant\n%v", got, want)
 		}
 	})
@@ -266,27 +266,27 @@ func TestLogSurvivesAFile(t *testing.T) {
 }
 
 func TestLogIsBounded(t *testing.T) {
-	ways(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
-		w.MaxLog = 2
+	inMemoryAndOverSockets(t, smallWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
+		w.MaxLogEntries = 2
 		for _, path := range []string{"/robots.txt", "/", "/q"} {
 			if got, err := get(t.Context(), rt, "http://a.example"+path); got.status != 200 {
 				t.Errorf("%s: got %d, error %v", path, got.status, err)
 			}
 		}
-		if r := w.Judge(Options{}); len(w.Log()) != 2 || r.Unlogged != 1 || r.OK() {
-			t.Errorf("%d requests logged, %d not, OK %v; want 2, 1 and no verdict", len(w.Log()), r.Unlogged, r.OK())
+		if r := w.Judge(JudgeOptions{}); len(w.Log()) != 2 || r.UnloggedRequests != 1 || r.OK() {
+			t.Errorf("%d requests logged, %d not, OK %v; want 2, 1 and no verdict", len(w.Log()), r.UnloggedRequests, r.OK())
 		}
 	})
 }
 
-func TestManyAtATime(t *testing.T) {
-	ways(t, Demo, func(t *testing.T, w *Web, rt http.RoundTripper) {
+func TestConcurrentRequests(t *testing.T) {
+	inMemoryAndOverSockets(t, DemoWeb, func(t *testing.T, w *Web, rt http.RoundTripper) {
 		const clients, each = 8, 20
 		var wg sync.WaitGroup
 		for client := range clients {
 			wg.Go(func() {
 				for i := range each {
-					url := home(demoHosts[client%5]) + strings.Repeat("x", i%3)
+					url := homeURL(demoHosts[client%5]) + strings.Repeat("x", i%3)
 					if _, err := get(t.Context(), rt, url); err != nil {
 						t.Error(err)
 					}

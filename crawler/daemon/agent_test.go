@@ -13,11 +13,11 @@ import (
 
 // agency is a site that says something else to each robot of a family.
 func agency(file string) crawltest.Site {
-	return crawltest.Site{Host: "a.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text(file)}),
-		Pages: map[string]crawltest.Page{
-			"/":        crawltest.Always(crawltest.HTML("<a href=/landing>x</a><a href=/closed>x</a>")),
-			"/landing": crawltest.Always(crawltest.HTML("x")),
-			"/closed":  crawltest.Always(crawltest.HTML("x")),
+	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(file)}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":        crawltest.StaticPage(crawltest.HTML("<a href=/landing>x</a><a href=/closed>x</a>")),
+			"/landing": crawltest.StaticPage(crawltest.HTML("x")),
+			"/closed":  crawltest.StaticPage(crawltest.HTML("x")),
 		}}
 }
 

@@ -21,21 +21,21 @@ const precious = "the-precious-text"
 
 // wary is a site that asks things of the use of its pages, in every way there is.
 func wary() crawltest.Site {
-	page := func(head string, header ...string) crawltest.Page {
+	page := func(head string, header ...string) crawltest.PageFunc {
 		a := crawltest.HTML("<title>" + precious + "</title>" + head + "<p>" + precious + "</p>")
 		for i := 0; i < len(header); i += 2 {
 			a.Header.Set(header[i], header[i+1])
 		}
-		return crawltest.Always(a)
+		return crawltest.StaticPage(a)
 	}
 	index := crawltest.HTML("<a href=/usage>x</a><a href=/meta>x</a><a href=/tdm>x</a><a href=/noindex>x</a><a href=/noarchive>x</a>" +
 		"<a href=/line>x</a><a href=/papers/1>x</a>")
 	return crawltest.Site{
 		Host: "a.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: *\nContent-Signal: /line ai-input=no\nContent-Usage: /line train-ai=n\n")}),
-		Pages: map[string]crawltest.Page{
-			"/":          crawltest.Always(index),
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: *\nContent-Signal: /line ai-input=no\nContent-Usage: /line train-ai=n\n")}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":          crawltest.StaticPage(index),
 			"/usage":     page("", "Content-Usage", "train-ai=n, search=y"),
 			"/meta":      page("<meta name=robots content=noai>"),
 			"/tdm":       page("", "TDM-Reservation", "1", "TDM-Policy", "https://a.example/policy.json"),
@@ -43,7 +43,7 @@ func wary() crawltest.Site {
 			"/noarchive": page("<meta name=robots content=noarchive>"),
 			"/line":      page(""),
 			"/papers/1":  page(""),
-			"/.well-known/tdmrep.json": crawltest.Always(crawltest.Typed("application/json",
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json",
 				"[\n{\"location\": \"/papers/\", \"tdm-reservation\": 1}\n]")),
 		},
 	}

@@ -148,9 +148,9 @@ func linesOf(t *testing.T, v *visit) []Record {
 
 // twice is a site of two pages that never change: one has a validator.
 func twice() crawltest.Site {
-	same := crawltest.Changing{Answer: func(int) crawltest.Answer { return crawltest.HTML("<a href=/tagged>x</a>") }}
-	tagged := crawltest.Changing{ETag: true, Answer: func(int) crawltest.Answer { return crawltest.HTML("tagged") }}
-	return crawltest.Site{Host: "shop.example", Others: same.Page, Pages: map[string]crawltest.Page{"/tagged": tagged.Page}}
+	same := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
+	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
+	return crawltest.Site{Host: "shop.example", Fallback: same.Page, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Page}}
 }
 
 // A page that is visited again and has not changed is archived as a revisit,

@@ -43,11 +43,11 @@ func chromium(t *testing.T) string {
 func endless(host string) crawltest.Site {
 	return crawltest.Site{
 		Host: host,
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer:   crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/priv") },
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:     crawltest.Text("# " + host + "\nUser-agent: *\nDisallow: /private/\nDisallow: /priv\nAllow: /\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/priv") },
 		}),
-		Others: func(r crawltest.Request) crawltest.Answer {
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			var n int
 			if _, err := fmt.Sscanf(r.Path, "/%d", &n); err != nil {
 				return crawltest.Status(http.StatusNotFound)
@@ -97,7 +97,7 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	f.stop()
-	if r := f.web.Judge(crawltest.Options{MinDelay: 50 * time.Millisecond}); r.Count(crawltest.Disallowed) > 0 || r.Count(crawltest.ShortGap) > 0 {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolations(crawltest.Disallowed) > 0 || r.CountViolations(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // was taken was taken once, is visited once, and every call is in the audit.
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
-	f := farmOf(t, crawltest.Site{Host: "many.example", Others: crawltest.Always(crawltest.HTML("a page"))})
+	f := farmOf(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
 	f.put("many", f.file("http://many.example/", brisk))
 	s := f.speak()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -61,7 +61,7 @@ func TestManyClients(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range f.web.Judge(crawltest.Options{}).Offences {
+	for _, o := range f.web.Judge(crawltest.JudgeOptions{}).Violations {
 		t.Errorf("%s: %s", o.Exchange.URL, o.Rule)
 	}
 	count := 0

@@ -46,7 +46,7 @@ func (a *app) demoCommand() *cobra.Command {
 		if err := checkProgress(progress); err != nil {
 			return err
 		}
-		web := crawltest.Demo()
+		web := crawltest.DemoWeb()
 		server, err := web.Start(serve)
 		if err != nil {
 			return fmt.Errorf("cannot serve the sample web: %w", err)
@@ -62,12 +62,12 @@ func (a *app) demoCommand() *cobra.Command {
 // serveDemo serves the web until somebody interrupts it.
 func (a *app) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
 	fmt.Fprintf(a.screen, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
-		server.Addr, demoContact, server.Addr, strings.Join(web.Plan.Seeds, " "))
+		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlPlan.Seeds, " "))
 	<-a.signals
 	if err := server.Close(); err != nil {
 		return err
 	}
-	return a.printReport(web.Judge(crawltest.Options{}))
+	return a.printReport(web.Judge(crawltest.JudgeOptions{}))
 }
 
 // crawlDemo crawls the web, and prints what it saw.
@@ -77,14 +77,14 @@ func (a *app) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawlte
 		return err
 	}
 	defer os.RemoveAll(dir)
-	end := a.start(ctx, demoProject(web.Plan, server.Addr, dir), start{progress: progress, brisk: true})
+	end := a.start(ctx, demoProject(web.CrawlPlan, server.Addr, dir), start{progress: progress, brisk: true})
 	if err := server.Close(); err != nil {
 		return err
 	}
 	if end != nil && !errors.Is(end, errTime) && !errors.Is(end, errSignal) {
 		return end
 	}
-	report := a.printReport(web.Judge(crawltest.Options{MinDelay: demoDelay, Product: "decorum"}))
+	report := a.printReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
 	if errors.Is(end, errSignal) {
 		return &exit{ExitStopped, errSignal}
 	}
@@ -92,7 +92,7 @@ func (a *app) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawlte
 }
 
 // demoProject returns the project that crawls the sample web at addr.
-func demoProject(plan crawltest.Plan, addr, dir string) Project {
+func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
 	p.Politeness.Delay, p.Limits.Duration = Duration(demoDelay), Duration(demoTime)
@@ -119,7 +119,7 @@ func hurryPolicy(policy *politeness.Policy) {
 }
 
 // printReport prints what the servers saw.
-func (a *app) printReport(r crawltest.Report) error {
+func (a *app) printReport(r crawltest.JudgeReport) error {
 	if _, err := fmt.Fprintf(a.stdout, "What the servers saw:\n\n%s", r); err != nil {
 		return err
 	}

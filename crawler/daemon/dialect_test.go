@@ -12,8 +12,8 @@ import (
 // with robots.txt (SESS-01) though the copy is young.
 func TestDialect(t *testing.T) {
 	site := shop()
-	site.Robots = crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
 	for _, test := range []struct {
 		dialect string
 		pages   string
@@ -42,9 +42,9 @@ func TestDialect(t *testing.T) {
 // TestCleanParam: Clean-param is heeded when links are discovered, unless
 // extensions are off (CLEAN-25).
 func TestCleanParam(t *testing.T) {
-	site := crawltest.Site{Host: "shop.example", Others: crawltest.Always(crawltest.HTML("a page")),
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Clean-param: sid\n")}),
-		Pages:  map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
+	site := crawltest.Site{Host: "shop.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page")),
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Clean-param: sid\n")}),
+		Pages:  map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/a?sid=1'>1</a><a href='/a?sid=2&b=1'>2</a>"))}}
 	for _, test := range []struct {
 		name, setting string
 		want          []string

@@ -14,20 +14,20 @@ import (
 // gazette is a site whose articles only a feed lists, compressed and served as
 // XML.
 func gazette() crawltest.Site {
-	feed := crawltest.Typed("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
+	feed := crawltest.TypedResponse("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
 		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
 	feed.Gzip = true
 	print := crawltest.HTML("for printing")
 	print.Header.Set("Link", "</news/1>; rel=canonical")
 	return crawltest.Site{Host: "gazette.example",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
-		Pages: map[string]crawltest.Page{
-			"/":          crawltest.Always(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
-			"/news/feed": crawltest.Always(feed),
-			"/news/1":    crawltest.Always(crawltest.HTML("one")),
-			"/print":     crawltest.Always(print),
-			"/news/2":    crawltest.Always(crawltest.HTML("two")),
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /closed/\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed/") }}),
+		Pages: map[string]crawltest.PageFunc{
+			"/":          crawltest.StaticPage(crawltest.HTML("<link rel=alternate type=application/rss+xml href=/news/feed><a href=/news/feed>RSS</a>")),
+			"/news/feed": crawltest.StaticPage(feed),
+			"/news/1":    crawltest.StaticPage(crawltest.HTML("one")),
+			"/print":     crawltest.StaticPage(print),
+			"/news/2":    crawltest.StaticPage(crawltest.HTML("two")),
 		}}
 }
 
@@ -54,7 +54,7 @@ func TestFeedsOverSockets(t *testing.T) {
 	}
 	call(t, "explain", "--data", v.data(), "http://gazette.example/closed/3").want(t, ExitDone,
 		"parked, found as feed at depth 2", "on http://gazette.example/news/feed")
-	if report := v.web.Judge(crawltest.Options{MinDelay: time.Nanosecond}); !report.OK() {
+	if report := v.web.Judge(crawltest.JudgeOptions{MinDelay: time.Nanosecond}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
 	}
 }
@@ -97,10 +97,10 @@ func TestCanonicalOverSockets(t *testing.T) {
 // TestImagesOverSockets: images are visited where they are wanted, and their
 // bodies read where their type is; max_links bounds both, and says so.
 func TestImagesOverSockets(t *testing.T) {
-	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.Page{
-		"/":     crawltest.Always(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
-		"/page": crawltest.Always(crawltest.HTML("a page"))},
-		Others: crawltest.Always(crawltest.Typed("image/png", "\x89PNG"))}
+	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
+		"/page": crawltest.StaticPage(crawltest.HTML("a page"))},
+		Fallback: crawltest.StaticPage(crawltest.TypedResponse("image/png", "\x89PNG"))}
 	for fields, want := range map[string]string{
 		"discover: {}":             "/ 49, /page 6",
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
@@ -125,7 +125,7 @@ func TestImagesOverSockets(t *testing.T) {
 
 // TestSitemapBody: a project says how much of a sitemap is read, whatever it says of pages.
 func TestSitemapBody(t *testing.T) {
-	site := mapped("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.Page{"/map.xml": mapOf("urls", numbered("http://map.test/", 0, 100)...)})
+	site := mapped("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": mapOf("urls", numbered("http://map.test/", 0, 100)...)})
 	site.Latency = crawltest.Latency{}
 	for fetch, want := range map[string]int{
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,

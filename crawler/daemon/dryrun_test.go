@@ -28,7 +28,7 @@ import (
 )
 
 // mapOf returns a sitemap of pages, or of sitemaps.
-func mapOf(kind string, urls ...string) crawltest.Page {
+func mapOf(kind string, urls ...string) crawltest.PageFunc {
 	outer, inner := "urlset", "url"
 	if kind == "index" {
 		outer, inner = "sitemapindex", "sitemap"
@@ -39,7 +39,7 @@ func mapOf(kind string, urls ...string) crawltest.Page {
 		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", inner, u, inner)
 	}
 	fmt.Fprintf(&b, "</%s>", outer)
-	return crawltest.Always(crawltest.Typed("application/xml", b.String()))
+	return crawltest.StaticPage(crawltest.TypedResponse("application/xml", b.String()))
 }
 
 // numbered returns URLs from one number on to before another.
@@ -52,44 +52,44 @@ func numbered(prefix string, from, to int) (urls []string) {
 
 // mapped returns a site of which sitemaps list all pages, that says more in its
 // robots.txt. Pages take a moment, as its other files do.
-func mapped(host, robots string, sitemaps map[string]crawltest.Page) crawltest.Site {
+func mapped(host, robots string, sitemaps map[string]crawltest.PageFunc) crawltest.Site {
 	answer := crawltest.Text("User-agent: *\n" + robots)
 	if _, age, ok := strings.Cut(robots, "# max-age "); ok {
 		answer.Header.Set("Cache-Control", "max-age="+strings.TrimSpace(age))
 	}
 	return crawltest.Site{
-		Host: host, Robots: crawltest.Lasting(crawltest.Robots{Answer: answer}), Pages: sitemaps,
-		Others:  crawltest.Always(crawltest.HTML("<title>x</title>" + strings.Repeat("x", 5000))),
-		Latency: crawltest.Latency{Base: 200 * time.Millisecond, Jitter: 100 * time.Millisecond, Seed: 7},
+		Host: host, Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer}), Pages: sitemaps,
+		Fallback: crawltest.StaticPage(crawltest.HTML("<title>x</title>" + strings.Repeat("x", 5000))),
+		Latency:  crawltest.Latency{Base: 200 * time.Millisecond, Jitter: 100 * time.Millisecond, Seed: 7},
 	}
 }
 
 // county is sites whose pages are all in sitemaps, and what makes it hard to
 // foresee how long they take.
 func county() (sites []crawltest.Site, seeds []string) {
-	index := mapped("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+	index := mapped("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
 		"/index.xml": mapOf("index", "http://index.test/a.xml", "http://index.test/b.xml"),
 		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 80), numbered("http://index.test/closed/", 0, 30)...)...),
 		"/b.xml":     mapOf("urls", numbered("http://index.test/a", 40, 120)...), // half of them again
 
-		"/.well-known/tdmrep.json": crawltest.Always(crawltest.Typed("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
+		"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
 	})
-	refreshed := mapped("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.Page{
+	refreshed := mapped("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.PageFunc{
 		"/all.xml": mapOf("urls", numbered("http://refreshed.test/", 0, 150)...),
 	})
-	moved := mapped("moved.test", "", map[string]crawltest.Page{
-		"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/old.xml\n")),
-		"/old.xml":   crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
+	moved := mapped("moved.test", "", map[string]crawltest.PageFunc{
+		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/old.xml\n")),
+		"/old.xml":   crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
 		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 50), numbered("http://moved.test/no", 0, 5)...)...),
 	})
-	moved.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := mapped("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
+	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	clean := mapped("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 40), numbered("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
 	})
-	daily := mapped("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.Page{
+	daily := mapped("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": mapOf("urls", numbered("http://daily.test/", 0, 400)...),
 	})
-	slow := mapped("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.Page{
+	slow := mapped("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": mapOf("urls", numbered("http://slow.test/", 0, 50)...),
 	})
 	sites = []crawltest.Site{index, refreshed, moved, clean, daily, slow}
@@ -320,7 +320,7 @@ func TestForecastOfACrawlThatMines(t *testing.T) {
 // foreseen, and its state is as if there had been no dry run.
 func TestDryRunCommand(t *testing.T) {
 	t.Parallel()
-	sites := []crawltest.Site{mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+	sites := []crawltest.Site{mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
 		"/index.xml": mapOf("index", "http://index.test/a.xml"),
 		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
 	})}

@@ -14,9 +14,9 @@ import (
 // A program with callbacks of its own is the decorum command with them in it.
 // Mostly it calls Main; Run returns where Main ends the process.
 func ExampleRun() {
-	web := crawltest.New(crawltest.Site{Host: "books.example", Pages: map[string]crawltest.Page{
-		"/":  crawltest.Always(crawltest.HTML(`<h1>Books</h1><a class=next href=/2>more</a>`)),
-		"/2": crawltest.Always(crawltest.HTML(`<h1>More books</h1>`)),
+	web := crawltest.New(crawltest.Site{Host: "books.example", Pages: map[string]crawltest.PageFunc{
+		"/":  crawltest.StaticPage(crawltest.HTML(`<h1>Books</h1><a class=next href=/2>more</a>`)),
+		"/2": crawltest.StaticPage(crawltest.HTML(`<h1>More books</h1>`)),
 	}})
 	server, err := web.Start("127.0.0.1:0")
 	if err != nil {

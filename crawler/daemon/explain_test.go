@@ -18,13 +18,13 @@ import (
 func puzzle() crawltest.Site {
 	return crawltest.Site{
 		Host: "puzzle.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: 0.01\nClean-param: ref&sid /p\n"),
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: *\nDisallow: /till\nAllow: /till/open\nCrawl-delay: 0.01\nClean-param: ref&sid /p\n"),
 		}),
-		Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(crawltest.HTML("<a href=/p?ref=1&id=7>p</a><a href=/till>t</a><a href=/q>q</a><a href=/r>r</a>")),
+		Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML("<a href=/p?ref=1&id=7>p</a><a href=/till>t</a><a href=/q>q</a><a href=/r>r</a>")),
 		},
-		Others: crawltest.Always(crawltest.HTML("page")),
+		Fallback: crawltest.StaticPage(crawltest.HTML("page")),
 	}
 }
 
@@ -99,10 +99,10 @@ func TestExplainNoRoom(t *testing.T) {
 func TestExplainAsFound(t *testing.T) {
 	site := crawltest.Site{
 		Host: "found.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: *\nDisallow: /*ref=\nCrawl-delay: 0.01\nClean-param: ref\n")}),
-		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
-			"/p": crawltest.Always(crawltest.Status(http.StatusNotFound))},
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: *\nDisallow: /*ref=\nCrawl-delay: 0.01\nClean-param: ref\n")}),
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
+			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
 	v := visitTo(t, site)
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.data()+"}\n")
@@ -114,9 +114,9 @@ func TestExplainAsFound(t *testing.T) {
 func TestExplainSitemap(t *testing.T) {
 	site := crawltest.Site{
 		Host:   "map.example",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
-		Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("")),
-			"/map?ref=1": crawltest.Always(crawltest.Text("http://map.example/\n"))},
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://map.example/map?ref=1\nClean-param: ref\n")}),
+		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
+			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
 	v := visitTo(t, site)
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.data()+"}\n"+
@@ -204,7 +204,7 @@ func TestExplainUnfolded(t *testing.T) {
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
 	v := visitTo(t, puzzle(), crawltest.Site{Host: "broken.example",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Status(http.StatusServiceUnavailable)})})
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
 	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.data()+"}\n")
 	v.explain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")

@@ -47,8 +47,8 @@ func breakSync(t *testing.T, name string) {
 // busyOnce is a site that asks to be left alone for ten minutes when its page is asked
 // for the first time, after during was called.
 func busyOnce(during func()) crawltest.Site {
-	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{"/": func(r crawltest.Request) crawltest.Answer {
-		if r.Nth > 1 {
+	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": func(r crawltest.PageRequest) crawltest.Response {
+		if r.NthForURL > 1 {
 			return crawltest.HTML("a page")
 		}
 		during()

@@ -30,16 +30,16 @@ func fleetWeb(hosts, pages int) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
 	for h := range hosts {
-		site := crawltest.Site{Host: fmt.Sprintf("h%d.example", h), Pages: map[string]crawltest.Page{}}
+		site := crawltest.Site{Host: fmt.Sprintf("h%d.example", h), Pages: map[string]crawltest.PageFunc{}}
 		for p := range pages {
-			site.Pages[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+			site.Pages[fmt.Sprintf("/%d", p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 				`<a href="/%d">next</a><a href="http://h%d.example/%d">there</a>`, min(p+1, pages-1), (h+1)%hosts, p)))
 		}
 		sites = append(sites, site)
 		seeds = append(seeds, "http://"+site.Host+"/0")
 	}
 	web := crawltest.New(sites...)
-	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 1e5}
+	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 1e5}
 	return web
 }
 
@@ -71,7 +71,7 @@ func (f *fleet) start(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	} else if holds {
 		args = append(args, "--resume")
 	} else {
-		args = append(append(args, "-c", f.project), f.web.Plan.Seeds...)
+		args = append(append(args, "-c", f.project), f.web.CrawlPlan.Seeds...)
 	}
 	f.mu.Lock()
 	f.starts = append(f.starts, time.Now())
@@ -130,7 +130,7 @@ func TestFleet(t *testing.T) {
 			t.Errorf("process %d visited %d of %d pages", i, n, hosts*pages)
 		}
 	}
-	if r := f.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum"}); !r.OK() {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
 	t.Logf("%d pages, by process: %v", len(times), shares)
@@ -159,7 +159,7 @@ func TestFleetChaos(t *testing.T) {
 	storm.rage(*fleetRounds)
 	wg.Wait()
 	times, shares := f.visited(processes)
-	want := f.web.Reachable()
+	want := f.web.ReachablePages()
 	got := slices.Collect(func(yield func(string) bool) {
 		for u := range times {
 			if !yield(u) {
@@ -175,7 +175,7 @@ func TestFleetChaos(t *testing.T) {
 	for _, n := range times {
 		again += n - 1
 	}
-	if r := f.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum", Restarts: f.starts[1:], Unflushed: time.Second, Revisits: true}); !r.OK() {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum", RestartTimes: f.starts[1:], CrashLossWindow: time.Second, AllowRevisits: true}); !r.OK() {
 		t.Error(r)
 	}
 	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, storm.done, len(got), shares, again)

@@ -170,7 +170,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	c := redistest.Start(t, 3, 1)
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.Plan.Seeds, "', '"), delay, online(t, web))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, online(t, web))
 	inFiles, redis := write(t, "files.yaml", project), write(t, "redis.yaml", project+inRedis(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {
@@ -198,10 +198,10 @@ func TestMoveToRedisAndBack(t *testing.T) {
 		got = append(got, urls(rs)...)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
+	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages there are (-) and visited ones (+):\n%s", diff)
 	}
-	if r := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum"}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
 }

@@ -92,7 +92,7 @@ func TestFTP(t *testing.T) {
 // TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
 func TestFTPIsWantedOrNot(t *testing.T) {
 	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
-		v := visitTo(t, crawltest.Site{Host: "a.example", Others: crawltest.Always(
+		v := visitTo(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, shelf(t, map[string]string{"x.txt": "x"}), nil)
 		project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)

@@ -112,7 +112,7 @@ func testFullDisk(t *testing.T, s shortage) {
 		t.Cleanup(func() { _ = c.Process.Kill() })
 		return c, &said
 	}
-	c, said := run(web.Plan.Seeds...)
+	c, said := run(web.CrawlPlan.Seeds...)
 	until(t, "the crawl to begin", said, func() bool { return len(web.Log()) > 20 })
 	s.begin(t, dir, c.Process.Pid)
 	until(t, "the pause", said, func() bool { return strings.Contains(said.String(), "the crawl pauses") })
@@ -140,7 +140,7 @@ func testFullDisk(t *testing.T, s shortage) {
 	if s.killed {
 		got = slices.Compact(got)
 	}
-	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
+	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
 	inArchive(t, archive, got)
@@ -149,7 +149,7 @@ func testFullDisk(t *testing.T, s shortage) {
 		t.Errorf("%d requests have no answer in the ledger", proven.Interrupted)
 	}
 	inLedger(t, data, web.Log())
-	if report := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: restarts}); !report.OK() {
+	if report := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: restarts}); !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
 }

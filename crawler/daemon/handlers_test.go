@@ -42,9 +42,9 @@ func TestHandlers(t *testing.T) {
 // more is read than fetch.content_types says.
 func TestHandlersAndFeeds(t *testing.T) {
 	site := gazette()
-	feed := site.Pages["/news/feed"](crawltest.Request{})
+	feed := site.Pages["/news/feed"](crawltest.PageRequest{})
 	feed.Header.Set("Content-Type", "application/rss+xml")
-	site.Pages["/news/feed"] = crawltest.Always(feed)
+	site.Pages["/news/feed"] = crawltest.StaticPage(feed)
 	v := visitTo(t, site)
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer

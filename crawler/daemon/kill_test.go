@@ -162,7 +162,7 @@ func (v *victim) run(kill bool) (ended bool, err error) {
 	} else if holds {
 		args = append(args, "--resume")
 	} else {
-		args = append(append(args, "-c", v.project), v.web.Plan.Seeds...)
+		args = append(append(args, "-c", v.project), v.web.CrawlPlan.Seeds...)
 	}
 	v.starts = append(v.starts, time.Now())
 	c, stderr := command(v.t, args...)
@@ -202,7 +202,7 @@ func (v *victim) examine(total *sum) {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
 	got := slices.Compact(urls(records(v.t, out)))
-	if diff := cmp.Diff(v.web.Reachable(), got); diff != "" {
+	if diff := cmp.Diff(v.web.ReachablePages(), got); diff != "" {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
 	inArchive(v.t, v.archive(), got)
@@ -210,8 +210,8 @@ func (v *victim) examine(total *sum) {
 	if limit := int64(len(v.kills) * killHosts); proven.Interrupted > limit || unseen > int(proven.Interrupted) {
 		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", proven.Interrupted, unseen)
 	}
-	report := v.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum",
-		Restarts: v.starts[1:], Unflushed: unflushed})
+	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
+		RestartTimes: v.starts[1:], CrashLossWindow: unflushed})
 	if !report.OK() {
 		v.t.Errorf("the judge says:\n%s", report)
 	}
@@ -229,7 +229,7 @@ func (v *victim) examine(total *sum) {
 	total.pages += len(got)
 	total.requests += report.Requests
 	total.repeats += len(again)
-	total.lost += report.Lost
+	total.lost += report.LostPauses
 	total.proven += proven.Verdicts
 	total.unseen += unseen
 }

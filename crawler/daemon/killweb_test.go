@@ -30,60 +30,60 @@ func killWeb(delay time.Duration, pages int, chance *rand.Rand) *crawltest.Web {
 		seeds = append(seeds, "http://"+killHost(i)+"/")
 	}
 	web := crawltest.New(sites...)
-	web.Plan = crawltest.Plan{Seeds: seeds, MaxDepth: 100}
+	web.CrawlPlan = crawltest.CrawlPlan{Seeds: seeds, MaxDepth: 100}
 	return web
 }
 
 func killSite(i int, delay time.Duration, n int, chance *rand.Rand) crawltest.Site {
 	host := killHost(i)
-	text, rest, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.Page{}
+	text, rest, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
 	if i == 0 {
 		text, rest = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
 	}
 	answer := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
 	if i == 1 {
-		pages["/rules.txt"] = crawltest.Always(crawltest.Text(text))
+		pages["/rules.txt"] = crawltest.StaticPage(crawltest.Text(text))
 		answer = crawltest.Redirect(http.StatusFound, "/rules.txt")
 	}
 	for p := range n {
 		// Each page links to the next two, so that a lost link loses the rest.
-		pages[fmt.Sprintf("/%d", p)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+		pages[fmt.Sprintf("/%d", p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<a href="/%d">next</a><a href="/%d">after</a><a href="/closed/%d">closed</a><a href="http://%s/%d">there</a>`,
 			p+1, p+2, p, killHost(i+1), p)))
 	}
-	pages[fmt.Sprintf("/%d", n)] = crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently,
+	pages[fmt.Sprintf("/%d", n)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently,
 		fmt.Sprintf("http://%s/moved", killHost(i+3))))
-	pages["/moved"] = crawltest.Always(crawltest.HTML("moved"))
-	pages["/"] = crawltest.Always(crawltest.Redirect(http.StatusFound, "/0"))
-	pages["/sitemap.xml"] = crawltest.Always(crawltest.Typed("application/xml",
+	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
+	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
+	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.TypedResponse("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
-	pages["/listed"] = crawltest.Always(crawltest.HTML("listed"))
+	pages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
 	if chance != nil {
 		trouble(chance, pages, n)
 	}
 	return crawltest.Site{Host: host, Pages: pages,
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: answer, Delay: rest,
-			Disallow: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer, CrawlDelay: rest,
+			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }
 
 // trouble makes a page fail when it is asked for first, and five slow.
-func trouble(chance *rand.Rand, pages map[string]crawltest.Page, n int) {
+func trouble(chance *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
 	soon.Header.Set("Retry-After", "10")
 	later.Header.Set("Retry-After", "12")
-	faults := []crawltest.Answer{
+	faults := []crawltest.Response{
 		crawltest.Status(http.StatusInternalServerError), crawltest.Status(http.StatusServiceUnavailable), soon, later,
 		{Fault: crawltest.Reset}, {Body: strings.Repeat("x", 1000), Fault: crawltest.ResetBody},
 	}
 	for i, p := range chance.Perm(n)[:6] {
 		path := fmt.Sprintf("/%d", p)
 		page, slow, fault := pages[path], time.Duration(chance.Int64N(int64(300*time.Millisecond))), faults[chance.IntN(len(faults))]
-		pages[path] = func(r crawltest.Request) crawltest.Answer {
-			if i == 0 && r.Nth == 1 {
+		pages[path] = func(r crawltest.PageRequest) crawltest.Response {
+			if i == 0 && r.NthForURL == 1 {
 				return fault
 			}
 			a := page(r)
-			a.Wait = slow
+			a.HeaderDelay = slow
 			return a
 		}
 	}
@@ -110,7 +110,7 @@ func repeats(log []crawltest.Exchange, kills []time.Time) (rs []repeat) {
 	for _, x := range log {
 		before, again := last[x.URL]
 		last[x.URL] = x
-		if !again || before.Broken || before.Status >= 500 || before.Status == http.StatusTooManyRequests {
+		if !again || before.Incomplete || before.Status >= 500 || before.Status == http.StatusTooManyRequests {
 			continue
 		}
 		r := repeat{url: x.URL, lost: x.Start.Sub(before.End)}

@@ -222,7 +222,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		t.Errorf("pages %q are in the output, want %q", got, want)
 	}
 	verifyIn(t, v.data())
-	if report := v.web.Judge(crawltest.Options{}); len(report.Offences) > 0 {
+	if report := v.web.Judge(crawltest.JudgeOptions{}); len(report.Violations) > 0 {
 		t.Errorf("the judge says:\n%s", report)
 	}
 }

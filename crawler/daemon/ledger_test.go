@@ -196,7 +196,7 @@ func TestVerifiedWithWarnings(t *testing.T) {
 // TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
 func TestLedgerOfCallbacks(t *testing.T) {
 	site := shop()
-	site.Forms = map[string]crawltest.Page{"/box": crawltest.Always(crawltest.HTML("thanks"))}
+	site.OtherMethodPages = map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}
 	v := visitTo(t, site)
 	post := func(c *collyfetch.Collector) {
 		c.OnHTML("title", func(e *colly.HTMLElement) {

@@ -96,9 +96,9 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // A crawl that goes on as another agent is judged as that one: what was closed
 // to the first is open to the second, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
-	page := crawltest.Always(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := visitTo(t, crawltest.Site{Host: "a.example", Others: page, Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
+	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
+	v := visitTo(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
 	call(t, v.args("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
 	call(t, v.args("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
 	call(t, v.args("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
@@ -115,8 +115,8 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search]}\n", "pages: 1 ("},
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
-		v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{"/": crawltest.Always(crawltest.HTML("x"))},
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
+		v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
 		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
 	}
@@ -160,11 +160,11 @@ func TestSeedOf(t *testing.T) {
 
 // A body that was not read whole has no hash, and says why.
 func TestRecordOfCutBody(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
-		"/":      crawltest.Always(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
-		"/long":  crawltest.Always(crawltest.HTML(strings.Repeat("x", 5000))),
-		"/film":  crawltest.Always(crawltest.Typed("video/mp4", "moo")),
-		"/short": crawltest.Always(crawltest.HTML("x")),
+	v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
+		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
+		"/film":  crawltest.StaticPage(crawltest.TypedResponse("video/mp4", "moo")),
+		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
 	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
 	call(t, v.args("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
@@ -179,7 +179,7 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "a.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Answer{Fault: crawltest.Hang}})})
+	v := visitTo(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.web.Log()) == 0 {

@@ -34,15 +34,15 @@ func noisy() crawltest.Site {
 		fmt.Fprintf(&home, "<a href='/c/list?sid=%d'>x</a>", i)
 	}
 	return crawltest.Site{Host: "noisy.example",
-		Pages: map[string]crawltest.Page{
-			"/": crawltest.Always(crawltest.HTML(home.String())),
-			"/a/item": func(r crawltest.Request) crawltest.Answer {
+		Pages: map[string]crawltest.PageFunc{
+			"/": crawltest.StaticPage(crawltest.HTML(home.String())),
+			"/a/item": func(r crawltest.PageRequest) crawltest.Response {
 				return crawltest.HTML("item a" + param(r.Path, "id"))
 			},
-			"/b/item": func(r crawltest.Request) crawltest.Answer {
+			"/b/item": func(r crawltest.PageRequest) crawltest.Response {
 				return crawltest.HTML("item b" + param(r.Path, "id") + param(r.Path, "view"))
 			},
-			"/c/list": func(r crawltest.Request) crawltest.Answer {
+			"/c/list": func(r crawltest.PageRequest) crawltest.Response {
 				return crawltest.HTML("<link rel=canonical href=/c/list>" + r.Path)
 			},
 		}}

@@ -146,9 +146,9 @@ func TestServeHostOrders(t *testing.T) {
 func TestServeRobotsHistory(t *testing.T) {
 	var version atomic.Int32
 	texts := []string{"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\xff\nCrawl-delay: 0.01\nSitemap: http://h.example/s.xml\nHost: https://www.h.example\n"}
-	site := crawltest.Site{Host: "h.example", Others: crawltest.Always(crawltest.HTML("")),
+	site := crawltest.Site{Host: "h.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
 		Robots: func(time.Time) crawltest.Robots {
-			return crawltest.Robots{Answer: crawltest.Text(texts[version.Load()])}
+			return crawltest.Robots{Response: crawltest.Text(texts[version.Load()])}
 		}}
 	f := farmOf(t, site)
 	f.start(true)

@@ -27,9 +27,9 @@ func TestCrawlOnRedis(t *testing.T) {
 		web := killWeb(0, 15, nil)
 		v := visitTo(t)
 		v.web, v.addr = web, online(t, web)
-		call(t, v.args(append([]string{"-c", write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.Plan.Seeds...)...)...).want(t, ExitDone)
+		call(t, v.args(append([]string{"-c", write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
 		got[i] = urls(records(t, filepath.Join(v.data(), outputFile)))
-		if r := web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
 		if i == 0 {

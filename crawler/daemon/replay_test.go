@@ -17,24 +17,24 @@ import (
 // lane is sites that do not link to each other, so that what is found on one does
 // not depend on another: with rules, sitemaps, redirects and a loop of them.
 func lane() (sites []crawltest.Site, seeds []string) {
-	index := mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.Page{
+	index := mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
 		"/index.xml": mapOf("index", "http://index.test/a.xml"),
 		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
 	})
-	moved := mapped("moved.test", "", map[string]crawltest.Page{
-		"/rules.txt": crawltest.Always(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
+	moved := mapped("moved.test", "", map[string]crawltest.PageFunc{
+		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
 		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 8), numbered("http://moved.test/no", 0, 3)...)...),
 	})
-	moved.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.Page{
+	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
+	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
 		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 6), numbered("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
 	})
 	links := `<a href="/loop">x</a><a href="/gone">x</a><a href="/zip">x</a><a href="/twice">x</a><a href="/twice#top">x</a>`
-	trouble := mapped("trouble.test", "", map[string]crawltest.Page{
-		"/":     crawltest.Always(crawltest.HTML(links)),
-		"/gone": crawltest.Always(crawltest.Status(http.StatusGone)),
-		"/loop": crawltest.Always(crawltest.Redirect(http.StatusFound, "/loop?again")),
-		"/zip":  crawltest.Always(crawltest.Answer{Body: links, Gzip: true, Header: http.Header{"Content-Type": {"text/html"}}}),
+	trouble := mapped("trouble.test", "", map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.HTML(links)),
+		"/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone)),
+		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
+		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, Gzip: true, Header: http.Header{"Content-Type": {"text/html"}}}),
 	})
 	sites = []crawltest.Site{shop(), index, moved, clean, trouble}
 	for i, s := range sites {

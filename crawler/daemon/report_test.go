@@ -20,11 +20,11 @@ import (
 // town is the shop, and two hosts that a crawl does not get into: one asks for
 // too long a Crawl-delay, the robots.txt of the other fails.
 func town() []crawltest.Site {
-	robots := func(a crawltest.Answer) func(time.Time) crawltest.Robots {
-		return crawltest.Lasting(crawltest.Robots{Answer: a})
+	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
+		return crawltest.StaticRobots(crawltest.Robots{Response: a})
 	}
 	return []crawltest.Site{shop(),
-		{Host: "slow.example", Others: crawltest.Always(crawltest.HTML("slow")),
+		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
 			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
 		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
 }
@@ -276,13 +276,13 @@ func TestReportAfterKill(t *testing.T) {
 	const delay = 800 * time.Millisecond
 	var sites []crawltest.Site
 	for _, host := range []string{"a.example", "b.example", "c.example"} {
-		sites = append(sites, crawltest.Site{Host: host, Others: crawltest.Always(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
+		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
 	v := visitTo(t, sites...)
-	v.web.Plan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
+	v.web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
 	flags := []string{"--data", v.data(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.addr,
 		"--delay", delay.String(), "--progress=none"}
-	c, stderr := command(t, append(append([]string{"crawl"}, flags...), v.web.Plan.Seeds...)...)
+	c, stderr := command(t, append(append([]string{"crawl"}, flags...), v.web.CrawlPlan.Seeds...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestReportAfterKill(t *testing.T) {
 	}
 	restart := time.Now()
 	call(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, ExitDone)
-	if r := v.web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum", Restarts: []time.Time{restart}}); !r.OK() {
+	if r := v.web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

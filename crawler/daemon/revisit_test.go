@@ -13,8 +13,8 @@ import (
 
 // changeless is a site of a page that never changes, and has a validator.
 func changeless() crawltest.Site {
-	page := crawltest.Changing{ETag: true, Answer: func(int) crawltest.Answer { return crawltest.HTML("<title>x</title>") }}
-	return crawltest.Site{Host: "shop.example", Others: page.Page}
+	page := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
+	return crawltest.Site{Host: "shop.example", Fallback: page.Page}
 }
 
 // A crawl that visits pages again ends when all rest, says until when, and goes
@@ -51,7 +51,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
 	call(t, v.args("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
-	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
 }

@@ -20,12 +20,12 @@ import (
 func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	const inside = "User-agent: *\nDisallow: /" + secret + "\n"
 	f := farmOf(t,
-		crawltest.Site{Host: "a.example", Others: crawltest.Always(crawltest.HTML("")),
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
-		crawltest.Site{Host: "b.example", Others: crawltest.Always(crawltest.HTML("")),
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Redirect(http.StatusFound, "http://b.example/rules")}),
-			Pages:  map[string]crawltest.Page{"/rules": crawltest.Always(crawltest.Text(inside))}},
-		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.Page{"/status": crawltest.Always(crawltest.Text(inside))}},
+		crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
+		crawltest.Site{Host: "b.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "http://b.example/rules")}),
+			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text(inside))}},
+		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.PageFunc{"/status": crawltest.StaticPage(crawltest.Text(inside))}},
 	)
 	f.start(true)
 	f.put("p", f.file("'http://a.example/', 'http://b.example/'", brisk))

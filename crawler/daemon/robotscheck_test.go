@@ -39,10 +39,10 @@ func TestRobotsCheckFile(t *testing.T) {
 }
 
 func TestRobotsCheckFetches(t *testing.T) {
-	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Redirect(302, "http://shop.example/robots.txt")})}
+	moved := crawltest.Site{Host: "moved.example", Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Redirect(302, "http://shop.example/robots.txt")})}
 	v := visitTo(t, shop(), moved, crawltest.Site{Host: "free.example"},
-		crawltest.Site{Host: "down.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Status(503)})})
+		crawltest.Site{Host: "down.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(503)})})
 	check := func(args ...string) result {
 		return call(t, append([]string{"robots", "check", "--agent=examplebot", "--allow-private", "--connect-to=::" + v.addr}, args...)...)
 	}
@@ -54,7 +54,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 	check("http://down.example/", "http://free.example/").want(t, ExitFailed,
 		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
 	check("--dialect=yandex", "http://down.example/").want(t, ExitDone, "allowed\thttp://down.example/\tno rule\n")
-	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); r.Pages > 0 || r.Count(crawltest.Anonymous) > 0 {
+	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolations(crawltest.Anonymous) > 0 {
 		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
 	}
 }

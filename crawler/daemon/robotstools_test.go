@@ -80,7 +80,7 @@ func TestRobotsLint(t *testing.T) {
 
 func TestRobotsLintFetches(t *testing.T) {
 	v := visitTo(t, crawltest.Site{Host: "free.example"}, crawltest.Site{Host: "typo.example",
-		Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDissalow: /a\n")})})
 	lint := func(url string) result {
 		return call(t, "robots", "lint", "--allow-private", "--connect-to=::"+v.addr, url)
 	}

@@ -22,24 +22,24 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // shop is a site with a page that robots.txt closes, a redirect and a page that
 // is missing.
 func shop() crawltest.Site {
-	page := func(title string, links ...string) crawltest.Page {
+	page := func(title string, links ...string) crawltest.PageFunc {
 		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
 		for _, l := range links {
 			body += `<a href="` + l + `">x</a>`
 		}
-		return crawltest.Always(crawltest.HTML(body))
+		return crawltest.StaticPage(crawltest.HTML(body))
 	}
 	return crawltest.Site{
 		Host: "shop.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer:   crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
-			Disallow: func(path string) bool { return strings.HasPrefix(path, "/till") },
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:     crawltest.Text("User-agent: *\nAllow: /a\nDisallow: /till\n"),
+			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/till") },
 		}),
-		Pages: map[string]crawltest.Page{
+		Pages: map[string]crawltest.PageFunc{
 			"/":    page("Shop & Co.", "/a", "/b?x=1&y=2", "/till", "/old", "http://elsewhere.example/"),
 			"/a":   page("A", "/"),
 			"/b":   page("B", "/a", "/missing"),
-			"/old": crawltest.Always(crawltest.Redirect(http.StatusMovedPermanently, "/a")),
+			"/old": crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "/a")),
 		},
 	}
 }
@@ -112,7 +112,7 @@ func TestCrawl(t *testing.T) {
 	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); !r.OK() {
+	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
 }
@@ -186,9 +186,9 @@ func TestSignal(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
 	site := shop()
-	site.Pages["/"] = func(crawltest.Request) crawltest.Answer {
+	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
-		return crawltest.Answer{Wait: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
+		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
 	v := visitTo(t, site)
 	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped,
@@ -200,10 +200,10 @@ func TestSignal(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	site := shop()
-	site.Pages["/"] = func(crawltest.Request) crawltest.Answer {
+	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
 		signals <- os.Interrupt
-		return crawltest.Answer{Fault: crawltest.Hang}
+		return crawltest.Response{Fault: crawltest.Hang}
 	}
 	v := visitTo(t, site)
 	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
@@ -296,13 +296,13 @@ func TestSeedFiles(t *testing.T) {
 
 func TestSitemapsOnly(t *testing.T) {
 	site := shop()
-	site.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
-	site.Pages["/map.txt"] = crawltest.Always(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
+	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := visitTo(t, site)
 	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 
-	site.Robots = crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
+	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = visitTo(t, site)
 	project = write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
 	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")

@@ -40,7 +40,7 @@ func squadOf(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redi
 	}
 	s := &squad{fleet: newFleet(t, web, ""), ip: ip, folder: t.TempDir()}
 	f := &farm{visit: visit{web, s.addr, s.dir}}
-	text := f.file("'"+strings.Join(web.Plan.Seeds, "', '")+"'", append([]string{inRedis(c, redis), "scope: {max_depth: 100000}",
+	text := f.file("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{inRedis(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
 	if err := os.WriteFile(filepath.Join(s.folder, "shop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,11 +155,11 @@ func (s *squad) once() {
 			s.t.Errorf("%s was visited %d times", u, n)
 		}
 	}
-	pages := len(s.web.Reachable())
+	pages := len(s.web.ReachablePages())
 	if len(times) != pages {
 		s.t.Errorf("%d pages were visited, want %d", len(times), pages)
 	}
-	if r := s.web.Judge(crawltest.Options{MinDelay: fleetDelay, Product: "decorum"}); !r.OK() {
+	if r := s.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum"}); !r.OK() {
 		s.t.Error(r)
 	}
 	s.t.Logf("%d pages, by daemon: %v", len(times), shares)
@@ -290,7 +290,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 	var seeds []string
 	for h := range hosts {
 		for _, domain := range []string{"braked.example", "free.example"} {
-			site := crawltest.Site{Host: fmt.Sprintf("h%d.%s", h, domain), Others: crawltest.Always(crawltest.HTML("a page"))}
+			site := crawltest.Site{Host: fmt.Sprintf("h%d.%s", h, domain), Fallback: crawltest.StaticPage(crawltest.HTML("a page"))}
 			if domain == "braked.example" {
 				site.Latency.Base = latency
 			}
@@ -301,7 +301,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 		}
 	}
 	web := crawltest.New(sites...)
-	web.Plan.Seeds = seeds
+	web.CrawlPlan.Seeds = seeds
 	return web
 }
 

@@ -89,7 +89,7 @@ func TestServeKill(t *testing.T) {
 			}
 		}
 	}
-	report := f.web.Judge(crawltest.Options{MinDelay: killDelay, Product: "decorum", Restarts: starts, Unflushed: unflushed, Revisits: true})
+	report := f.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: unflushed, AllowRevisits: true})
 	if !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
@@ -131,7 +131,7 @@ func (f *farm) liveAndDie(chance *rand.Rand) (started time.Time) {
 func missing(t *testing.T, f *farm, name string, hosts []int) (pages []string) {
 	t.Helper()
 	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, name, outputFile))))
-	for _, url := range f.web.Reachable() {
+	for _, url := range f.web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
 		if _, found := slices.BinarySearch(got, url); here && !moved && !found {

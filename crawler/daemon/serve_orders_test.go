@@ -46,12 +46,12 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var r *runner
-	f := farmOf(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.Page{
-		"/": func(crawltest.Request) crawltest.Answer {
+	f := farmOf(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+		"/": func(crawltest.PageRequest) crawltest.Response {
 			r.records.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
 			return crawltest.HTML("")
 		},
-		"/late": crawltest.Always(crawltest.HTML("")),
+		"/late": crawltest.StaticPage(crawltest.HTML("")),
 	}})
 	f.put("a", f.file("http://a.example/", brisk))
 	f.start(false)

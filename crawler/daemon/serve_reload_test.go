@@ -39,7 +39,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
-			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.Plan.Seeds, ", "), f.addr, more)
+			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlPlan.Seeds, ", "), f.addr, more)
 	}
 	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
@@ -96,10 +96,10 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	}
 	f.stop()
 	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, "p", outputFile))))
-	if diff := cmp.Diff(web.Reachable(), got); diff != "" {
+	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
-	if r := web.Judge(crawltest.Options{MinDelay: delay, Product: "decorum"}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum"}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 	if p.LargestDelayShortfall != 0 {
@@ -133,20 +133,20 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 			f.becomes("fast", api.StateDone)
 			f.stop()
 			log := f.web.Log()
-			r := f.web.Judge(crawltest.Options{MinDelay: tt.fast, Revisits: true})
+			r := f.web.Judge(crawltest.JudgeOptions{MinDelay: tt.fast, AllowRevisits: true})
 			if !r.OK() {
 				t.Errorf("the judge says:\n%s", r)
 			}
 			last := slices.IndexFunc(log, func(x crawltest.Exchange) bool {
-				return strings.HasPrefix(x.Agent, "decorum/") && strings.HasSuffix(x.URL, "/20")
+				return strings.HasPrefix(x.UserAgent, "decorum/") && strings.HasSuffix(x.URL, "/20")
 			})
 			both := 0
 			for i := range log[1 : last+1] {
 				gap := log[i+1].Start.Sub(log[i].End)
 				if gap < tt.slow-time.Millisecond { // the clocks of server and crawler are not read at the same time
-					t.Errorf("%v after %s of %s came %s of %s", gap, log[i].URL, log[i].Agent, log[i+1].URL, log[i+1].Agent)
+					t.Errorf("%v after %s of %s came %s of %s", gap, log[i].URL, log[i].UserAgent, log[i+1].URL, log[i+1].UserAgent)
 				}
-				if log[i].Agent != log[i+1].Agent {
+				if log[i].UserAgent != log[i+1].UserAgent {
 					both++
 				}
 			}

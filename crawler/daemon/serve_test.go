@@ -193,9 +193,9 @@ func TestServeStartsAndIsDone(t *testing.T) {
 
 // chain is a site whose pages lead on one to the next, n of them.
 func chain(host string, n int) crawltest.Site {
-	pages := map[string]crawltest.Page{}
+	pages := map[string]crawltest.PageFunc{}
 	for i := range n {
-		pages[fmt.Sprintf("/%d", i)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(`<a href="/%d">next</a>`, i+1)))
+		pages[fmt.Sprintf("/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<a href="/%d">next</a>`, i+1)))
 	}
 	return crawltest.Site{Host: host, Pages: pages}
 }
@@ -233,7 +233,7 @@ func TestServeKeepsWhatItWasTold(t *testing.T) {
 		await(t, name+" goes on", func() bool { return f.project(name).Stats.Pages > 2 })
 	}
 	f.stop()
-	if r := f.web.Judge(crawltest.Options{MinDelay: 20 * time.Millisecond}); !r.OK() {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 20 * time.Millisecond}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

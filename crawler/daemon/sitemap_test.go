@@ -124,30 +124,32 @@ func atlas(t *testing.T) crawltest.Site {
 		t.Fatal(err)
 	}
 	w.Close()
-	xml := func(body string) crawltest.Page { return crawltest.Always(crawltest.Typed("application/xml", body)) }
+	xml := func(body string) crawltest.PageFunc {
+		return crawltest.StaticPage(crawltest.TypedResponse("application/xml", body))
+	}
 	return crawltest.Site{
 		Host: "atlas.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: *\nDisallow: /private/\nCrawl-delay: 0.1\nSitemap: http://atlas.example/sub/map.xml\n"),
-			Delay:  100 * time.Millisecond, Disallow: func(path string) bool { return strings.HasPrefix(path, "/private/") },
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response:   crawltest.Text("User-agent: *\nDisallow: /private/\nCrawl-delay: 0.1\nSitemap: http://atlas.example/sub/map.xml\n"),
+			CrawlDelay: 100 * time.Millisecond, IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") },
 		}),
-		Pages: map[string]crawltest.Page{
+		Pages: map[string]crawltest.PageFunc{
 			"/index.xml": xml(sitemapOf("sitemapindex", "/packed.xml.gz", "/deeper.xml", "/broken.xml", "/private/map.xml",
 				"/missing.xml", "/moved.xml", "http://annex.example/map.xml", "/index.xml", "/packed.xml.gz")),
-			"/packed.xml.gz":   crawltest.Always(crawltest.Typed("application/x-gzip", packed.String())),
+			"/packed.xml.gz":   crawltest.StaticPage(crawltest.TypedResponse("application/x-gzip", packed.String())),
 			"/deeper.xml":      xml(sitemapOf("sitemapindex", "/deeper2.xml")),
 			"/deeper2.xml":     xml(sitemapOf("sitemapindex", "/deeper3.xml")),
 			"/deeper3.xml":     xml(sitemapOf("sitemapindex", "/deeper4.xml")),
 			"/deeper4.xml":     xml(sitemapOf("urlset", "http://atlas.example/too-deep")),
 			"/broken.xml":      xml("<urlset><url><loc>http://atlas.example/broken</loc></url><url>"),
-			"/moved.xml":       crawltest.Always(crawltest.Redirect(http.StatusFound, "/there.txt")),
-			"/there.txt":       crawltest.Always(crawltest.Text("http://atlas.example/there\n")),
-			"/loop.xml":        crawltest.Always(crawltest.Redirect(http.StatusFound, "/loop.xml?1")),
-			"/loop.xml?1":      crawltest.Always(crawltest.Redirect(http.StatusFound, "/loop.xml")),
+			"/moved.xml":       crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/there.txt")),
+			"/there.txt":       crawltest.StaticPage(crawltest.Text("http://atlas.example/there\n")),
+			"/loop.xml":        crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop.xml?1")),
+			"/loop.xml?1":      crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop.xml")),
 			"/private/map.xml": xml(sitemapOf("urlset", "http://atlas.example/no")),
 			"/sub/map.xml":     xml(sitemapOf("urlset", "http://atlas.example/above", "http://annex.example/other")),
 		},
-		Others: func(r crawltest.Request) crawltest.Answer {
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			if strings.HasPrefix(r.Path, "/far/") {
 				return crawltest.Redirect(http.StatusFound, r.Path+"1")
 			}
@@ -156,8 +158,8 @@ func atlas(t *testing.T) crawltest.Site {
 	}
 }
 
-var annex = crawltest.Site{Host: "annex.example", Pages: map[string]crawltest.Page{
-	"/map.xml": crawltest.Always(crawltest.Text("http://annex.example/page\n")),
+var annex = crawltest.Site{Host: "annex.example", Pages: map[string]crawltest.PageFunc{
+	"/map.xml": crawltest.StaticPage(crawltest.Text("http://annex.example/page\n")),
 }}
 
 // sitemap lists a sitemap of the web.
@@ -193,7 +195,7 @@ func TestSitemapFollows(t *testing.T) {
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Error(diff)
 	}
-	if r := v.web.Judge(crawltest.Options{Product: "decorum"}); len(r.Offences) > 0 || r.Requests != 12 {
+	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); len(r.Violations) > 0 || r.Requests != 12 {
 		t.Errorf("%d requests:\n%s", r.Requests, r)
 	}
 }
@@ -225,15 +227,15 @@ func TestSitemapFetches(t *testing.T) {
 func TestSitemapHeedsServers(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
-	v := visitTo(t, crawltest.Site{Host: "busy.example", Others: crawltest.Always(busy)},
-		crawltest.Site{Host: "slow.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), Delay: 2 * time.Hour})},
-		crawltest.Site{Host: "rare.example", Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), Delay: 2 * time.Hour})})
+	v := visitTo(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
+		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
+		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
 	file := write(t, "index.xml", sitemapOf("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
 	v.sitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
 		"http://rare.example/3: rare.example is not to be visited before ")
-	if r := v.web.Judge(crawltest.Options{}); r.Pages != 1 {
+	if r := v.web.Judge(crawltest.JudgeOptions{}); r.PageRequests != 1 {
 		t.Errorf("one page should have been asked for:\n%s", r)
 	}
 }
@@ -249,7 +251,7 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 
 func TestSitemapIsInterrupted(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, crawltest.Site{Host: "stuck.example", Others: crawltest.Always(crawltest.Answer{Fault: crawltest.Hang})})
+	v := visitTo(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	r := callWith(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.addr, "http://stuck.example/map.xml")

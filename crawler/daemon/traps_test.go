@@ -18,7 +18,7 @@ func mall() []crawltest.Site {
 		fmt.Sscan(regexp.MustCompile(`\d+`).FindString(path), &n)
 		return n
 	}
-	page := func(links ...string) crawltest.Answer {
+	page := func(links ...string) crawltest.Response {
 		var b strings.Builder
 		for _, l := range links {
 			fmt.Fprintf(&b, "<a href='%s'>x</a>", l)
@@ -27,23 +27,23 @@ func mall() []crawltest.Site {
 	}
 	return []crawltest.Site{{
 		Host: "mall.example",
-		Robots: crawltest.Lasting(crawltest.Robots{
-			Answer: crawltest.Text("User-agent: *\nClean-param: sid /shop\nSitemap: http://mall.example/index.xml\n"),
-			Clean: func(path string) string {
+		Robots: crawltest.StaticRobots(crawltest.Robots{
+			Response: crawltest.Text("User-agent: *\nClean-param: sid /shop\nSitemap: http://mall.example/index.xml\n"),
+			RemoveCleanParams: func(path string) string {
 				return regexp.MustCompile(`^(/shop\?item=\d)&sid=\d+`).ReplaceAllString(path, "$1")
 			},
 		}),
-		Pages: map[string]crawltest.Page{
-			"/index.xml": crawltest.Always(crawltest.Typed("text/xml", sitemapOf("sitemapindex", "http://maps.example/map.xml"))),
-			"/shop": func(r crawltest.Request) crawltest.Answer {
+		Pages: map[string]crawltest.PageFunc{
+			"/index.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapOf("sitemapindex", "http://maps.example/map.xml"))),
+			"/shop": func(r crawltest.PageRequest) crawltest.Response {
 				var links []string
 				for i := range 5 {
-					links = append(links, fmt.Sprintf("/shop?item=%d&sid=%d&utm_source=x%d", i, r.Nth*10+i, i))
+					links = append(links, fmt.Sprintf("/shop?item=%d&sid=%d&utm_source=x%d", i, r.NthForURL*10+i, i))
 				}
 				return page(links...)
 			},
 		},
-		Others: func(r crawltest.Request) crawltest.Answer {
+		Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			n := number(r.Path)
 			switch {
 			case r.Path == "/":
@@ -55,8 +55,8 @@ func mall() []crawltest.Site {
 			}
 			return page("/cart;jsessionid=2B")
 		},
-	}, {Host: "maps.example", Pages: map[string]crawltest.Page{
-		"/map.xml": crawltest.Always(crawltest.Typed("text/xml", sitemapOf("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+	}, {Host: "maps.example", Pages: map[string]crawltest.PageFunc{
+		"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapOf("urlset", "http://mall.example/listed", "http://other.example/")))}}}
 }
 
 // TestTrapsOverSockets crawls the mall as a user would: every product once, every
@@ -96,10 +96,10 @@ func TestTrapsOverSockets(t *testing.T) {
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
 // leads out of scope is said, for the crawl may be over before it has begun.
 func TestSeedThatRedirects(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.Page{
-		"/":     crawltest.Always(crawltest.Redirect(302, "/en/")),
-		"/en/":  crawltest.Always(crawltest.HTML("<a href=/deeper>deeper</a>")),
-		"/away": crawltest.Always(crawltest.Redirect(302, "http://other.example/")),
+	v := visitTo(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
+		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
+		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
 	call(t, v.args("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")

@@ -30,15 +30,15 @@ func TestMain(m *testing.M) {
 // site is a host with a shop of two shelves, and news of which robots.txt closes
 // the last.
 func site() crawltest.Site {
-	pages := map[string]crawltest.Page{}
+	pages := map[string]crawltest.PageFunc{}
 	for i := 1; i <= 2; i++ {
-		pages[fmt.Sprintf("/shelves/%d", i)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+		pages[fmt.Sprintf("/shelves/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<article class=book><h2>Volume %d</h2><b class=price> %d € </b></article><a class=shelf href=/shelves/2>more</a>`, i, i)))
-		pages[fmt.Sprintf("/news/%d", i)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(`<h1>Story %d</h1><a class=next href=%d>next</a>`, i, i+1)))
+		pages[fmt.Sprintf("/news/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<h1>Story %d</h1><a class=next href=%d>next</a>`, i, i+1)))
 	}
-	return crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
-		Answer:   crawltest.Text("User-agent: *\nDisallow: /news/3\n"),
-		Disallow: func(p string) bool { return p == "/news/3" }})}
+	return crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response:     crawltest.Text("User-agent: *\nDisallow: /news/3\n"),
+		IsDisallowed: func(p string) bool { return p == "/news/3" }})}
 }
 
 // TestDaemon runs the program on its own project files, but for the delays, on a
@@ -89,7 +89,7 @@ func TestDaemon(t *testing.T) {
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("printed %q, want %q", got, want)
 	}
-	if r := web.Judge(crawltest.Options{MinDelay: 10 * time.Millisecond}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}
 }

@@ -28,12 +28,12 @@ var bodies = map[string]string{
 }
 
 func bees() *crawltest.Web {
-	pages := map[string]crawltest.Page{"/bee.png": crawltest.Always(crawltest.Typed("image/png", bodies["/bee.png"]))}
+	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.TypedResponse("image/png", bodies["/bee.png"]))}
 	for _, path := range []string{"/", "/about"} {
-		pages[path] = crawltest.Always(crawltest.HTML(bodies[path]))
+		pages[path] = crawltest.StaticPage(crawltest.HTML(bodies[path]))
 	}
-	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text(bodies["/robots.txt"]), Disallow: func(p string) bool { return p == "/private" }})})
+	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text(bodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
 }
 
 // TestMirror mirrors a site, replays the archive, and finds what the server sent;
@@ -63,7 +63,7 @@ func TestMirror(t *testing.T) {
 	if diff := cmp.Diff(want, replay(t, dir)); diff != "" {
 		t.Errorf("bodies that were sent (-), and that are in the archive (+)\n%s", diff)
 	}
-	if r := web.Judge(crawltest.Options{Product: "mirrorbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "mirrorbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}
 }

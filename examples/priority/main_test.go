@@ -14,8 +14,8 @@ import (
 // early and matter less; and none of them before the host is due.
 func TestPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
-		web := crawltest.New(crawltest.Site{Host: "example.com", Others: page("end"), Pages: map[string]crawltest.Page{
+		page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
+		web := crawltest.New(crawltest.Site{Host: "example.com", Fallback: page("end"), Pages: map[string]crawltest.PageFunc{
 			"/":       page("<a href=/archive/1>1</a><a href=/about>2</a><a href=/news/1>3</a><a href=/imprint>4</a>"),
 			"/news/1": page("<a href=/news/2>next</a>"),
 		}})
@@ -28,7 +28,7 @@ func TestPriority(t *testing.T) {
 		if got := strings.Fields(strings.ReplaceAll(out.String(), "http://example.com", "")); strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("visited %q, want %q", got, want)
 		}
-		if r := web.Judge(crawltest.Options{Product: "newsbot", MinDelay: time.Second}); !r.OK() {
+		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "newsbot", MinDelay: time.Second}); !r.OK() {
 			t.Error(r)
 		}
 	})

@@ -23,13 +23,13 @@ func TestMain(m *testing.M) {
 // TestQuickstart runs the program on its own project file, on a web of three
 // articles of which robots.txt closes the last.
 func TestQuickstart(t *testing.T) {
-	pages := map[string]crawltest.Page{}
+	pages := map[string]crawltest.PageFunc{}
 	for i := range 3 {
-		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.Always(crawltest.HTML(fmt.Sprintf(
+		pages[fmt.Sprintf("/news/%d", i+1)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<main><h1>Story %d</h1><a href=%d>next</a></main><a href=/about>about</a>`, i+1, i+2)))
 	}
-	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), Disallow: func(p string) bool { return p == "/news/3" }})})
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: quickstartbot\nDisallow: /news/3\n"), IsDisallowed: func(p string) bool { return p == "/news/3" }})})
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestQuickstart(t *testing.T) {
 	if got, want := string(out), "http://example.com/news/1 Story 1\nhttp://example.com/news/2 Story 2\n"; got != want {
 		t.Errorf("printed %q, want %q\n%s", got, want, &stderr)
 	}
-	if r := web.Judge(crawltest.Options{Product: "quickstartbot"}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "quickstartbot"}); !r.OK() {
 		t.Error(r)
 	}
 }

@@ -15,18 +15,18 @@ import (
 // TestShop scrapes a catalogue of two pages with two products each, one of which
 // robots.txt closes; and finds nothing more to do when it is run again.
 func TestShop(t *testing.T) {
-	pages := map[string]crawltest.Page{}
+	pages := map[string]crawltest.PageFunc{}
 	for shelf := 1; shelf <= 2; shelf++ {
 		catalogue := fmt.Sprintf("<main data-shelf=%d>", shelf)
 		for n := 1; n <= 2; n++ {
 			path := fmt.Sprintf("/p/%d%d", shelf, n)
 			catalogue += fmt.Sprintf("<a class=product href=%s>x</a>", path)
-			pages[path] = crawltest.Always(crawltest.HTML(fmt.Sprintf("<article class=product><h1>Thing %d%d</h1><b class=price> %d € </b></article>", shelf, n, n)))
+			pages[path] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf("<article class=product><h1>Thing %d%d</h1><b class=price> %d € </b></article>", shelf, n, n)))
 		}
-		pages[fmt.Sprintf("/catalogue/%d", shelf)] = crawltest.Always(crawltest.HTML(fmt.Sprintf("%s<a class=next href=/catalogue/%d>next</a></main>", catalogue, shelf+1)))
+		pages[fmt.Sprintf("/catalogue/%d", shelf)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf("%s<a class=next href=/catalogue/%d>next</a></main>", catalogue, shelf+1)))
 	}
-	web := crawltest.New(crawltest.Site{Host: "shop.example", Pages: pages, Robots: crawltest.Lasting(crawltest.Robots{
-		Answer: crawltest.Text("User-agent: shopbot\nDisallow: /p/22\n"), Disallow: func(p string) bool { return p == "/p/22" }})})
+	web := crawltest.New(crawltest.Site{Host: "shop.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: crawltest.Text("User-agent: shopbot\nDisallow: /p/22\n"), IsDisallowed: func(p string) bool { return p == "/p/22" }})})
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestShop(t *testing.T) {
 		t.Errorf("wrote\n%swant\n%s", &out, want)
 	}
 	// What was asked for in the second run was asked for in the first as well.
-	if r := web.Judge(crawltest.Options{Product: "shopbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "shopbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
 		t.Error(r)
 	}
 }

@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 // TestWrap runs the program on a site of two pages, a link that is broken, one
 // that robots.txt closes, and one that leads away.
 func TestWrap(t *testing.T) {
-	page := func(body string) crawltest.Page { return crawltest.Always(crawltest.HTML(body)) }
-	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.Page{
+	page := func(body string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(body)) }
+	web := crawltest.New(crawltest.Site{Host: "example.com", Pages: map[string]crawltest.PageFunc{
 		"/":  page("<title>Home</title><a href=/a>a</a><a href=/private>p</a><a href=http://elsewhere.test/>e</a>"),
 		"/a": page("<title>A</title><a href=/broken>b</a><a href=/>home</a>"),
-	}, Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /private\n"),
-		Disallow: func(p string) bool { return p == "/private" }})})
+	}, Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /private\n"),
+		IsDisallowed: func(p string) bool { return p == "/private" }})})
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestWrap(t *testing.T) {
 	if string(out) != want {
 		t.Errorf("printed\n%swant\n%s", out, want)
 	}
-	if r := web.Judge(crawltest.Options{Product: "titlebot"}); !r.OK() {
+	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "titlebot"}); !r.OK() {
 		t.Error(r)
 	}
 }

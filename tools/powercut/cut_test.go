@@ -64,8 +64,8 @@ func (m *machine) examine() {
 	m.t.Helper()
 	m.checkOutput()
 	m.checkLedger()
-	report := m.web.Judge(crawltest.Options{
-		MinDelay: delay, Product: "decorum", Restarts: m.starts[1:], Unflushed: unflushed,
+	report := m.web.Judge(crawltest.JudgeOptions{
+		MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: m.starts[1:], CrashLossWindow: unflushed,
 	})
 	if !report.OK() {
 		m.t.Errorf("the judge says:\n%s", report)
@@ -105,5 +105,5 @@ func (m *machine) output() (urls map[string]bool, torn string) {
 // missing returns the pages that are not in the output.
 func (m *machine) missing() []string {
 	urls, _ := m.output()
-	return slices.DeleteFunc(m.web.Reachable(), func(url string) bool { return urls[url] })
+	return slices.DeleteFunc(m.web.ReachablePages(), func(url string) bool { return urls[url] })
 }

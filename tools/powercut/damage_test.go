@@ -154,7 +154,7 @@ func (m *machine) checkDamaged(name string, r run) {
 func (m *machine) checkKnownURLs() {
 	m.t.Helper()
 	known := map[string]bool{}
-	for _, url := range m.web.Reachable() {
+	for _, url := range m.web.ReachablePages() {
 		known[url] = true
 	}
 	for _, x := range m.web.Log() {

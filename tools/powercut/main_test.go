@@ -170,7 +170,7 @@ func (m *machine) crawl(life time.Duration) run {
 		// The crawl's first moment was lost as a whole. The new crawl knows of no
 		// visit, so it must wait: no real machine restarts this fast.
 		time.Sleep(3 * delay)
-		args = append(append(args, "--fresh"), m.web.Plan.Seeds...)
+		args = append(append(args, "--fresh"), m.web.CrawlPlan.Seeds...)
 	}
 	m.starts = append(m.starts, time.Now())
 	return m.decorum(life, append([]string{"crawl"}, args...)...)

@@ -102,17 +102,17 @@ func parse(t *testing.T, text string) decorum.URL {
 // seen, to the last request.
 func TestMetricsAgreeWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := func(html string) crawltest.Page { return crawltest.Always(crawltest.HTML(html)) }
+		page := func(html string) crawltest.PageFunc { return crawltest.StaticPage(crawltest.HTML(html)) }
 		web := crawltest.New(crawltest.Site{
 			Host: "town.test", Latency: crawltest.Latency{Base: 40 * time.Millisecond},
-			Robots: crawltest.Lasting(crawltest.Robots{Answer: crawltest.Text("User-agent: *\nDisallow: /no\n"),
-				Disallow: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
-			Pages: map[string]crawltest.Page{
+			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /no\n"),
+				IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/no") }}),
+			Pages: map[string]crawltest.PageFunc{
 				"/":      page(`<a href="/a"></a><a href="/no"></a><a href="/gone"></a><a href="/panic"></a><a href="/reset"></a><a href="/busy"></a><a href="http://else.test/"></a>`),
 				"/a":     page(`<a href="/"></a>`),
 				"/panic": page("oh"),
-				"/busy":  crawltest.Always(crawltest.Status(503)),
-				"/reset": crawltest.Always(crawltest.Answer{Fault: crawltest.Reset}),
+				"/busy":  crawltest.StaticPage(crawltest.Status(503)),
+				"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
 			},
 		})
 		m := metrics.New(projectsOf(), slog.New(slog.DiscardHandler))

@@ -70,11 +70,11 @@ func (d description) web() *crawltest.Web {
 }
 
 func (h host) site(name string) crawltest.Site {
-	s := crawltest.Site{Host: name, Pages: map[string]crawltest.Page{}, Forms: map[string]crawltest.Page{}}
+	s := crawltest.Site{Host: name, Pages: map[string]crawltest.PageFunc{}, OtherMethodPages: map[string]crawltest.PageFunc{}}
 	if h.Robots != nil {
 		answer := h.Robots.page
 		answer.Type = "text/plain"
-		s.Robots = crawltest.Lasting(crawltest.Robots{Answer: answer.answer(name)})
+		s.Robots = crawltest.StaticRobots(crawltest.Robots{Response: answer.answer(name)})
 	}
 	for path, p := range h.Pages {
 		s.Pages[path] = h.page(name, path, p)
@@ -84,13 +84,13 @@ func (h host) site(name string) crawltest.Site {
 		s.Pages[path] = h.page(name, path, page{})
 	}
 	for path, p := range h.Forms {
-		s.Forms[path] = func(crawltest.Request) crawltest.Answer { return p.answer(name) }
+		s.OtherMethodPages[path] = func(crawltest.PageRequest) crawltest.Response { return p.answer(name) }
 	}
 	return s
 }
 
-func (h host) page(name, path string, p page) crawltest.Page {
-	return func(r crawltest.Request) crawltest.Answer {
+func (h host) page(name, path string, p page) crawltest.PageFunc {
+	return func(r crawltest.PageRequest) crawltest.Response {
 		switch {
 		case h.HTTPS && r.Header.Get(overTLS) == "":
 			return crawltest.Redirect(http.StatusMovedPermanently, "https://"+name+r.Path)
@@ -102,12 +102,12 @@ func (h host) page(name, path string, p page) crawltest.Page {
 }
 
 // answer returns what is answered until the crawl is killed.
-func (p page) answer(name string) crawltest.Answer {
+func (p page) answer(name string) crawltest.Response {
 	if p.BeforeKill != nil {
 		return p.BeforeKill.answer(name)
 	}
 	body := strings.ReplaceAll(p.Body, "$NOW", time.Now().UTC().Format(time.RFC3339))
-	a := crawltest.Answer{Status: p.Status, Header: http.Header{}, Body: body}
+	a := crawltest.Response{Status: p.Status, Header: http.Header{}, Body: body}
 	a.Header.Set("Content-Type", p.Type)
 	if p.Type == "" {
 		a.Header.Set("Content-Type", "text/html; charset=utf-8")
